@@ -1,7 +1,7 @@
 // Measures what translation holds and how long it keeps the event loop: memory of an open stream per pair of text protocols,
 // and the longest pause while a large body of the chat protocol passes to each, and while one of any protocol with 20 MiB of
-// base64 in it is relayed: as it is, with the model renamed, and changed by verbs. Memory is what stands after a collection;
-// a pause holds whatever else the machine does meanwhile.
+// base64 in it is relayed: as it is, with the model renamed, and changed by verbs. Memory is what is left after a collection;
+// a pause holds all else that the machine does meanwhile.
 // usage: node bench/bounds.mjs [--quick]     writes bench/out/bounds.json
 import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'

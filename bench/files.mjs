@@ -2,7 +2,7 @@
 // are the rate, the CPU of the proxy, and how much its resident memory grew at most over what it was before the first
 // file. The gateway goes each way in a process of its own, so that neither finds memory that the other has taken. That
 // growth is mostly garbage that has not been collected yet: with the flags that docs/operating.md advises for heavy
-// relaying (`with flags`) it stays within 16 MiB. How much the gateway holds is told too, as collections find it.
+// relaying (`with flags`) it stays within 16 MiB. How much the gateway holds is reported too, after collections.
 // usage: node bench/files.mjs [--quick]     writes bench/out/files.json
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
@@ -75,7 +75,7 @@ for (const [way, rows] of Object.entries(results)) {
 
 console.log(`\nheld by the gateway: +${held.up.toFixed(1)} MiB on the way up, +${held.down.toFixed(1)} MiB down`)
 
-/** MiB that stand after collections while a file passes, over what stood before. */
+/** MiB that are left after collections while a file passes, over what there was before. */
 async function holding(target) {
   const look = async () => {
     const { heapUsed, external } = await target.ask('heap')

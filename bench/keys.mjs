@@ -1,8 +1,8 @@
 // Whether the time of a key check tells how much of a key is right (F-A2): Welch's t over the times of guesses that are
-// wrong in the first 8 characters and in the last 8. Below 4.5 no difference can be told. Beside it the same figure for two
+// wrong in the first 8 characters and in the last 8. Below 4.5 no difference can be seen. Beside it the same figure for two
 // classes that are alike, which is this machine's noise.
 // Then keys of the store: see store-keys.mjs.
-// usage: node bench/keys.mjs [--samples=N] [--keys=N]
+// usage: node bench/keys.mjs [--samples=N] [--keys=N] [--times: only the first]
 import { randomBytes, randomInt } from 'node:crypto'
 import { atOnce } from '../dist/core/steps.js'
 import { compileKeys } from '../dist/plan/keys.js'
@@ -27,7 +27,7 @@ console.log(`${SAMPLES} guesses of each class, |t|`)
 console.log(`wrong in the first or the last 8 characters: ${first.toFixed(2)}`)
 console.log(`two classes that are alike:                  ${alike.toFixed(2)}`)
 
-await import('./store-keys.mjs')
+if (!process.argv.includes('--times')) await import('./store-keys.mjs')
 
 /** Both classes in random order, each guess a new string as the server makes them, so that nothing but the place differs. */
 function welch(one, other) {

@@ -1,5 +1,6 @@
 // Measures what limits cost: CPU of a relayed request with keys, rates, tokens, budgets and the ledger beside the same
-// without, in short rounds in turn; and calls of a shared store for each request of one key.
+// without, in short rounds in turn; the same with a file store, where each answer waits until its record is on the disk; and
+// calls of a shared store for each request of one key.
 // usage: node bench/limits.mjs [--quick]
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,24 +13,21 @@ const quick = process.argv.includes('--quick')
 const ROUNDS = quick ? 2 : 12
 const REQUESTS = quick ? 500 : 4000
 const SIZES = [256, 4096, 65_536]
+let files = 0
 const here = name => fileURLToPath(new URL(name, import.meta.url))
 
 const upstream = await startUpstream()
 const without = await startFlaggedGateway(upstream.port, 'gateway.yaml')
 const limited = await startFlaggedGateway(upstream.port, 'limits.yaml')
 
+const durable = await startLimited(`{ type: file, path: "${join(folder, 'durable')}" }`)
 const count = join(folder, 'commits')
-const shared = join(folder, 'limits-shared.yaml')
-const store = `store: { type: ${here('counting-store.mjs')}, options: { count: "${count}" } }`
-writeFileSync(shared, readFileSync(here('limits.yaml'), 'utf8').replace('store: { type: memory }', store))
-const counted = await startFlaggedGateway(upstream.port, shared)
+const counted = await startLimited(`{ type: ${here('counting-store.mjs')}, options: { count: "${count}" } }`)
 
 for (const size of SIZES) {
   const requests = Math.ceil(REQUESTS / (1 + size / 16_384))
-  const ratios = []
-  await both(size, requests)
-  for (let round = 0; round < ROUNDS; round++) ratios.push(await both(size, requests, round % 2 === 1))
-  console.log(`CPU with limits / without, ${size} bytes: ${median(ratios).toFixed(3)} (median of ${ROUNDS} rounds)`)
+  await compare('limits', limited, size, requests)
+  if (size === SIZES[0]) await compare('limits on a file store', durable, size, requests)
 }
 
 const { seconds } = await run(counted, 4096, REQUESTS)
@@ -40,14 +38,28 @@ console.log(
 )
 await stopAll()
 
-async function both(size, requests, isTurned = false) {
+/** `store`: the setting, as written. */
+async function startLimited(store) {
+  const file = join(folder, `limits-${++files}.yaml`)
+  writeFileSync(file, readFileSync(here('limits.yaml'), 'utf8').replace('{ type: memory }', store))
+  return await startFlaggedGateway(upstream.port, file)
+}
+
+async function compare(what, gateway, size, requests) {
+  const ratios = []
+  await both(gateway, size, requests)
+  for (let round = 0; round < ROUNDS; round++) ratios.push(await both(gateway, size, requests, round % 2 === 1))
+  console.log(`CPU with ${what} / without, ${size} bytes: ${median(ratios).toFixed(3)} (median of ${ROUNDS} rounds)`)
+}
+
+async function both(gateway, size, requests, isTurned = false) {
   const used = new Map()
-  for (const gateway of isTurned ? [limited, without] : [without, limited]) {
-    const before = cpu(gateway)
-    await run(gateway, size, requests)
-    used.set(gateway, cpu(gateway) - before)
+  for (const one of isTurned ? [gateway, without] : [without, gateway]) {
+    const before = cpu(one)
+    await run(one, size, requests)
+    used.set(one, cpu(one) - before)
   }
-  return used.get(limited) / used.get(without)
+  return used.get(gateway) / used.get(without)
 }
 
 function run({ port }, size, requests) {

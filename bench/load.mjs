@@ -1,5 +1,5 @@
 // The load: a closed loop of keep-alive connections, in a process of its own. Reads one job (JSON) on stdin and prints
-// its result: { seconds, requests, latency: sorted milliseconds }. Any answer but a whole 200 is an error. Of several
+// its result: { seconds, requests, latency: sorted milliseconds, cpu: microseconds }. Any answer but a whole 200 is an error. Of several
 // `paths` each request takes the next one; without a `body` it is a GET. `more`: lines of the head.
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -14,7 +14,9 @@ let left = job.requests
 const started = process.hrtime.bigint()
 await Promise.all(Array.from({ length: Math.min(job.connections, job.requests) }, connection))
 const seconds = Number(process.hrtime.bigint() - started) / 1e9
-console.log(JSON.stringify({ seconds, requests: job.requests, latency: latency.sort((a, b) => a - b) }))
+const { user, system } = process.cpuUsage()
+const cpu = user + system
+console.log(JSON.stringify({ seconds, requests: job.requests, latency: latency.sort((a, b) => a - b), cpu }))
 
 function requestOf(path) {
   const fields = [

@@ -10,6 +10,14 @@ process.on('message', question => {
   if (question === 'reset') delay.reset()
   if (question === 'heap') for (let i = 0; i < 4; i += 1) collect?.()
   const { heapUsed, external, arrayBuffers, rss } = process.memoryUsage()
-  process.send({ pause: delay.max / 1e6, usual: delay.percentile(99) / 1e6, heapUsed, external, arrayBuffers, rss })
+  process.send({
+    pause: delay.max / 1e6,
+    usual: delay.percentile(99) / 1e6,
+    late: delay.percentile(99.9) / 1e6,
+    heapUsed,
+    external,
+    arrayBuffers,
+    rss,
+  })
 })
 process.channel?.unref()

@@ -78,7 +78,7 @@ export async function startFileUpstream() {
   return start('direct', port, process.execPath, [here('file-upstream.mjs'), port])
 }
 
-/** An upstream that reads whatever it is sent. */
+/** An upstream that reads all that it is sent. */
 export async function startUploadUpstream() {
   const port = await freePort()
   return start('direct', port, process.execPath, [here('upload-upstream.mjs'), port])
@@ -281,7 +281,7 @@ async function connects(port) {
     if (open) return
     await new Promise(resolve => setTimeout(resolve, 20))
   }
-  throw new Error(`nobody listens on port ${port}`)
+  throw new Error(`no one listens on port ${port}`)
 }
 
 /** Waits until someone answers with success there. */

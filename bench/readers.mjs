@@ -1,5 +1,9 @@
 // Slow readers of streams that an upstream pushes as fast as it is let: what the gateway holds for each of them, how long
 // /livez takes meanwhile, and what is left when they have gone. A fresh gateway for each lane.
+// Resident memory has two figures. `slope` is what a stream takes: the growth of the peak when as many readers come again,
+// for each of them. `rss` is the first growth for each reader: 25 to 65 MiB of it come with the first hundred readers and
+// not again (the young generation of the heap at its full size, compiled code, buffers that wait for a collection and the
+// allocator's room for them). Of `background`, 65 run at once; the others are refused.
 // usage: node bench/readers.mjs [--quick] [LANE …]     READERS=200 MIB=200 SECONDS=60 SAID=1; writes bench/out/readers.json
 import { once } from 'node:events'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -65,7 +69,7 @@ const lanes = Object.keys(LANES).filter(name => wanted.length === 0 || wanted.so
 const rows = []
 console.log(`${READERS} readers of ${BYTES_A_SECOND} bytes a second, ${MIB} MiB each; KiB a stream, ms`)
 console.log(
-  `${'lane'.padEnd(28)}${['rss', 'heap+ext', 'left', 'pushed', 'p50', 'p99', 'most', 'loop', 'loop p99', 'heap'].map(w => w.padStart(9)).join('')}`,
+  `${'lane'.padEnd(28)}${['slope', 'rss', 'heap+ext', 'left', 'pushed', 'p50', 'p99', 'most', 'loop', 'loop p99', 'heap'].map(w => w.padStart(9)).join('')}`,
 )
 for (const lane of lanes) {
   const row = await measure(lane)
@@ -96,18 +100,11 @@ async function measure(lane) {
   await gateway.ask('reset')
   const probe = probing(gateway)
   const readers = await Promise.all(Array.from({ length: READERS }, () => read(gateway, asked)))
-  let most = 0
-  let last = -1
-  let still = 0
-  for (let second = 0; second < SECONDS && (still < 3 || second < LEAST_SECONDS); second += 1) {
-    await setTimeout(1000)
-    most = Math.max(most, rss(gateway))
-    const now = await pushed(upstream)
-    still = now - last < 1024 * 1024 ? still + 1 : 0
-    last = now
-  }
+  const { most, last } = await settle(gateway, upstream, LEAST_SECONDS)
   const times = (await probe.stop()).toSorted((a, b) => a - b)
   const during = await gateway.ask('heap')
+  readers.push(...(await Promise.all(Array.from({ length: READERS }, () => read(gateway, asked)))))
+  const twice = await settle(gateway, upstream, 0)
   await Promise.all(readers.map(leave))
   await setTimeout(500)
   const after = await gateway.ask('heap')
@@ -115,6 +112,7 @@ async function measure(lane) {
   await stop(upstream)
   const kib = bytes => bytes / 1024 / READERS
   return {
+    slope: kib((twice.most - most) * 1024 * 1024),
     rss: kib(most * 1024 * 1024 - before.rss),
     held: kib(during.heapUsed + during.external - before.heapUsed - before.external),
     left: kib(after.heapUsed + after.external - before.heapUsed - before.external),
@@ -126,6 +124,21 @@ async function measure(lane) {
     usual: during.usual,
     heap: kib(during.heapUsed - before.heapUsed),
   }
+}
+
+/** Until nothing more is taken of the upstream: the most memory in MiB, and what the upstream has pushed. */
+async function settle(gateway, upstream, least) {
+  let most = 0
+  let last = -1
+  let still = 0
+  for (let second = 0; second < SECONDS && (still < 3 || second < least); second += 1) {
+    await setTimeout(1000)
+    most = Math.max(most, rss(gateway))
+    const now = await pushed(upstream)
+    still = now - last < 1024 * 1024 ? still + 1 : 0
+    last = now
+  }
+  return { most, last }
 }
 
 /** The first streams cost more than those that follow. */

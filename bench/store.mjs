@@ -1,10 +1,12 @@
-// Operations a second of each driver of the store, as ratios to the file store: node bench/store.mjs [--quick]
+// Operations a second of each driver of the store, as ratios to the file store, and the CPU that the server takes for one, which
+// bounds what one server can do: node bench/store.mjs [--quick]
 // Starts redis-server and PostgreSQL of its own where they are installed (build, and compile the tests, first).
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { openStore } from '../dist/runtime/stores.js'
+import { cpu } from './processes.mjs'
 
 const quick = process.argv.includes('--quick')
 const COUNT = quick ? 200 : 5000
@@ -18,24 +20,34 @@ try {
   const { postgresConfig, redisConfig } = await import('../.test-build/test/helpers/store-kinds.js')
   const folder = mkdtempSync(join(tmpdir(), 'gateway-bench-'))
   ends.push(() => rmSync(folder, { recursive: true, force: true }))
+  const started = {}
   const configs = { memory: { type: 'memory', path: folder }, file: { type: 'file', path: folder } }
   if (servers.withoutRedis === false) {
-    const { port } = await servers.startRedis(test, ['--appendonly', 'yes'])
-    configs.redis = redisConfig(folder, port)
+    const server = await servers.startRedis(test, ['--appendonly', 'yes'])
+    configs.redis = redisConfig(folder, server.port)
+    started.redis = server.process
   }
   if (servers.withoutPostgres === false) {
-    const { port } = await servers.startPostgres(test, { fsync: 'on' })
-    configs.postgres = postgresConfig(folder, port)
+    const server = await servers.startPostgres(test, { fsync: 'on' })
+    configs.postgres = postgresConfig(folder, server.port)
+    started.postgres = server.process
   }
   const results = {}
-  for (const [name, config] of Object.entries(configs)) results[name] = await measure(await openStore(config))
+  for (const [name, config] of Object.entries(configs))
+    results[name] = await measure(await openStore(config), started[name])
   report(results)
 } finally {
   for (const end of ends) await end()
 }
 
-/** Operations a second, by name. */
-async function measure(store) {
+/** CPU of a process and of those that it has begun, microseconds. */
+function cpuOfAll({ pid }) {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').map(Number)
+  return [pid, ...children.filter(child => child > 0)].reduce((sum, one) => sum + cpu({ pid: one }), 0)
+}
+
+/** Operations a second, by name, and the CPU of the server for each, microseconds. */
+async function measure(store, server) {
   const now = Date.now()
   const value = Buffer.alloc(1024, 'v')
   const draft = n => ({
@@ -66,13 +78,14 @@ async function measure(store) {
   })
   const rates = {}
   const run = async (name, act, count = COUNT) => {
-    const since = performance.now()
+    const [since, before] = [performance.now(), server && cpuOfAll(server)]
     let next = 0
     const work = async () => {
       while (next < count) await act(next++)
     }
     await Promise.all(Array.from({ length: AT_ONCE }, work))
-    rates[name] = (count / (performance.now() - since)) * 1000
+    const rate = (count / (performance.now() - since)) * 1000
+    rates[name] = { rate, used: server && (cpuOfAll(server) - before) / count }
   }
   await run('create', n => store.create(draft(n)))
   await run('get', n => store.get('tasks', `o${n % 50}`, `k${n}`))
@@ -88,12 +101,13 @@ async function measure(store) {
 
 function report(results) {
   const names = Object.keys(results)
-  console.log(['operation'.padEnd(14), ...names.map(name => name.padStart(20))].join(''))
+  console.log(['operation'.padEnd(14), ...names.map(name => name.padStart(24))].join(''))
   for (const operation of Object.keys(results.file)) {
-    const base = results.file[operation]
+    const base = results.file[operation].rate
     const cells = names.map(name => {
-      const rate = results[name][operation]
-      return `${Math.round(rate)}/s ${(rate / base).toFixed(2)}x`.padStart(20)
+      const { rate, used } = results[name][operation]
+      const ofServer = used === undefined ? '' : ` ${Math.round(used)} µs`
+      return `${Math.round(rate)}/s ${(rate / base).toFixed(2)}x${ofServer}`.padStart(24)
     })
     console.log([operation.padEnd(14), ...cells].join(''))
   }

@@ -4,17 +4,21 @@ import module from 'node:module'
 import { execArgv } from 'node:process'
 import { fileURLToPath } from 'node:url'
 import v8 from 'node:v8'
+import { loadBundle } from './bundle.js'
 
 // By default V8 creates objects of busy requests as old ones as soon as many of them have outlived one collection. Then
 // whatever a finished request refers to stays until the next full collection (docs/operating.md). Node's own flags win.
 if (!execArgv.some(flag => flag.includes('pretenuring'))) v8.setFlagsFromString('--no-allocation-site-pretenuring')
 
-const at = file => new URL(file, import.meta.url)
-const bundled = existsSync(at('../dist/bundle/main.js'))
+const at = file => fileURLToPath(new URL(file, import.meta.url))
+const bundle = at('../dist/bundle/main.cjs')
+const bundled = existsSync(bundle)
 if (bundled || existsSync(at('../dist/cli/main.js'))) {
-  // Node 22.8 and newer keep what they compiled: beside the code, because others could write into a shared folder.
-  module.enableCompileCache?.(fileURLToPath(at('../dist/compile-cache')))
-  const { main } = bundled ? await import('../dist/bundle/main.js') : await import('../dist/cli/main.js')
+  // What is compiled is kept beside the code, because others could write into a shared folder.
+  const compiled = at('../dist/compile-cache')
+  // Of the dependencies Node 22.8 and newer keep it.
+  module.enableCompileCache?.(compiled)
+  const { main } = bundled ? loadBundle(bundle, compiled) : await import('../dist/cli/main.js')
   process.exitCode = await main(process.argv.slice(2), process)
 } else {
   const installed = existsSync(at('../node_modules'))

@@ -11,7 +11,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const require = createRequire(import.meta.url)
 
 // A bundle of an older build would be served in place of what a failed build wrote.
-for (const made of ['dist/bundle', 'dist/compile-cache']) rmSync(join(ROOT, made), { recursive: true, force: true })
+rmSync(join(ROOT, 'dist/bundle'), { recursive: true, force: true })
 const compiler = spawnSync(process.execPath, ['node_modules/typescript-native/bin/tsc', '-b'], {
   cwd: ROOT,
   stdio: 'inherit',
@@ -22,20 +22,15 @@ if (process.exitCode === 0) {
   await bundle()
 }
 
-/** The modules of a command in a few files: finding, reading and linking 700 takes longer than running them. */
+/** The modules of all commands in one file, and those of the thread: finding, reading and linking 700 takes longer than running them. */
 async function bundle() {
   const esbuild = bundler()
   if (esbuild === undefined) return
   const { dependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
-  await esbuild.build({
+  const settings = {
     absWorkingDir: ROOT,
-    // In one folder, because the thread is found beside the file that starts it.
-    entryPoints: { main: 'dist/cli/main.js', thread: 'dist/runtime/reading/thread.js' },
     outdir: 'dist/bundle',
-    chunkNames: '[name]-[hash]',
     bundle: true,
-    splitting: true,
-    format: 'esm',
     platform: 'node',
     target: 'node20.19',
     // Dependencies stay packages of their own, which users can update.
@@ -43,14 +38,38 @@ async function bundle() {
     sourcemap: true,
     sourcesContent: false,
     logLevel: 'warning',
-    plugins: [{ name: 'ascii', setup: build => build.onLoad({ filter: /dist\/.*\.js$/ }, withPlainComments) }],
-  })
+  }
+  const reading = change => [{ name: 'reading', setup: build => build.onLoad({ filter: /dist\/.*\.js$/ }, change) }]
+  await Promise.all([
+    // A script and no module: of scripts what was compiled can be kept (bin/bundle.js).
+    esbuild.build({
+      ...settings,
+      plugins: reading(path => withGivenImport(withPlainComments(path))),
+      entryPoints: { main: 'dist/cli/main.js' },
+      format: 'cjs',
+      outExtension: { '.js': '.cjs' },
+      banner: { js: "const bundle_url = require('node:url').pathToFileURL(__filename).href;" },
+      define: { 'import.meta.url': 'bundle_url' },
+    }),
+    // In the same folder, because the thread is found beside the file that starts it.
+    esbuild.build({
+      ...settings,
+      plugins: reading(withPlainComments),
+      entryPoints: { thread: 'dist/runtime/reading/thread.js' },
+      format: 'esm',
+    }),
+  ])
 }
 
 /** Comments inside classes stay in a bundle, and text beyond Latin-1 takes twice the memory of its whole file. */
 function withPlainComments({ path }) {
   const plain = comment => comment.replace(/[^\0-\x7f]/g, '-')
   return { contents: readFileSync(path, 'utf8').replace(/^ *(?:\/\/|\/\*|\*).*$/gm, plain), loader: 'js' }
+}
+
+/** Modules that are known only at run time are loaded by what bin/bundle.js gives. */
+function withGivenImport({ contents, loader }) {
+  return { contents: contents.replace(/\bimport\((?!['"`])/g, 'importModule('), loader }
 }
 
 /** Without it (an installation from before it was needed) the gateway runs from its modules. */

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { parseDays, parseDuration, parseSize } from '../dist/config/units.js'
+import { parseDays, parseDuration, parsePercentage, parseSize } from '../dist/config/units.js'
 
 /** Longest mapping that is written in one line, in characters, without what is before it. */
 const MAX_LINE_CHARS = 80
@@ -25,6 +25,7 @@ export function configArtefacts() {
           ledger: gateway.properties.ledger,
           time_zone: gateway.properties.time_zone,
           transport: gateway.properties.transport,
+          workers: gateway.properties.workers,
         }),
     ],
   ]
@@ -162,6 +163,7 @@ function defaults(definitions) {
 
 function defaultText({ default: value, $ref: reference = '' }) {
   if (typeof value !== 'string') return `${JSON.stringify(value).replaceAll('"', "'").replaceAll(',', ', ')},`
-  const read = { size: parseSize, duration: parseDuration, days: parseDays }[target(reference)]
+  const readers = { size: parseSize, duration: parseDuration, days: parseDays, percentage: parsePercentage }
+  const read = readers[target(reference)]
   return read === undefined ? `${literal(value)},` : `${read(value)}, // ${value}`
 }

@@ -16,6 +16,7 @@ const pages = {
   'docs/reference/configuration.md': configuration,
   'docs/errors.md': errors,
   'docs/faults.md': faults,
+  'docs/metrics.md': metrics,
   'docs/reference/simulator.md': simulator,
   'docs/reference/translation.md': translation,
   'README.md': () => pictures(built),
@@ -56,6 +57,13 @@ async function audit() {
   const { COLUMNS } = await built('runtime/audit/columns.js')
   const rows = COLUMNS.map(({ name, shows, hole }) => `| ${name} | ${shows} | ${hole} |`)
   return ['| Column | Shows | It is a hole if |', '|---|---|---|', ...rows].join('\n')
+}
+
+/** Every metric, as the program registers it. */
+async function metrics() {
+  const { METRICS } = await built('features/metrics/list.js')
+  const rows = METRICS.map(({ name, kind, labels, help }) => `| \`${name}\` | ${kind} | ${code(labels)} | ${help} |`)
+  return ['| Name | Kind | Labels | Meaning |', '|---|---|---|---|', ...rows].join('\n')
 }
 
 /** The simulator's own tables: what it speaks, the words that it listens to, and the faults. */

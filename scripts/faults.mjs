@@ -22,7 +22,7 @@ const AREAS = {
   P: 'The process',
   W: 'WebSockets',
   M: 'Forms and uploads',
-  D: 'Secrets',
+  D: 'Dependencies and secrets',
   B: 'Bombs: documents that are small on the wire and large as objects',
 }
 

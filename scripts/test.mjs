@@ -6,12 +6,13 @@
 //   node scripts/test.mjs --list test/runtime-dependent.txt  those that a file lists, a path a line
 //   node scripts/test.mjs --jobs 1 --timeout 600 …           one at a time, each file for at most 600 seconds
 //   node scripts/test.mjs --each test/wire                   with a line for each test as it ends
+//   node scripts/test.mjs --results FILE …                   with a JSON line in FILE for each test and assertion
 //
 // The test library is tap; its own command line loads coverage hooks into every process of a test, also into the gateways
 // that a test starts. That doubles the time of the suite, so the files are run as the plain programs that they are.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { appendFileSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -38,9 +39,11 @@ const { values, positionals } = parseArgs({
     timeout: { type: 'string', default: '900' },
     list: { type: 'string' },
     each: { type: 'boolean', default: false },
+    results: { type: 'string' },
   },
 })
 const timeoutSeconds = Number(values.timeout)
+if (values.results !== undefined) writeFileSync(values.results, '')
 
 /** The compiled test files below a path of the source tree or of the build; one file for the path of a file. */
 function filesOf(path) {
@@ -69,6 +72,7 @@ function run(file) {
     let timedOut = false
     const parser = new Parser()
     const leaves = countLeaves(parser)
+    if (values.results !== undefined) keepResults(parser, relative(BUILT, file))
     if (values.each) parser.on('assert', test => console.log(line(file, test)))
     parser.on('comment', text => NOTICE.test(text) && process.stdout.write(text))
     child.stdout.pipe(parser)
@@ -119,6 +123,15 @@ function countLeaves(parser, counted = { pass: 0, fail: 0, skip: 0, failures: []
     if (!ok && !skip && !todo && !sumsUp) counted.failures.push({ fullname: `${parser.fullname} > ${name}`, diag })
   })
   return counted
+}
+
+/** Appends what each test and assertion came to: `{ file, name, ok, skipped, ms }`; `ms` is of tests alone. */
+function keepResults(parser, file) {
+  parser.on('child', child => keepResults(child, file))
+  parser.on('assert', ({ ok, skip, todo, name, time }) => {
+    const result = { file, name, ok, skipped: Boolean(skip || todo), ms: time ?? undefined }
+    appendFileSync(values.results, `${JSON.stringify(result)}\n`)
+  })
 }
 
 function line(file, { ok, skip, name }) {

@@ -6,13 +6,13 @@ export interface SimulatorEntry {
   /** Counts from 1, in the order of arrival. */
   readonly number: number
   readonly method: string
-  /** Path and query as they came. */
+  /** Path and query, unchanged. */
   readonly path: string
   /** Lower-case names; no prototype. */
   readonly headers: Readonly<Record<string, string>>
-  /** Names and values by turns, as they came: repeated headers and letter case are seen here. */
+  /** Names and values by turns, unchanged: repeated headers and letter case are visible here. */
   readonly rawHeaders: readonly string[]
-  /** The first MiB of the body, as far as it has come. */
+  /** The first MiB of the body that has arrived. */
   readonly body: Buffer
   /** Bytes of the body in all. */
   readonly size: number
@@ -32,7 +32,7 @@ export interface SimulatorEntry {
 const MAX_RECORDED_BYTES = 1024 * 1024
 const NONE = Buffer.alloc(0)
 
-/** The entry as it grows; whoever reads it sees its present state. */
+/** The entry as it grows; its readers see the present state. */
 export class Entry implements SimulatorEntry, Ledger {
   readonly number: number
   readonly method: string
@@ -40,15 +40,15 @@ export class Entry implements SimulatorEntry, Ledger {
   readonly headers: Readonly<Record<string, string>>
   readonly rawHeaders: readonly string[]
   readonly closed: Promise<void>
+  size = 0
+  bytesSent = 0
+  problem: string | undefined
+  /** Bytes of the body that are kept. */
+  kept = 0
   #response: ServerResponse | undefined
   #status = 0
   #end: 'open' | 'broken' | 'aborted' | 'complete' = 'open'
   #chunks: Buffer[] = []
-  #kept = 0
-  #size = 0
-  #sent = 0
-  #problem: string | undefined
-  #upgraded = false
 
   constructor(number: number, request: IncomingMessage, response: ServerResponse) {
     this.number = number
@@ -65,52 +65,35 @@ export class Entry implements SimulatorEntry, Ledger {
     return this.#chunks[0] ?? NONE
   }
 
-  get size(): number {
-    return this.#size
-  }
-
   get status(): number {
-    if (this.#upgraded) return 101
     return this.#response?.headersSent ? this.#response.statusCode : this.#status
-  }
-
-  get bytesSent(): number {
-    return this.#sent
   }
 
   get aborted(): boolean {
     return this.#end === 'aborted'
   }
 
-  get problem(): string | undefined {
-    return this.#problem
-  }
-
   fail(error: unknown): void {
-    this.#problem = error instanceof Error ? (error.stack ?? error.message) : String(error)
-  }
-
-  /** How much of the body is kept. */
-  get kept(): number {
-    return this.#kept
+    this.problem = error instanceof Error ? (error.stack ?? error.message) : String(error)
   }
 
   receive(chunk: Buffer): void {
-    this.#size += chunk.length
-    if (this.#kept >= MAX_RECORDED_BYTES) return
+    this.size += chunk.length
+    if (this.kept >= MAX_RECORDED_BYTES) return
     // A copy: a slice of what the socket read would hold on to the whole of it.
-    const part = Buffer.from(chunk.subarray(0, MAX_RECORDED_BYTES - this.#kept))
-    this.#kept += part.length
+    const part = Buffer.from(chunk.subarray(0, MAX_RECORDED_BYTES - this.kept))
+    this.kept += part.length
     this.#chunks.push(part)
   }
 
   sent(bytes: number): void {
-    this.#sent += bytes
+    this.bytesSent += bytes
   }
 
   /** The connection has left HTTP. */
   upgraded(): void {
-    this.#upgraded = true
+    this.#status = 101
+    this.#response = undefined
     this.#end = 'complete'
   }
 
@@ -120,23 +103,13 @@ export class Entry implements SimulatorEntry, Ledger {
 
   toJSON(): object {
     const { number, method, path, headers, size, status, bytesSent, aborted, problem } = this
-    return {
-      number,
-      method,
-      path,
-      headers,
-      size,
-      status,
-      bytesSent,
-      aborted,
-      problem,
-      body: this.body.toString('utf8'),
-    }
+    const text = { body: this.body.toString('utf8') }
+    return { number, method, path, headers, size, status, bytesSent, aborted, problem, ...text }
   }
 
   #close(response: ServerResponse): void {
-    this.#status = response.headersSent ? response.statusCode : 0
     if (this.#end === 'open') this.#end = response.writableFinished ? 'complete' : 'aborted'
+    this.#status = this.status
     this.#response = undefined
   }
 }

@@ -12,7 +12,7 @@ export interface FormFile {
 }
 
 interface Form {
-  /** Text fields; a name that ends in `[]`, or stands several times, is a list. */
+  /** Text fields; a name that ends in `[]` or is repeated is a list. */
   readonly fields: JsonObject
   readonly files: readonly FormFile[]
 }
@@ -21,7 +21,7 @@ export function isForm(contentType: string | undefined): boolean {
   return contentType?.toLowerCase().startsWith('multipart/') === true
 }
 
-/** Throws {@link SimulatorError} where the body is no form. */
+/** Throws {@link SimulatorError} if the body is not a form. */
 export function parseForm(body: Buffer, contentType: string | undefined): Form {
   const parts = partsOf(body, contentType)
   if (parts === undefined) throw new SimulatorError(400, 'We could not parse the form of your request.')

@@ -25,7 +25,7 @@ export interface State {
   readonly now: () => number
 }
 
-/** Answers a request, whatever it holds. Never rejects: what breaks inside is noted in the entry. */
+/** Answers any request. Never rejects: what breaks inside is noted in the entry. */
 export async function handle(request: IncomingMessage, response: ServerResponse, state: State): Promise<Entry> {
   const entry = state.received.add(request, response)
   try {
@@ -80,7 +80,7 @@ function steps(question: Question, entry: Entry, { protocol: { family } }: Match
   }
 }
 
-/** The credential as it came, in whichever header. */
+/** The credential, unchanged, from any of its headers. */
 export function credentialOf(headers: Readonly<Record<string, string>>): string {
   const named = Object.keys(headers).find(name => name.endsWith('api-key'))
   return headers.authorization ?? (named === undefined ? '' : (headers[named] ?? ''))

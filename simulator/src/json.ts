@@ -10,6 +10,11 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** The objects of a file with one JSON document a line; other lines are left out. */
+export function parseLines(file: Buffer): readonly JsonObject[] {
+  return file.toString('utf8').split('\n').map(parseJson).filter(isObject)
+}
+
 /** The document that a text is; undefined where it is not JSON. */
 export function parseJson(text: string): Json | undefined {
   try {

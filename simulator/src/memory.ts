@@ -1,3 +1,4 @@
+import { BoundedMap } from './bounded-map.js'
 import type { JsonObject } from './json.js'
 import { Storage } from './storage.js'
 
@@ -10,9 +11,6 @@ export interface Kept {
   readonly output: readonly JsonObject[]
 }
 
-const MAX_ENTRIES = 1000
-const MAX_BYTES = 64 * 1024 * 1024
-
 /** An item of a response that is kept. */
 interface KeptItem {
   readonly item: JsonObject
@@ -20,68 +18,47 @@ interface KeptItem {
   readonly needs: string | undefined
 }
 
-/** The last responses that were to be stored: at most 1,000, and at most 64 MiB of their JSON. */
+/** The last stored responses: at most 1,000, and at most 64 MiB of their JSON. */
 export class Memory {
   readonly storage = new Storage()
-  readonly #kept = new Map<string, { readonly response: Kept; readonly bytes: number }>()
-  #bytes = 0
-  /** The last that were to be forgotten. */
-  readonly #gone = new Set<string>()
+  readonly #kept = new BoundedMap<Kept>({ sizeOf: response => Buffer.byteLength(JSON.stringify(response)) })
+  /** The last that were deleted. */
+  readonly #gone = new BoundedMap<true>()
   #items: ReadonlyMap<string, KeptItem> | undefined
 
   keep(id: string, response: Kept): void {
-    const bytes = Buffer.byteLength(JSON.stringify(response))
-    if (bytes > MAX_BYTES) return
-    this.drop(id)
-    this.#gone.delete(id)
-    this.#kept.set(id, { response, bytes })
+    this.#gone.drop(id)
+    this.#kept.put(id, response)
     this.#items = undefined
-    this.#bytes += bytes
-    for (const oldest of this.#kept.keys()) {
-      if (this.#kept.size <= MAX_ENTRIES && this.#bytes <= MAX_BYTES) break
-      this.drop(oldest)
-    }
   }
 
   get(id: string): Kept | undefined {
-    return this.#kept.get(id)?.response
+    return this.#kept.get(id)
   }
 
   /** An item of any response that is kept. */
   item(id: string): KeptItem | undefined {
-    this.#items ??= itemsOf([...this.#kept.values()].map(({ response }) => response))
+    this.#items ??= itemsOf(this.#kept.entries().map(([, response]) => response))
     return this.#items.get(id)
   }
 
   /** Drops a response for good: its id is not taken on trust any more. False where it was not kept. */
   forget(id: string): boolean {
-    if (!this.drop(id)) return false
-    this.#gone.add(id)
-    for (const oldest of this.#gone) {
-      if (this.#gone.size <= MAX_ENTRIES) break
-      this.#gone.delete(oldest)
-    }
+    if (!this.#kept.drop(id)) return false
+    this.#items = undefined
+    this.#gone.put(id, true)
     return true
   }
 
   isForgotten(id: string): boolean {
-    return this.#gone.has(id)
+    return this.#gone.get(id) === true
   }
 
   clear(): void {
     this.storage.clear()
     this.#kept.clear()
     this.#gone.clear()
-    this.#bytes = 0
     this.#items = undefined
-  }
-
-  private drop(id: string): boolean {
-    const held = this.#kept.get(id)
-    if (held === undefined) return false
-    this.#bytes -= held.bytes
-    this.#items = undefined
-    return this.#kept.delete(id)
   }
 }
 

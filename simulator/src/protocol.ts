@@ -6,10 +6,10 @@ import type { Memory } from './memory.js'
 import type { Seed } from './seed.js'
 import type { Tasks } from './tasks/tasks.js'
 
-/** One operation of one protocol. A new protocol is a file or a folder that exports these, and a line in `routes.ts`. */
+/** One operation of one protocol. A new protocol is a file or a folder that makes these by {@link endpoint}, and a line in `routes.ts`. */
 export interface Protocol {
   readonly method: string
-  /** An exact path, or one with a `{parameter}` that takes any text, slashes included; of several, the last is told. */
+  /** An exact path, or one with a `{parameter}` that takes any text, slashes included; of several, `parameter` is the last. */
   readonly path: string
   /** For paths that several share: whether a request with these headers, query and parameter is meant for this one. */
   readonly serves?: (headers: RequestHeaders, query: URLSearchParams, parameter: string) => boolean
@@ -24,6 +24,20 @@ export interface Protocol {
   readonly recall?: (asked: Pick<Call, 'parameter' | 'body'>) => Recalled | undefined
   /** Throws {@link SimulatorError} to refuse. */
   readonly answer: (call: Call) => Answer
+}
+
+type Options = Omit<Protocol, 'method' | 'path' | 'family' | 'answer'>
+type Answers = Protocol['answer']
+
+/** Declares one operation by its method and path: `endpoint(native, 'GET /v1beta/batches/{id}', call => …)`. */
+export function endpoint(
+  family: Family,
+  target: string,
+  ...rest: readonly [Answers] | readonly [Options, Answers]
+): Protocol {
+  const [method = '', path = ''] = target.split(' ')
+  const [options, answer] = rest.length === 1 ? [{}, rest[0]] : rest
+  return { method, path, family, ...options, answer }
 }
 
 /** By lower-case name. */
@@ -42,7 +56,7 @@ export interface Call {
   readonly query: URLSearchParams
   /** The JSON body, or the text fields of a form, without the faults in the model's name; empty without a body. */
   readonly body: JsonObject
-  /** The body as it came, for operations that take bytes; else empty. */
+  /** The unchanged body, for operations that take bytes; else empty. */
   readonly bytes: Buffer
   readonly headers: RequestHeaders
   /** Where the client believes that we are: `http://127.0.0.1:8080`. */
@@ -98,10 +112,8 @@ export interface ByteStream {
   /** 200, if nothing is said. */
   readonly status?: number
   readonly headers: Headers
-  /** Of all pieces together. */
-  readonly length: number
-  /** Tells the length in the head. */
-  readonly sized?: true
+  /** Bytes of all pieces together, which the head tells; left out, the answer goes out in chunks. */
+  readonly length?: number
   readonly pieces: Iterable<Uint8Array>
 }
 
@@ -122,4 +134,22 @@ export function json(value: object, status = 200, headers: Headers = {}): Docume
   return { kind: 'document', status, headers: { 'content-type': 'application/json', ...headers }, body }
 }
 
-export const EVENT_STREAM: Headers = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' }
+const EVENT_STREAM: Headers = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' }
+
+/** Server-sent events; `failure` is what this protocol sends when it fails in the middle of them. */
+export function eventStream(events: Iterable<StreamEvent>, failure: EventStream['failure']): EventStream {
+  return { kind: 'events', headers: EVENT_STREAM, events, failure }
+}
+
+/** An event that is named for the `type` in its data. */
+export function namedEvent(type: string, fields: object): StreamEvent {
+  return { event: type, data: JSON.stringify({ type, ...fields }) }
+}
+
+/** An event without a name. */
+export function dataEvent(data: object): StreamEvent {
+  return { data: JSON.stringify(data) }
+}
+
+/** The event that ends most streams of the compatible family. */
+export const DONE: StreamEvent = { data: '[DONE]', terminal: true }

@@ -1,7 +1,7 @@
 import { type Family, SimulatorError } from './errors.js'
 import { compatible } from './families/compatible.js'
 import { native } from './families/native.js'
-import { json, type Protocol, type RequestHeaders } from './protocol.js'
+import { endpoint, json, type Protocol, type RequestHeaders } from './protocol.js'
 import { BATCHES } from './protocols/batches/index.js'
 import { MESSAGE_BATCHES } from './protocols/batches/messages.js'
 import { NATIVE_BATCHES } from './protocols/batches/native.js'
@@ -26,21 +26,11 @@ import { TRANSCRIBE } from './protocols/transcribe/index.js'
 import { VIDEOS } from './protocols/videos/index.js'
 import { EPOCH_SECONDS } from './seed.js'
 
-/** `GET /v1/models`. */
-const modelList: Protocol = {
-  method: 'GET',
-  path: '/v1/models',
-  family: compatible,
-  answer: ({ models }) => json({ object: 'list', data: models.map(model) }),
-}
+const modelList = endpoint(compatible, 'GET /v1/models', ({ models }) =>
+  json({ object: 'list', data: models.map(model) }),
+)
 
-/** `GET /v1/models/{id}`. */
-const modelById: Protocol = {
-  method: 'GET',
-  path: '/v1/models/{id}',
-  family: compatible,
-  answer: ({ parameter: id }) => json(model(id)),
-}
+const modelById = endpoint(compatible, 'GET /v1/models/{id}', ({ parameter: id }) => json(model(id)))
 
 /** All that the simulator speaks; the docs list it. The first whose path, method and headers fit is the one that answers. */
 export const PROTOCOLS: readonly Protocol[] = [
@@ -78,15 +68,15 @@ export function modelsOf(family: Family): readonly string[] {
 
 export interface Match {
   readonly protocol: Protocol
-  /** The text in the place of the path's parameter, still encoded. */
+  /** The value of the path's parameter, still encoded. */
   readonly parameter: string
   readonly query: URLSearchParams
 }
 
-/** How fast image tasks are to be done, which makes no difference here. */
+/** The speed of image tasks, which makes no difference here. */
 const MODE = /^\/(?:mj-)?(?:fast|relax|turbo)(?=\/mj\/)/
 
-/** Finds who answers; where nobody does, it is one who refuses. `target` is the path with its query. */
+/** Finds the operation of a request, or one that refuses it. `target` is the path with its query. */
 export function route(method: string, target: string, headers: RequestHeaders): Match {
   const [whole = ''] = target.split('?', 1)
   const query = new URLSearchParams(target.slice(whole.length))

@@ -22,7 +22,7 @@ export function seal(purpose: Purpose, content: string): string {
   return Buffer.concat([digest, code(purpose, digest)]).toString('base64')
 }
 
-/** Whether {@link seal} made this text for that purpose, whatever it seals. */
+/** Whether {@link seal} made this text for that purpose, from any content. */
 export function isSealed(purpose: Purpose, sealed: string): boolean {
   const bytes = Buffer.from(sealed.slice(0, 4 * DIGEST_BYTES), 'base64')
   return (

@@ -60,7 +60,7 @@ export class Seed {
 }
 
 /**
- * An id that can be told from a made-up one without any memory: 40 digits of the seed and 8 of a checksum over them.
+ * An id that can be distinguished from a made-up one without any memory: 40 digits of the seed and 8 of a checksum over them.
  * So the simulator recognises the ids that it once gave, across restarts.
  */
 export function stampedId(prefix: string, seed: Seed): string {

@@ -26,7 +26,7 @@ export interface SimulatorOptions {
   readonly now?: () => number
   /** The value of the header `x-simulator-key` without which every request is refused; it is asked for where it is given. */
   readonly key?: string
-  /** Told of every request when its answer is over. */
+  /** Called with every request when its answer is over. */
   readonly log?: (entry: SimulatorEntry) => void
 }
 
@@ -84,10 +84,10 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   }
 }
 
-/** The header in which a simulator's own key stands. */
+/** The header of a simulator's own key. */
 const KEY_HEADER = 'x-simulator-key'
 
-/** Whether the key is there that the simulator was started with. It is taken out: nobody sees it any more. */
+/** Whether the request has the simulator's key. Removes it, so that it is never recorded. */
 function admitted(request: IncomingMessage, key: string | undefined): boolean {
   if (key === undefined) return true
   const given = request.headers[KEY_HEADER]

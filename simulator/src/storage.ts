@@ -1,3 +1,4 @@
+import { BoundedMap } from './bounded-map.js'
 import type { JsonObject } from './json.js'
 
 /** A file that was uploaded, or that a batch has made. */
@@ -28,13 +29,13 @@ interface OpenUpload {
 /** A file of the compatible interface that comes in parts. */
 export interface StoredUpload {
   readonly request: JsonObject
-  /** By id, as they came. */
+  /** By id, in the order of arrival. */
   readonly parts: ReadonlyMap<string, Buffer>
   readonly state: 'pending' | 'completed' | 'cancelled'
   readonly created: number
 }
 
-/** A batch, as far as it has come. */
+/** A batch and its progress. */
 export interface StoredBatch {
   /** How often it has been asked for. */
   readonly polls: number
@@ -46,78 +47,24 @@ export interface StoredBatch {
   readonly created: number
 }
 
-const MAX_FILES = 1000
-const MAX_BYTES = 64 * 1024 * 1024
-
-/** Things by id: the last 1,000, and at most 64 MiB of them. */
-export class Things<T> {
-  readonly #kept = new Map<string, T>()
-  readonly #size: (thing: T) => number
-  #bytes = 0
-  #made = 0
-
-  constructor(size: (thing: T) => number) {
-    this.#size = size
-  }
-
-  /** How many have been made so far: no two have the same id, though requests be the same. */
-  get made(): number {
-    return this.#made
-  }
-
-  put(id: string, thing: T): void {
-    if (!this.drop(id)) this.#made++
-    this.#kept.set(id, thing)
-    this.#bytes += this.#size(thing)
-    for (const oldest of this.#kept.keys()) {
-      if (this.#kept.size <= MAX_FILES && this.#bytes <= MAX_BYTES) break
-      this.drop(oldest)
-    }
-  }
-
-  get(id: string): T | undefined {
-    return this.#kept.get(id)
-  }
-
-  get all(): readonly T[] {
-    return [...this.#kept.values()]
-  }
-
-  entries(): IterableIterator<readonly [id: string, thing: T]> {
-    return this.#kept.entries()
-  }
-
-  drop(id: string): boolean {
-    const thing = this.#kept.get(id)
-    if (thing === undefined) return false
-    this.#bytes -= this.#size(thing)
-    return this.#kept.delete(id)
-  }
-
-  clear(): void {
-    this.#kept.clear()
-    this.#bytes = 0
-    this.#made = 0
-  }
-}
+const FILES = { sizeOf: ({ bytes }: StoredFile) => bytes.length }
+const BATCHES = { sizeOf: ({ request }: StoredBatch) => JSON.stringify(request).length }
 
 /** Files, uploads and batches. Those of two interfaces do not know of each other. */
 export class Storage {
-  readonly files = new Things<StoredFile>(file => file.bytes.length)
-  readonly nativeFiles = new Things<StoredFile>(file => file.bytes.length)
-  readonly messageFiles = new Things<StoredFile>(file => file.bytes.length)
-  readonly uploads = new Things<OpenUpload>(upload => upload.size)
-  readonly partedUploads = new Things<StoredUpload>(({ parts }) =>
-    [...parts.values()].reduce((sum, part) => sum + part.length, 0),
-  )
-  readonly batches = new Things<StoredBatch>(batch => JSON.stringify(batch.request).length)
-  readonly nativeBatches = new Things<StoredBatch>(batch => JSON.stringify(batch.request).length)
-  readonly messageBatches = new Things<StoredBatch>(batch => JSON.stringify(batch.request).length)
+  readonly files = new BoundedMap<StoredFile>(FILES)
+  readonly nativeFiles = new BoundedMap<StoredFile>(FILES)
+  readonly messageFiles = new BoundedMap<StoredFile>(FILES)
+  readonly uploads = new BoundedMap<OpenUpload>({ sizeOf: upload => upload.size })
+  readonly partedUploads = new BoundedMap<StoredUpload>({
+    sizeOf: ({ parts }) => [...parts.values()].reduce((sum, part) => sum + part.length, 0),
+  })
+  readonly batches = new BoundedMap<StoredBatch>(BATCHES)
+  readonly nativeBatches = new BoundedMap<StoredBatch>(BATCHES)
+  readonly messageBatches = new BoundedMap<StoredBatch>(BATCHES)
 
   clear(): void {
-    const { files, nativeFiles, messageFiles, uploads, partedUploads, batches, nativeBatches, messageBatches } = this
-    const batched = [batches, nativeBatches, messageBatches]
-    for (const things of [files, nativeFiles, messageFiles, uploads, partedUploads, ...batched]) things.clear()
+    for (const kept of Object.values(this) as BoundedMap<unknown>[]) kept.clear()
   }
 }
 

@@ -1,8 +1,12 @@
 import type { Scope } from '../core/bounds.js'
+import type { Caller } from '../core/caller.js'
 import type { Config } from '../core/config.js'
-import type { Caller } from '../core/plan.js'
 import type { Problem } from '../core/problems.js'
+import type { CanaryStanding } from '../features/canaries/index.js'
+import type { ShownHealth } from '../features/health/shown.js'
 import type { ShownLimit } from '../features/limits/usage.js'
+import type { MetricsText } from '../features/metrics/index.js'
+import type { MirrorStanding } from '../features/mirrors/index.js'
 import type { Kernel } from '../kernel/kernel.js'
 import type { StoredKey } from '../kernel/keys/record.js'
 import type { Task } from '../kernel/tasks/record.js'
@@ -22,8 +26,16 @@ export interface AdminHost {
   reload(): Promise<{ readonly isValid: boolean; readonly problems: readonly Problem[] }>
   /** Finishes what is open and ends the process. */
   drain(): void
+  /** Replaces the workers one after another. Absent: this process is the only one. */
+  restart?(): void
   /** For each scope, its bounds and how much of them is used. Rejects with the store's error. */
   limits(scopes: readonly Scope[]): Promise<readonly (readonly ShownLimit[])[]>
+  /** By the names of upstreams, what of them rests because it fails. */
+  health(): ReadonlyMap<string, ShownHealth>
+  /** What the mirrors and canaries of models have come to in this process. */
+  routing(): { readonly mirrors: readonly MirrorStanding[]; readonly canaries: readonly CanaryStanding[] }
+  /** What it counts and times, in the format that an `accept` header asks for. Throws {@link AdminError} where nothing is measured. */
+  metrics(accept: string | undefined): Promise<MetricsText>
   /** Tasks behind a cursor, at most so many; undefined where the text is not a cursor. */
   tasks(filter: TaskQuery, limit: number, after: string | undefined): Promise<Page<Task> | undefined>
 }

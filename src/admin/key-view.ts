@@ -1,4 +1,5 @@
 import type { KeyConfig } from '../core/config.js'
+import { PRIORITIES } from '../core/priority.js'
 import type { KeyTerms, StoredKey } from '../kernel/keys/record.js'
 import type { AdminHost } from './host.js'
 import { AdminError, COUNT, FLAG, MOMENT, objectOf, type Schema, TEXT } from './route.js'
@@ -12,6 +13,8 @@ export const TERMS: Readonly<Record<string, Schema>> = {
   limits: { type: 'object' },
   routes: NAMES,
   networks: NAMES,
+  regions: NAMES,
+  priority: { type: 'string', enum: [...PRIORITIES] },
   expires: TEXT,
   disabled: FLAG,
   strict: FLAG,
@@ -51,10 +54,16 @@ export function storedView({ name, created, secrets, terms }: StoredKey, { plan 
   }
 }
 
-export function fileView(name: string, { models, disabled, strict, expires, secrets, absent }: KeyConfig): object {
-  const moment = expires === undefined ? {} : { expires: new Date(expires).toISOString() }
-  const warning = absent === undefined ? {} : { warning: absent }
-  return { name, source: 'file', secrets: secrets.length, models, disabled, strict, ...moment, ...warning }
+/** `regions`: with those that its groups allow. */
+export function fileView(name: string, key: KeyConfig, { plan }: AdminHost): object {
+  const { models, disabled, strict, expires, secrets, absent } = key
+  const regions = plan.keys.holderOf(name)?.caller.regions
+  return {
+    ...{ name, source: 'file', secrets: secrets.length, models, disabled, strict },
+    ...(regions === undefined ? {} : { regions: [...regions] }),
+    ...(expires === undefined ? {} : { expires: new Date(expires).toISOString() }),
+    ...(absent === undefined ? {} : { warning: absent }),
+  }
 }
 
 /** Throws `invalid_request` where the terms do not fit. */

@@ -3,7 +3,7 @@ import { Secret } from '../core/secret.js'
 
 const MASK = '[secret]'
 
-/** Members whose values may hold a secret in plain text, whatever they look like. */
+/** Members whose values may contain a secret in plain text, in any form. */
 const HIDDEN: ReadonlySet<string> = new Set(['headers', 'options', 'sha256'])
 
 /**

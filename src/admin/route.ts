@@ -17,8 +17,17 @@ export interface AdminRoute {
   readonly body?: Schema
   readonly status: number
   readonly answer: Schema
+  /** The answer is a {@link TextAnswer}, and requests that are answered well are not logged: there is one every few seconds. */
+  readonly isText?: true
+  /** Whether no key is asked for now. */
+  isOpen?(host: AdminHost): boolean
   /** Throws {@link AdminError}. */
   handle(request: AdminRequest, host: AdminHost): Promise<unknown>
+}
+
+export interface TextAnswer {
+  readonly type: string
+  readonly text: string
 }
 
 export interface AdminRequest {
@@ -26,6 +35,8 @@ export interface AdminRequest {
   readonly query: Readonly<Record<string, string>>
   /** Empty where there is none. */
   readonly body: JsonObject
+  /** The `accept` header. */
+  readonly accept: string | undefined
 }
 
 /** What a client of the admin API gets: `{ "error": { "type", "message" } }`. */

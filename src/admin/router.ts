@@ -56,7 +56,7 @@ export function queryOf({ query = {} }: AdminRoute, text: string): AdminRequest[
   return given
 }
 
-/** Checks a body as far as members go: what their values may be is the handler's concern. */
+/** Checks the names of a body's members; their values are the handler's concern. */
 export function checkBody({ body }: AdminRoute, given: JsonObject): void {
   const { properties = {}, required = [] } = (body ?? {}) as {
     properties?: Readonly<Record<string, Schema>>

@@ -1,12 +1,12 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
-import type { AdminPlan } from '../core/config.js'
 import { GatewayError } from '../core/errors.js'
 import { isObject, type JsonObject } from '../core/json.js'
+import type { AdminPlan } from '../core/process-config.js'
 import { StoreError } from '../core/store.js'
 import type { AdminHost } from './host.js'
-import { AdminError, type AdminRoute } from './route.js'
+import { AdminError, type AdminRoute, type TextAnswer } from './route.js'
 import { checkBody, queryOf, routeOf } from './router.js'
 
 /** Largest body of a request, bytes. */
@@ -64,13 +64,17 @@ async function serve(
   let body: unknown
   let cause: unknown
   try {
-    if (!isAllowed(request, digest))
+    if (!isAllowed(request, digest) && !isOpen(tools, method, path))
       throw new AdminError(401, 'unauthenticated', 'send the admin key as a Bearer token')
     const { route, params } = routeOf(tools.table, method, path)
     const query = queryOf(route, mark < 0 ? '' : url.slice(mark + 1))
     const given = await bodyOf(request, route)
-    body = await route.handle({ params, query, body: given }, tools.host)
+    body = await route.handle({ params, query, body: given, accept: request.headers.accept }, tools.host)
     status = route.status
+    if (route.isText === true) {
+      send(request, response, status, body as TextAnswer)
+      return
+    }
   } catch (error) {
     cause = error
     const { status: told, type, message, more } = errorOf(error)
@@ -80,6 +84,10 @@ async function serve(
   const error = status < 500 ? {} : { error: String(cause instanceof Error ? (cause.cause ?? cause) : cause) }
   tools.log({ admin: `${method} ${path.slice(0, 200)}`, status, client, ...error })
   answer(request, response, status, body)
+}
+
+function isOpen({ table, host }: AdminTools, method: string, path: string): boolean {
+  return table.some(route => route.path === path && route.method === method && route.isOpen?.(host) === true)
 }
 
 /** The key alone, once, in the header alone; its digest is compared in constant time. */
@@ -128,13 +136,32 @@ function errorOf(error: unknown): AdminError {
 }
 
 function answer(request: IncomingMessage, response: ServerResponse, status: number, body: unknown): void {
-  const bytes = Buffer.from(`${JSON.stringify(body)}\n`)
+  const text = `${JSON.stringify(body)}\n`
+  send(
+    request,
+    response,
+    status,
+    { type: 'application/json', text },
+    {
+      ...(status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
+      ...(status === 405 ? { allow: (body as { error: { allow: string[] } }).error.allow.join(', ') } : {}),
+    },
+  )
+}
+
+function send(
+  request: IncomingMessage,
+  response: ServerResponse,
+  status: number,
+  { type, text }: TextAnswer,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  const bytes = Buffer.from(text)
   response.writeHead(status, {
-    'content-type': 'application/json',
+    'content-type': type,
     'content-length': bytes.length,
     'cache-control': 'no-store',
-    ...(status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
-    ...(status === 405 ? { allow: (body as { error: { allow: string[] } }).error.allow.join(', ') } : {}),
+    ...headers,
     // The rest of a body that is not read must not be taken for the next request.
     ...(request.complete ? {} : { connection: 'close' }),
   })

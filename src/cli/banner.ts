@@ -28,10 +28,18 @@ export function banner(serving: Serving, { colour, shows }: { colour: boolean; s
     ...upstreams(serving, paint),
     models(serving),
     `routes     ${plan.routes.length} (gateway routes lists them)`,
-    ...(keys.length > 0 ? shortened(keys) : [paint.yellow('no keys: no one can call')]),
+    ...(keys.length > 0 ? shortened(keys) : [paint.yellow(noKeys(serving))]),
     ...adminLine(serving, { paint, shows }),
     ...(trial === undefined ? [] : ['', 'try it:', trial]),
   ].join('\n')
+}
+
+/** Keys of the store change while it runs, so their number is not shown. */
+function noKeys({ plan, adminOrigin }: Serving): string {
+  if (plan.store.type !== 'memory') return 'no keys in the file: only those of the store (gateway keys list)'
+  return adminOrigin === undefined
+    ? 'no keys: no one can call'
+    : 'no keys in the file: only those that the admin API makes'
 }
 
 function upstreams({ config }: Serving, paint: Paints): readonly string[] {

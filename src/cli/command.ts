@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Command, InvalidArgumentError } from 'commander'
 import { packageRoot } from '../core/package-root.js'
+import { MAX_WORKERS, type WorkerCount, workerCount } from '../core/worker-count.js'
 import type { Io } from './io.js'
 
 /** What a command's file exports: it adds itself to `parent`, and hands its exit code to `end`. */
@@ -25,6 +26,13 @@ export function port(text: string): number {
   const number = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN
   if (!(number <= 65_535)) throw new InvalidArgumentError('A port is a number from 0 to 65535.')
   return number
+}
+
+/** For options that take a number of workers. */
+export function workers(text: string): WorkerCount {
+  const count = workerCount(text)
+  if (count === undefined) throw new InvalidArgumentError(`Expected auto, or a number from 1 to ${MAX_WORKERS}.`)
+  return count
 }
 
 /** For options that take a list, separated by commas. */

@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { InvalidArgumentError } from 'commander'
+import type { Caller } from '../core/caller.js'
 import { type Define, example } from './command.js'
 import { CommandError, EXIT, type Io, print } from './io.js'
-import { mustLoad, STANDARD_INPUT } from './loading.js'
+import { mustLoad, type Ready, STANDARD_INPUT } from './loading.js'
 import { readAll } from './read-all.js'
 import { fileOf, type SourceOptions, takesSource, withVariables } from './source.js'
 
@@ -28,7 +29,7 @@ export const explainCommand: Define = (parent, io, end) => {
     .argument('[method]', 'method of a request; a single argument is the file')
     .argument('[path]', 'path of a request')
     .option('--model <name>', 'model of the request, if no --body is given')
-    .option('--key <name>', "name of the caller's key in the file, never the key itself")
+    .option('--key <name>', "name of the caller's key in the file or the store, never the key itself")
     .option('--stream', 'ask for a stream, if no --body is given')
     .option('--body <file>', 'body of the request; "-" reads standard input')
     .option('--expect <status>', 'expected status (200: accepted); exit code 0 if it matches', status)
@@ -48,7 +49,8 @@ async function explain(first: string | undefined, path: string | undefined, opti
   if (file === STANDARD_INPUT && options.body === STANDARD_INPUT) {
     throw new CommandError('standard input can be the file or the body, not both')
   }
-  const { plan, config } = await mustLoad(file, await withVariables(io, options))
+  const loaded = await mustLoad(file, await withVariables(io, options))
+  const { plan, config, caller } = await withStoredKey(loaded, file, options, io)
   const { explainPlan, explainRequest, planFacts, requestFacts } = await import('../plan/explain.js')
   if (first === undefined || path === undefined) {
     io.stdout.write(options.json ? document(planFacts(plan, config)) : explainPlan(plan, config))
@@ -56,7 +58,7 @@ async function explain(first: string | undefined, path: string | undefined, opti
   }
   const { model, key, stream } = options
   const body = options.body === undefined ? undefined : await readBody(options.body, io)
-  const request = { method: first.toUpperCase(), path, model, key, stream, body }
+  const request = { method: first.toUpperCase(), path, model, key, caller, stream, body }
   const facts = requestFacts(plan, request)
   io.stdout.write(options.json ? document(facts) : explainRequest(plan, request))
   const status = facts.error?.status ?? SERVED_STATUS
@@ -64,6 +66,42 @@ async function explain(first: string | undefined, path: string | undefined, opti
   if (status === expect) return EXIT.ok
   if (options.expect !== undefined) print(io.stderr, `expected ${expect}, but the request would be ${outcome(status)}`)
   return EXIT.failed
+}
+
+interface Asked extends Ready {
+  /** Who asks, where the key is one of the store. */
+  readonly caller?: Caller
+}
+
+/** Looks for a key in the store that the file does not have. Keys in the memory of a gateway are out of reach. */
+async function withStoredKey(loaded: Ready, file: string, options: Options, io: Io): Promise<Asked> {
+  const { plan } = loaded
+  const { key } = options
+  if (key === undefined || !('refused' in plan.keys.find(key, Date.now())) || loaded.config.keys[key] !== undefined)
+    return loaded
+  if (plan.store.type === 'memory') {
+    print(
+      io.stderr,
+      'keys that were made while the gateway runs are in its memory, and are not shown here: ask the admin API',
+    )
+    return loaded
+  }
+  const { callerOf, openStoredKeys } = await import('../runtime/store-keys.js')
+  const { keys, store } = await openStoredKeys(plan)
+  try {
+    const found = await keys.find(key)
+    if (found === undefined) return loaded
+    const counting =
+      callerOf(found, plan) === undefined
+        ? await mustLoad(file, await withVariables(io, options), { counted: true })
+        : loaded
+    const caller = callerOf(found, counting.plan)
+    if (caller === undefined)
+      print(io.stderr, `the terms of the key ${key} of the store do not fit this file: it is refused`)
+    return { ...counting, ...(caller === undefined ? {} : { caller }) }
+  } finally {
+    await store.close()
+  }
 }
 
 /** The assumed status of a request that the gateway does not refuse; the upstream's real status is unknown. */

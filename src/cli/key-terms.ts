@@ -1,5 +1,6 @@
-import { type Command, InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import { parseMoment } from '../config/units.js'
+import { PRIORITIES } from '../core/priority.js'
 import type { KeyTerms } from '../kernel/keys/record.js'
 import { list } from './command.js'
 
@@ -9,6 +10,8 @@ export interface TermOptions {
   readonly models?: readonly string[]
   readonly routes?: readonly string[]
   readonly networks?: readonly string[]
+  readonly regions?: readonly string[]
+  readonly priority?: string
   readonly expires?: string
   readonly requests?: readonly string[]
   readonly tokens?: readonly string[]
@@ -25,6 +28,12 @@ export function takesTerms(command: Command): Command {
     .option('--models <globs>', 'models that the key may use, separated by commas (default: all)', list)
     .option('--routes <globs>', 'routes that the key may use, separated by commas (default: all)', list)
     .option('--networks <list>', 'networks that the key may be used from, separated by commas (default: all)', list)
+    .option(
+      '--regions <list>',
+      'regions of the upstreams that the key may reach, separated by commas (default: all)',
+      list,
+    )
+    .addOption(new Option('--priority <priority>', 'when there is too much to do').choices([...PRIORITIES]))
     .option(
       '--expires <date>',
       'expiry of the key: end of a day in UTC (2030-12-31), or a time (2030-12-31T18:00:00Z)',
@@ -46,8 +55,22 @@ export function takesLimits(command: Command): Command {
 
 /** In the words of an entry of `keys`. */
 export function termsOf(options: TermOptions): KeyTerms {
-  const { group, models, routes, networks, expires, requests, tokens, budget, inFlight, streams, maxOutput, body } =
-    options
+  const {
+    group,
+    models,
+    routes,
+    networks,
+    regions,
+    priority,
+    expires,
+    requests,
+    tokens,
+    budget,
+    inFlight,
+    streams,
+    maxOutput,
+    body,
+  } = options
   const limits = defined({
     requests: one(requests),
     tokens: one(tokens),
@@ -57,7 +80,7 @@ export function termsOf(options: TermOptions): KeyTerms {
     max_output: number(maxOutput),
     body,
   })
-  const given = defined({ group, models, routes, networks, expires })
+  const given = defined({ group, models, routes, networks, regions, priority, expires })
   return (Object.keys(limits).length === 0 ? given : { ...given, limits }) as KeyTerms
 }
 

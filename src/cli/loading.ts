@@ -3,7 +3,7 @@ import type { SecretsMode } from '../config/context.js'
 import type { Config } from '../core/config.js'
 import type { Plan } from '../core/plan.js'
 import type { Problem } from '../core/problems.js'
-import type { LocatedPlan } from '../runtime/load.js'
+import type { LocatedPlan, Overrides } from '../runtime/load.js'
 import { CommandError, coloured, EXIT, type Io, type Output } from './io.js'
 import { readAll } from './read-all.js'
 
@@ -27,19 +27,24 @@ export async function givenText(file: string, io: Io): Promise<{ readonly text?:
 }
 
 /** Reads and compiles a file without making keys. Throws {@link CommandError} where there is no such file. */
-export async function check(file: string, io: Io, secrets: SecretsMode = 'leave'): Promise<LocatedPlan> {
+export async function check(
+  file: string,
+  io: Io,
+  secrets: SecretsMode = 'leave',
+  overrides: Overrides = {},
+): Promise<LocatedPlan> {
   const given = await givenText(file, io)
   const [{ loadLocated }, { generatedKey }] = await Promise.all([
     import('../runtime/load.js'),
     import('../runtime/generated-keys.js'),
   ])
   const generated = (name: string, folder: string) => generatedKey(folder, name, false)
-  return loadLocated({ file, env: io.env, generated, secrets, ...given })
+  return loadLocated({ file, env: io.env, generated, secrets, overrides, ...given })
 }
 
 /** For commands that need a plan: prints the problems on stderr, and ends the command if there is no plan. */
-export async function mustLoad(file: string, io: Io): Promise<Ready> {
-  const { plan, config, problems } = await check(file, io)
+export async function mustLoad(file: string, io: Io, overrides: Overrides = {}): Promise<Ready> {
+  const { plan, config, problems } = await check(file, io, 'leave', overrides)
   await printProblems(problems, io.stderr, io)
   if (plan === undefined || config === undefined) throw invalid(file)
   return { plan, config }

@@ -6,6 +6,7 @@ import { initCommand } from './init.js'
 import { CommandError, coloured, EXIT, type Io, type Output, paints, print } from './io.js'
 import { keysCommand } from './keys.js'
 import { ledgerCommand } from './ledger.js'
+import { reloadCommand } from './reload.js'
 import { routesCommand } from './routes.js'
 import { schemaCommand } from './schema.js'
 import { serveCommand } from './serve.js'
@@ -14,9 +15,11 @@ import { spendCommand } from './spend.js'
 import { storeCommand } from './store.js'
 import { tasksCommand } from './tasks.js'
 import { validateCommand } from './validate.js'
+import { workCommand } from './work.js'
 
 const COMMANDS: readonly Define[] = [
   serveCommand,
+  reloadCommand,
   validateCommand,
   explainCommand,
   routesCommand,
@@ -29,6 +32,7 @@ const COMMANDS: readonly Define[] = [
   schemaCommand,
   initCommand,
   simulateCommand,
+  workCommand,
 ]
 
 /**

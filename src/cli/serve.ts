@@ -1,9 +1,11 @@
 import { Option } from 'commander'
 import { LOG_LEVELS, type LogLevel } from '../core/config.js'
 import type { Secret } from '../core/secret.js'
-import type { Gateway, StartOptions } from '../runtime/gateway.js'
+import type { WorkerCount } from '../core/worker-count.js'
+import type { StartOptions } from '../runtime/gateway.js'
+import type { Serving } from '../runtime/start.js'
 import type { ShowKey } from './banner.js'
-import { type Define, example, port } from './command.js'
+import { type Define, example, port, workers } from './command.js'
 import { CommandError, coloured, EXIT, type Io, print } from './io.js'
 import { givenText, invalid, printProblems } from './loading.js'
 import type { KeptKey } from './serving.js'
@@ -14,6 +16,7 @@ interface Options extends SourceOptions {
   readonly port?: number
   readonly host?: string
   readonly adminPort?: number
+  readonly workers?: WorkerCount
   readonly logLevel?: LogLevel
   readonly watch: boolean
   readonly showKey?: boolean
@@ -32,6 +35,7 @@ export const serveCommand: Define = (parent, io, end) => {
     .option('--port <number>', 'port to listen on, instead of the one in the file; 0 picks a free one', port)
     .option('--host <address>', 'address to listen on, instead of the one in the file')
     .option('--admin-port <number>', 'port of the admin API, instead of the one in the file; 0 switches it off', port)
+    .option('--workers <number>', 'processes that serve, instead of the number in the file; auto: one a core', workers)
     .addOption(new Option('--log-level <level>', 'log level, instead of the one in the file').choices(LOG_LEVELS))
     .option('--no-watch', 'do not reload when files change')
     .option('--show-key', 'always print generated keys; otherwise a terminal shows a key once, when it is created')
@@ -58,7 +62,7 @@ async function serve(file: string, options: Options, io: Io): Promise<number> {
 
 async function startOptions(
   file: string,
-  { port, host, adminPort, logLevel, watch }: Options,
+  { port, host, adminPort, workers, logLevel, watch }: Options,
   kept: Map<string, KeptKey>,
   io: Io,
 ): Promise<StartOptions> {
@@ -75,13 +79,14 @@ async function startOptions(
     ...(port === undefined ? {} : { port }),
     ...(host === undefined ? {} : { host }),
     ...(adminPort === undefined ? {} : { adminPort }),
+    ...(workers === undefined ? {} : { workers }),
     ...(logLevel === undefined ? {} : { logLevel }),
   }
   return { file, env: io.env, overrides, watch, generated }
 }
 
 interface Started {
-  readonly gateway: Gateway
+  readonly gateway: Serving
   /** What to print for the user. */
   readonly text: string
 }
@@ -93,13 +98,13 @@ interface OwnKeys {
 }
 
 async function start(options: StartOptions, { kept, shows }: OwnKeys, io: Io): Promise<Started> {
-  const [{ startGateway }, { ConfigError }, { banner }] = await Promise.all([
-    import('../runtime/gateway.js'),
+  const [{ startServing }, { ConfigError }, { banner }] = await Promise.all([
+    import('../runtime/start.js'),
     import('../runtime/problems.js'),
     import('./banner.js'),
   ])
   try {
-    const gateway = await startGateway(options)
+    const gateway = await startServing(options)
     const { plan, config, problems } = gateway.loaded
     await printProblems(problems.slice(0, MAX_WARNINGS), io.stderr, io)
     const more = problems.length - MAX_WARNINGS
@@ -123,8 +128,8 @@ function startFailure(error: unknown): never {
   throw error
 }
 
-async function untilEnd(gateway: Gateway, io: Io): Promise<number> {
-  const signal = await Promise.race([nextSignal('SIGINT', 'SIGTERM'), gateway.closed])
+async function untilEnd(gateway: Serving, io: Io): Promise<number> {
+  const signal = await Promise.race([nextSignal('SIGINT', 'SIGTERM'), gateway.closed.catch(startFailure)])
   // The admin API has asked for it.
   if (signal === undefined) return EXIT.ok
   // Listened for before it is announced: without a listener a signal would kill the process.

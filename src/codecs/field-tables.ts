@@ -2,7 +2,7 @@ import type { FieldMapping } from '../core/fields.js'
 
 type Words<S extends string> = S extends `${infer Word} ${infer Rest}` ? Word | Words<Rest> : S
 
-/** Fields that go out as they came in; `names` are separated by blanks. */
+/** Fields that are copied unchanged; `names` are separated by blanks. */
 export function carried<S extends string>(names: S): Readonly<Record<Words<S>, 'carried'>> {
   return Object.fromEntries(names.split(' ').map(name => [name, 'carried'])) as Readonly<Record<Words<S>, 'carried'>>
 }

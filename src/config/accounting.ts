@@ -7,7 +7,7 @@ import { readPrices, shippedPrices } from './prices.js'
 import type { RawPriceOrFree } from './raw.generated.js'
 import { suggest } from './suggest.js'
 import { parseDays } from './units.js'
-import { checkUnpriced, type Holders } from './unpriced.js'
+import type { Holders } from './unpriced.js'
 
 interface Counted extends Holders {
   readonly prices: Entries<RawPriceOrFree>
@@ -28,16 +28,16 @@ export function readAccounting(
   const unpriced = sectionOf(main, 'unpriced')
   const prices = readPrices(counted.prices, context)
   const isCharged = charges(main, counted)
-  if (!isCharged && !bounds(counted)) return undefined
+  const isPriced = isCharged || compares(counted)
+  if (!isPriced && !bounds(counted)) return undefined
   const isOff = sectionOf(main, 'prices') === 'off'
   const accounting: AccountingConfig = {
     timeZone,
     ledger: isCharged ? { retention } : undefined,
     ...(unpriced === undefined ? {} : { unpriced }),
     prices,
-    shippedPrices: isOff || !isCharged ? {} : shippedPrices(root, context),
+    shippedPrices: isOff || !isPriced ? {} : shippedPrices(root, context),
   }
-  checkUnpriced({ ...counted, accounting }, context)
   return accounting
 }
 
@@ -50,6 +50,11 @@ function charges(main: Document, { keys, groups, upstreams, models, prices, coun
     Object.values(keys).some(({ limits }) => limits !== undefined) ||
     [...models.values(), ...upstreams.values()].some(({ config }) => config.limits !== undefined)
   )
+}
+
+/** Whether prices choose among targets. */
+function compares({ models }: Counted): boolean {
+  return [...models.values()].some(({ config }) => config.strategy?.by === 'cheapest')
 }
 
 /** What needs no ledger. */

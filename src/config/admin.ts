@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
-import type { AdminConfig } from '../core/config.js'
 import { DEFAULTS } from '../core/defaults.generated.js'
+import type { AdminConfig, MetricsConfig } from '../core/process-config.js'
 import { type Context, interpolate } from './context.js'
 import type { Site } from './document.js'
 import { readKeySecret } from './keys.js'
@@ -25,6 +25,7 @@ export function readAdmin(
   const filePort = readPort(raw.port, DEFAULTS.admin.port, site.child('port'), context)
   const secret = readKeySecret(raw.secret ?? USUAL_SECRET, site.child('secret'), context)[0]
   if ((port ?? filePort) === 0) return {}
+  const metrics = readMetrics(raw.metrics)
   warnOf(host, raw.tls !== undefined, site, context)
   if (secret !== undefined && 'absent' in secret) {
     context.report.warn('no-secret', site.child('secret'), `${secret.absent}, so no one can use the admin API`)
@@ -35,8 +36,17 @@ export function readAdmin(
       port: port ?? filePort,
       ...(tls === undefined ? {} : { tls }),
       ...(secret !== undefined && 'secret' in secret ? { secret: secret.secret } : {}),
+      ...(metrics === undefined ? {} : { metrics }),
     },
   }
+}
+
+/** Undefined: `off`. */
+function readMetrics(written: RawAdmin['metrics']): MetricsConfig | undefined {
+  if (written === 'off') return undefined
+  if (written === 'open') return { open: true, per_key: false }
+  const { open, per_key } = { ...DEFAULTS.metricsSettings, ...written }
+  return { open, per_key }
 }
 
 /** The admin key goes over the network in the clear. */

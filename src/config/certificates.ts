@@ -1,8 +1,13 @@
-import { X509Certificate } from 'node:crypto'
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { dirname, resolve } from 'node:path'
+import type { FileContent } from '../core/process-config.js'
+import { Secret } from '../core/secret.js'
 import type { Context } from './context.js'
 import type { Site } from './document.js'
 
 const DAY_MS = 86_400_000
+/** Largest file of certificates or of a key. */
+const MAX_PEM_BYTES = 1024 * 1024
 /** How long before its end a certificate is warned of. */
 const AHEAD_MS = 14 * DAY_MS
 /** Most certificates of one file that are looked at: a bundle of authorities has some 150. */
@@ -23,7 +28,7 @@ export function warnOfValidity(pem: string, site: Site, { report, now }: Pick<Co
 }
 
 function faultOf(block: string, now: number): string | undefined {
-  const certificate = attempt(block)
+  const certificate = attempt(() => new X509Certificate(block))
   if (certificate === undefined) return undefined
   const { subject, validFrom, validTo } = certificate
   const [from, to] = [Date.parse(validFrom), Date.parse(validTo)]
@@ -34,9 +39,53 @@ function faultOf(block: string, now: number): string | undefined {
   return to - now < AHEAD_MS ? `${name} expires on ${day(to)}, in ${left(to - now)}` : undefined
 }
 
-function attempt(pem: string): X509Certificate | undefined {
+/** A certificate and the key that belongs to it, each as it is written and where. Undefined with a problem, which the report has. */
+export function readPair(
+  [certificatePath, certificateSite]: readonly [string, Site],
+  [keyPath, keySite]: readonly [string, Site],
+  context: Context,
+): { readonly certificate: FileContent; readonly key: FileContent } | undefined {
+  const certificate = readPem(certificatePath, certificateSite, context)
+  const key = readPem(keyPath, keySite, context)
+  if (certificate === undefined || key === undefined) return undefined
+  const read = attempt(() => new X509Certificate(certificate.content.reveal()))
+  const privateKey = attempt(() => createPrivateKey(key.content.reveal()))
+  const fault = (site: Site, message: string): undefined => {
+    context.report.error('bad-certificate', site, message)
+  }
+  if (read === undefined) return fault(certificateSite, NO_CERTIFICATE)
+  if (privateKey === undefined) return fault(keySite, 'this file does not contain an unencrypted PEM private key')
+  if (!read.checkPrivateKey(privateKey)) return fault(keySite, 'this key does not belong to the certificate')
+  warnOfValidity(certificate.content.reveal(), certificateSite, context)
+  return { certificate, key }
+}
+
+/** A file of authorities. */
+export function readAuthorities(path: string, site: Site, context: Context): FileContent | undefined {
+  const file = readPem(path, site, context)
+  if (file === undefined) return undefined
+  const blocks = file.content.reveal().match(BLOCK) ?? []
+  if (blocks.length === 0 || attempt(() => new X509Certificate(blocks[0] ?? '')) === undefined) {
+    context.report.error('bad-certificate', site, NO_CERTIFICATE)
+    return undefined
+  }
+  warnOfValidity(file.content.reveal(), site, context)
+  return file
+}
+
+const NO_CERTIFICATE = 'this file does not contain a PEM certificate'
+
+function readPem(written: string, site: Site, { files, report }: Context): FileContent | undefined {
+  const path = resolve(dirname(site.document.source.file), written)
+  const result = files.read(path, MAX_PEM_BYTES)
+  if ('bytes' in result) return { path, content: new Secret(result.bytes.toString('utf8')) }
+  report.error('unreadable-file', site, `cannot read this file: ${result.reason}`)
+  return undefined
+}
+
+function attempt<T>(make: () => T): T | undefined {
   try {
-    return new X509Certificate(pem)
+    return make()
   } catch {
     return undefined
   }

@@ -4,16 +4,22 @@ import type { Secret } from '../core/secret.js'
 import { type Context, interpolate } from './context.js'
 import type { Site } from './document.js'
 import { type Layer, last } from './kinds.js'
-import type { RawCredential, RawUpstream } from './raw.generated.js'
+import type { RawCredential, RawSecret, RawUpstream } from './raw.generated.js'
 import { readSecret } from './secrets.js'
 
+interface ReadSecret {
+  readonly secret?: Secret
+  /** Those that take turns with it. */
+  readonly others?: readonly Secret[]
+  readonly off?: string
+  readonly assumed?: boolean
+}
+
 /** The upstream's secret, or why the upstream is off. Neither where it needs none, or where the report has the reason. */
-export function readCredentialSecret(
-  raw: RawUpstream,
-  layers: readonly Layer[],
-  context: Context,
-): { secret?: Secret; off?: string; assumed?: boolean } {
+export function readCredentialSecret(raw: RawUpstream, layers: readonly Layer[], context: Context): ReadSecret {
   if (raw.disabled === true) return { off: 'disabled' }
+  const upstream = layers.at(-1)
+  if (raw.secrets !== undefined && upstream !== undefined) return readSecrets(raw, raw.secrets, upstream.site, context)
   for (const { value, site } of layers) {
     if (value.secret !== undefined && value.credential?.secret !== undefined) {
       context.report.error('conflict', site.child('secret'), 'the secret is both here and in credential: remove one', {
@@ -30,6 +36,34 @@ export function readCredentialSecret(
   const result = written === undefined ? 'broken' : readSecret(interpolate(written, place, context), place, context)
   if (result === 'broken') return {}
   return 'secret' in result ? { secret: result.secret, assumed: result.assumed === true } : { off: result.absent }
+}
+
+/** Several secrets. Off where none of them is there. */
+function readSecrets(raw: RawUpstream, written: readonly RawSecret[], upstream: Site, context: Context): ReadSecret {
+  if (raw.secret !== undefined || raw.credential?.secret !== undefined) {
+    context.report.error('conflict', upstream.child('secrets'), 'secret and secrets are both here: remove one', {
+      on: 'key',
+    })
+  }
+  const found = new Map<string, Secret>()
+  let absent: string | undefined
+  let assumed = false
+  for (const [index, one] of written.entries()) {
+    const place = upstream.child('secrets', index)
+    const result = readSecret(interpolate(one, place, context), place, context)
+    if (result === 'broken') continue
+    if ('absent' in result) {
+      absent ??= result.absent
+      continue
+    }
+    const value = result.secret.reveal()
+    if (found.has(value)) context.report.warn('duplicate-secret', place, 'this is the same secret as one before it')
+    else found.set(value, result.secret)
+    assumed ||= result.assumed === true
+  }
+  const [secret, ...others] = found.values()
+  if (secret !== undefined) return { secret, others, assumed }
+  return absent === undefined ? {} : { off: absent }
 }
 
 /** Secrets that the upstream had before; those that are no longer there are left out. */
@@ -53,11 +87,16 @@ export function mergeCredential(
 ): CredentialConfig | undefined {
   const raw = last(layers, 'credential')?.value.credential
   if (raw !== undefined) return { place: placeOf(raw), ...(secret === undefined ? {} : { secret }) }
-  const holder = last(layers, 'secret')
+  const holder = last(layers, 'secret') ?? last(layers, 'secrets')
   if (holder !== undefined) {
     const message =
       'it is not known where to send this secret: add credential: { in: header, name: authorization, scheme: Bearer }, or a kind'
-    context.report.error('missing-credential', holder.site.child('secret'), message, { on: 'key' })
+    context.report.error(
+      'missing-credential',
+      holder.site.child(holder.value.secret === undefined ? 'secrets' : 'secret'),
+      message,
+      { on: 'key' },
+    )
   }
   return undefined
 }

@@ -48,7 +48,8 @@ function readEndpoint(raw: RawEndpoint, site: Site, context: Context): ReadEndpo
   return { config, site, params: [...call.params, ...(stream?.params ?? [])] }
 }
 
-function readCall(
+/** `METHOD /path`; undefined where the report says what is wrong. */
+export function readCall(
   text: string,
   site: Site,
   { report }: Context,

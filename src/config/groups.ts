@@ -32,12 +32,12 @@ export function readGroups(
 
 /** What keys and groups have in common. */
 export function readCallerRules(
-  raw: Pick<RawKey, 'group' | 'limits' | 'routes' | 'networks'>,
+  raw: Pick<RawKey, 'group' | 'limits' | 'routes' | 'networks' | 'priority' | 'regions'>,
   site: Site,
   groups: Entries<RawGroup>,
   context: Context,
-): Pick<GroupConfig, 'group' | 'limits' | 'routes' | 'networks'> {
-  const { group, routes, networks } = raw
+): Pick<GroupConfig, 'group' | 'limits' | 'routes' | 'networks' | 'priority' | 'regions'> {
+  const { group, routes, networks, priority, regions } = raw
   if (group !== undefined && !groups.has(group)) {
     const meant = suggest(group, groups.keys())
     const known = meant === undefined ? listed(groups.keys()) : undefined
@@ -48,6 +48,8 @@ export function readCallerRules(
     ...(group === undefined ? {} : { group }),
     ...readScopeLimits(raw.limits, site, context),
     ...(routes === undefined ? {} : { routes }),
+    ...(priority === undefined ? {} : { priority }),
+    ...(regions === undefined ? {} : { regions }),
     ...(networks === undefined
       ? {}
       : { networks: networks.map((one, index) => readNetwork(one, site.child('networks', index), context)) }),

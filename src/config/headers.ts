@@ -64,3 +64,10 @@ export function checkForward(names: readonly string[], site: Site, { report }: C
   }
   return names.map(name => name.toLowerCase())
 }
+
+/** A header that a choice among targets may depend on: not one that proves who calls. `site`: of its name. */
+export function checkNoCredential(name: string, site: Site, { report }: Context): void {
+  const lower = name.toLowerCase()
+  if (!CREDENTIALS.has(lower) && !KEY_LIKE.test(lower)) return
+  report.error('reserved-header', site, `${lower} holds a credential, which must not choose a target: use key or group`)
+}

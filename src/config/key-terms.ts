@@ -22,6 +22,7 @@ export function readKeyTerms(
   name: string,
   terms: Readonly<Record<string, Json>>,
   groups: Iterable<string> = [],
+  regions: ReadonlySet<string> = new Set(),
 ): ReadTerms {
   const report = new Report()
   const known = Object.fromEntries([...groups].map(group => [group, {}]))
@@ -38,7 +39,11 @@ export function readKeyTerms(
     budget: { characters: 0 },
   }
   const config = readKeys(gather([document], 'keys', report), gather([document], 'groups', report), [], context)[name]
-  if (config !== undefined && !report.failed) return { config }
+  if (config !== undefined && !report.failed) {
+    const reached = config.regions ?? []
+    if (reached.length === 0 || reached.some(region => regions.has(region))) return { config }
+    return { faults: [`regions: no upstream is in ${reached.join(', ')}`] }
+  }
   const own = `keys.${name}.`
   const faults = report.sorted().filter(({ severity }) => severity === 'error')
   return {

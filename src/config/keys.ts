@@ -1,5 +1,6 @@
-import type { KeyConfig, KeySecret } from '../core/config.js'
+import type { KeyConfig } from '../core/config.js'
 import { DEFAULTS } from '../core/defaults.generated.js'
+import type { KeySecret } from '../core/process-config.js'
 import { type Context, interpolate } from './context.js'
 import type { Site } from './document.js'
 import type { Entries, Entry } from './entries.js'

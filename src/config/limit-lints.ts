@@ -7,6 +7,7 @@ import type { Context } from './context.js'
 import type { Site } from './document.js'
 import { chainOf } from './groups.js'
 import type { ReadModel } from './models.js'
+import { type Priced, warnOfUnfitPrices } from './price-fit.js'
 import { quoted } from './report.js'
 import { suggest } from './suggest.js'
 
@@ -18,6 +19,7 @@ interface Linted {
   readonly prices: ReadonlyMap<string, { readonly site: Site }>
   readonly models: ReadonlyMap<string, ReadModel>
   readonly routes: readonly string[]
+  readonly priced: Priced | undefined
 }
 
 const COUNTS = ['in_flight', 'streams', 'max_output', 'body'] as const
@@ -29,6 +31,7 @@ export function lintLimits(linted: Linted, context: Context): void {
   }
   warnOfUnknownRoutes(linted, context)
   warnOfUnusedPrices(linted, context)
+  if (linted.priced !== undefined) warnOfUnfitPrices(linted.priced, context)
 }
 
 /** Keys and groups, each with its place in the file. */

@@ -1,7 +1,9 @@
+import { join } from 'node:path'
 import type { Timeouts } from '../core/limits.js'
 import type { Context } from './context.js'
 import { type Document, Site } from './document.js'
 import { type Entries, sectionOf } from './entries.js'
+import { shippedNames } from './kinds.js'
 import type { ReadModel } from './models.js'
 import type { RawKey, RawKind, RawModel, RawUpstream } from './raw.generated.js'
 import { quoted } from './report.js'
@@ -18,8 +20,8 @@ interface Linted {
   readonly upstreams: ReadonlyMap<string, ReadUpstream>
   readonly routes: ReadonlyMap<string, ReadRoute>
   readonly timeouts: Timeouts
-  /** Names of the kinds that come with the gateway. */
-  readonly shippedKinds: readonly string[]
+  /** Of the shipped files. */
+  readonly root: string
 }
 
 /** Warns of what is valid and hardly meant. Nothing here depends on the environment. */
@@ -65,7 +67,8 @@ function warnOfUnusedUpstreams({ upstreamEntries, models, routes }: Linted, { re
   }
 }
 
-function warnOfKinds({ kindEntries, upstreamEntries, shippedKinds }: Linted, { report }: Context): void {
+function warnOfKinds({ kindEntries, upstreamEntries, root }: Linted, { report }: Context): void {
+  const shippedKinds = shippedNames(join(root, 'routes/kinds'))
   const used = new Set<string>()
   for (const { value } of upstreamEntries.values()) {
     for (let kind = value?.kind; kind !== undefined && !used.has(kind); kind = kindEntries.get(kind)?.value?.kind) {

@@ -1,16 +1,10 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto'
-import { dirname, resolve } from 'node:path'
 import { parseNetwork } from '../core/client-address.js'
-import type { FileContent, ListenConfig } from '../core/config.js'
 import { DEFAULTS } from '../core/defaults.generated.js'
-import { Secret } from '../core/secret.js'
-import { warnOfValidity } from './certificates.js'
+import type { ListenConfig } from '../core/process-config.js'
+import { readPair } from './certificates.js'
 import { type Context, interpolate } from './context.js'
 import type { Site } from './document.js'
 import type { RawListen } from './raw.generated.js'
-
-/** Largest certificate or key file. */
-const MAX_PEM_BYTES = 1024 * 1024
 
 export interface ListenOverrides {
   readonly host?: string
@@ -65,44 +59,6 @@ export function readNetwork(text: string, site: Site, { report }: Context): stri
 }
 
 export function readTls(raw: NonNullable<RawListen['tls']>, site: Site, context: Context): ListenConfig['tls'] {
-  const cert = readPem(raw.cert, site.child('cert'), context)
-  const key = readPem(raw.key, site.child('key'), context)
-  if (cert === undefined || key === undefined) return undefined
-  const fault = faultOf(cert, key)
-  if (fault === undefined) {
-    warnOfValidity(cert.content.reveal(), site.child('cert'), context)
-    return { cert, key }
-  }
-  context.report.error('bad-certificate', site.child(fault.at), fault.message)
-  return undefined
-}
-
-function readPem(written: string, site: Site, { files, report }: Context): FileContent | undefined {
-  const path = resolve(dirname(site.document.source.file), written)
-  const result = files.read(path, MAX_PEM_BYTES)
-  if ('bytes' in result) return { path, content: new Secret(result.bytes.toString('utf8')) }
-  report.error('unreadable-file', site, `cannot read this file: ${result.reason}`)
-  return undefined
-}
-
-function faultOf(
-  cert: FileContent,
-  key: FileContent,
-): { readonly at: 'cert' | 'key'; readonly message: string } | undefined {
-  const certificate = attempt(() => new X509Certificate(cert.content.reveal()))
-  if (certificate === undefined) return { at: 'cert', message: 'this file does not contain a PEM certificate' }
-  const privateKey = attempt(() => createPrivateKey(key.content.reveal()))
-  if (privateKey === undefined)
-    return { at: 'key', message: 'this file does not contain an unencrypted PEM private key' }
-  if (!certificate.checkPrivateKey(privateKey))
-    return { at: 'key', message: 'this key does not belong to the certificate' }
-  return undefined
-}
-
-function attempt<T>(make: () => T): T | undefined {
-  try {
-    return make()
-  } catch {
-    return undefined
-  }
+  const pair = readPair([raw.cert, site.child('cert')], [raw.key, site.child('key')], context)
+  return pair && { cert: pair.certificate, key: pair.key }
 }

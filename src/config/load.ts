@@ -8,6 +8,7 @@ import { readAccounting } from './accounting.js'
 import type { Context, SecretsMode } from './context.js'
 import { withDefaultModels } from './default-models.js'
 import { type Document, Site, type Spot } from './document.js'
+import { egressOfNone, readEgress } from './egress.js'
 import { type Entries, type Entry, gather, sectionOf } from './entries.js'
 import { Files } from './files.js'
 import { readGroups } from './groups.js'
@@ -17,22 +18,26 @@ import { Kinds, shippedNames } from './kinds.js'
 import { lintLimits } from './limit-lints.js'
 import { lint } from './lints.js'
 import { Locator } from './locate.js'
-import { readModels } from './models.js'
+import { type ReadModel, readModels } from './models.js'
 import { openFile } from './open.js'
 import { type ParsedBefore, ParsedFiles } from './parsed-files.js'
 import { type Overrides, readSettings } from './process-settings.js'
-import type { RawGroup, RawKey, RawProtocol, RawResourceKind, RawTaskKind } from './raw.generated.js'
+import type { RawGroup, RawKey, RawKind, RawProtocol, RawResourceKind, RawTaskKind } from './raw.generated.js'
 import { checkReachable } from './reachable.js'
+import { checkRegions } from './regions.js'
 import { listed, quoted, Report } from './report.js'
 import { readRequestSchemas } from './request-schemas.js'
 import { checkResourceKinds, resourceKindConfig } from './resource-kinds.js'
 import { readRoutes } from './routes.js'
+import { checkOtherModels, checkWhen } from './routing-names.js'
 import { ABSENT_SECRET } from './secret-rule.js'
 import { suggest } from './suggest.js'
 import { checkTaskKinds, taskKindConfig } from './task-kinds.js'
 import { readTask } from './tasks.js'
+import { checkUnpriced } from './unpriced.js'
 import { readUpstreams } from './upstreams.js'
 import { type Environment, Variables } from './variables.js'
+import { readFailures } from './when.js'
 
 export interface LoadOptions {
   /** The main file, absolute or relative to the working directory. */
@@ -107,20 +112,22 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
   const shipped = interfaces.flatMap(document => document ?? [])
   const upstreamEntries = gather(documents, 'upstreams', report)
   const modelEntries = gather(documents, 'models', report)
-  const kindEntries = gather(documents, 'kinds', report)
-  const kinds = new Kinds(join(root, 'routes/kinds'), kindEntries, context)
-  for (const { name, site, value } of kindEntries.values()) if (value !== undefined) kinds.layers(value, site, name)
-  const upstreams = readUpstreams(upstreamEntries, kinds, context)
+  const { kindEntries, kinds } = readKinds(documents, root, context)
+  const egress = readEgress(sectionOf(main, 'egress') ?? {}, new Site(main, ['egress']), context)
+  const upstreams = readUpstreams(upstreamEntries, kinds, egress, context)
   const models = readModels(modelEntries, upstreamEntries, context)
-  const callers = readCallers(documents, [...modelEntries.keys()], context)
+  const callers = readCallers(documents, models, [...modelEntries.keys()], context)
   const { keys, groups, keyEntries, groupEntries } = callers
+  checkRegions({ ...callers, models, upstreams }, context)
   const counted = { ...callers, upstreams, models, prices: gather(documents, 'prices', report) }
   const accounting = readAccounting(main, { ...counted, ...options.overrides }, root, context)
   const protocols = new Map([...gather(shipped, 'protocols', report), ...gather(documents, 'protocols', report)])
   const { resourceKinds, taskKinds } = readResultKinds(shipped, documents, root, context)
-  const shippedRoutes = gather(shipped, 'routes', report)
   const known = { upstreams: upstreamEntries, resourceKinds, taskKinds }
-  const read = readRoutes(shippedRoutes, gather(documents, 'routes', report), known, context)
+  const read = readRoutes(gather(shipped, 'routes', report), gather(documents, 'routes', report), known, context)
+  const protocolConfigs = record(protocols, protocol => readProtocol(protocol, context))
+  const priced = accounting && { ...counted, accounting, routes: read, protocols: protocolConfigs }
+  checkUnpriced(priced, context)
   const defaultModels = gather(documents, 'default_models', report)
   const routes = withDefaultModels(read, defaultModels, { models, upstreams, modelNames: modelEntries }, context)
   const settings = readSettings(main, options.overrides ?? {}, context)
@@ -131,12 +138,13 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
   }
   const config: Config = {
     ...settings,
+    ...egressOfNone(egress),
     ...(accounting === undefined ? {} : { accounting }),
     groups,
     keys,
     upstreams: record(upstreams, upstream => upstream.config),
     models: record(models, model => model.config),
-    protocols: record(protocols, protocol => readProtocol(protocol, context)),
+    protocols: protocolConfigs,
     resource_kinds: record(resourceKinds, ({ value }) => resourceKindConfig(value)),
     task_kinds: record(taskKinds, ({ name, value }) => taskKindConfig(name, value)),
     routes: record(routes, route => route.config),
@@ -144,9 +152,8 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
   }
   if (!report.failed) {
     const entries = { modelEntries, keyEntries, kindEntries, upstreamEntries }
-    const shippedKinds = shippedNames(join(root, 'routes/kinds'))
-    lintLimits({ ...counted, routes: [...routes.keys()] }, context)
-    lint({ main, ...entries, models, upstreams, routes, timeouts: settings.timeouts, shippedKinds }, context)
+    lintLimits({ ...counted, priced, routes: [...routes.keys()] }, context)
+    lint({ main, ...entries, models, upstreams, routes, timeouts: settings.timeouts, root }, context)
     warnEmptyConfig(main, config, context)
   }
   return {
@@ -156,6 +163,18 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
       ...{ protocols, routes, upstreams },
     }),
   }
+}
+
+/** The user's own kinds of upstreams are checked, whether one is of them or not. */
+function readKinds(
+  documents: readonly Document[],
+  root: string,
+  context: Context,
+): { readonly kindEntries: Entries<RawKind>; readonly kinds: Kinds } {
+  const kindEntries = gather(documents, 'kinds', context.report)
+  const kinds = new Kinds(join(root, 'routes/kinds'), kindEntries, context)
+  for (const { name, site, value } of kindEntries.values()) if (value !== undefined) kinds.layers(value, site, name)
+  return { kindEntries, kinds }
 }
 
 /** Kinds of resources and of task results: the shipped ones and the user's. */
@@ -182,16 +201,27 @@ interface Callers {
   readonly groups: Config['groups']
 }
 
-function readCallers(documents: readonly Document[], models: readonly string[], context: Context): Callers {
+function readCallers(
+  documents: readonly Document[],
+  models: ReadonlyMap<string, ReadModel>,
+  names: readonly string[],
+  context: Context,
+): Callers {
   const keyEntries = gather(documents, 'keys', context.report)
   const groupEntries = gather(documents, 'groups', context.report)
-  const groups = readGroups(groupEntries, models, context)
-  return { keyEntries, groupEntries, groups, keys: readKeys(keyEntries, groupEntries, models, context) }
+  const groups = readGroups(groupEntries, names, context)
+  checkWhen(models, [...groupEntries.keys()], context)
+  checkOtherModels(models, names, context)
+  return { keyEntries, groupEntries, groups, keys: readKeys(keyEntries, groupEntries, names, context) }
 }
 
 function readProtocol({ value = {}, site }: Entry<RawProtocol>, context: Context): ProtocolConfig {
-  const { task, ...protocol } = value
-  return task === undefined ? protocol : { ...protocol, task: readTask(task, site.child('task'), context) }
+  const { task, failures, ...protocol } = value
+  return {
+    ...protocol,
+    ...(failures === undefined ? {} : { failures: readFailures(failures) }),
+    ...(task === undefined ? {} : { task: readTask(task, site.child('task'), context) }),
+  }
 }
 
 /** The shipped files that `interfaces` chooses; all of them where it says nothing. `undefined` for one that is not there. */
@@ -214,12 +244,16 @@ function openTaskKinds(root: string, context: Context): readonly Document[] {
 }
 
 /** A configuration without keys, or with nothing that they lead to, is valid and of no use. */
-function warnEmptyConfig(main: Document, { keys, models, routes }: Config, { report }: Context): void {
+function warnEmptyConfig(main: Document, { keys, models, routes, store }: Config, { report }: Context): void {
   const refused = 'so every request gets 401'
   const absent = Object.values(keys).every(key => key.secrets.length === 0)
   if (Object.keys(keys).length === 0) {
     const cure = 'add keys: { me: { secret: { env: GATEWAY_KEY, generate: true } } }'
-    report.warn('no-keys', new Site(main, []), `there are no keys, ${refused}: ${cure}`)
+    const message =
+      store.type === 'memory'
+        ? `there are no keys, ${refused}: ${cure}`
+        : `the files have no keys, ${refused} unless its key is in the store (gateway keys create NAME): ${cure}`
+    report.warn('no-keys', new Site(main, []), message)
   } else if (absent) {
     const missing = Object.values(keys).flatMap(key => key.absent ?? [])
     const reasons =

@@ -4,12 +4,18 @@ import { isObject, type Json } from '../core/json.js'
 import { type Context, interpolate } from './context.js'
 import type { Site } from './document.js'
 import type { Entries } from './entries.js'
+import { readModelHealth } from './health.js'
+import { readHedge } from './hedge.js'
+import { readCanary, readMirror } from './mirror.js'
 import type { RawModel, RawModelWithTargets, RawTarget, RawUpstream } from './raw.generated.js'
 import { listed, quoted } from './report.js'
 import { readScopeLimits } from './scope-limits.js'
 import { readRetry, readTimeouts } from './settings.js'
+import { readStrategy } from './strategy.js'
+import { readStreamContract } from './stream-contract.js'
 import { suggest } from './suggest.js'
 import { readVerbs } from './verbs.js'
+import { readWhen } from './when.js'
 
 /** The form of an upstream's name; the schema reports anything else. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*$/
@@ -36,7 +42,7 @@ export function readModels(
     const raw = interpolate(value, site, context)
     for (const target of targetsOf(raw, site)) checkTarget(name, target, upstreams, context)
     checkListed(name, raw, site, context)
-    models.set(name, readModel(raw, site, context))
+    models.set(name, readModel(name, raw, site, context))
   }
   return models
 }
@@ -57,18 +63,32 @@ function checkWritten(written: Json | undefined, site: Site, upstreams: Entries<
   }
 }
 
-function readModel(raw: RawModel, site: Site, context: Context): ReadModel {
+function readModel(name: string, raw: RawModel, site: Site, context: Context): ReadModel {
   const settings: Omit<RawModelWithTargets, 'targets'> = isSettings(raw) ? raw : {}
   const targets = targetsOf(raw, site)
   // A target written in place of its model has no verbs and traits of its own: they are the model's.
   const alone = isSettings(raw) && !('targets' in raw)
+  const read = targets.map(({ value, site }) => readTarget(value, site, alone, context))
   return {
     config: {
-      targets: targets.map(({ value, site }) => readTarget(value, site, alone, context)),
+      targets: read,
+      ...(settings.fallbacks === undefined ? {} : { fallbacks: settings.fallbacks }),
+      ...readMirror(settings.mirror, name, site.child('mirror'), context),
+      ...readCanary(settings.canary, { model: name, targets: read }, site.child('canary'), context),
+      ...readStrategy(settings.strategy, weightsOf(targets), site.child('strategy'), context),
+      ...(settings.stream !== undefined && {
+        stream: readStreamContract(settings.stream, site.child('stream'), context),
+      }),
+      ...(settings.hedge !== undefined && {
+        hedge: readHedge(settings.hedge, targets.length, site.child('hedge'), context),
+      }),
       request: readVerbs(settings.request, site.child('request'), context),
       response: readVerbs(settings.response, site.child('response'), context),
       timeouts: readTimeouts(settings.timeouts, site.child('timeouts'), context),
-      retry: readRetry(settings.retry),
+      ...(settings.health === undefined
+        ? {}
+        : { health: readModelHealth(settings.health, site.child('health'), context) }),
+      retry: readRetry(settings.retry, site.child('retry'), context),
       ...(settings.owner === undefined ? {} : { owner: settings.owner }),
       ...(settings.list === undefined ? {} : { list: settings.list }),
       ...(settings.created === undefined ? {} : { created: settings.created }),
@@ -120,12 +140,20 @@ function targetsOf(raw: RawModel, site: Site): readonly WrittenTarget[] {
   return raw.targets.map((value, index) => ({ value, site: site.child('targets', index) }))
 }
 
+/** Where weights are written. */
+function weightsOf(targets: readonly WrittenTarget[]): readonly Site[] {
+  return targets.flatMap(({ value, site }) =>
+    typeof value === 'string' || value.weight === undefined ? [] : [site.child('weight')],
+  )
+}
+
 function readTarget(raw: string | RawTarget, site: Site, alone: boolean, context: Context): TargetConfig {
   if (typeof raw === 'string') return { upstream: raw, traits: {}, request: [], response: [] }
   return {
     upstream: raw.upstream,
     ...(raw.as === undefined ? {} : { as: raw.as }),
     ...(raw.weight === undefined ? {} : { weight: raw.weight }),
+    ...('when' in raw ? readWhen(raw.when, site.child('when'), context) : {}),
     traits: alone ? {} : (raw.traits ?? {}),
     request: alone ? [] : readVerbs(raw.request, site.child('request'), context),
     response: alone ? [] : readVerbs(raw.response, site.child('response'), context),

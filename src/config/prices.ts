@@ -1,14 +1,14 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { PricesConfig } from '../core/accounting-config.js'
-import { PRICE_UNITS, type Price, TOKEN_UNITS } from '../core/bounds.js'
+import { PRICE_UNITS, type Price, type Rates, TOKEN_UNITS } from '../core/bounds.js'
 import { isObject } from '../core/json.js'
 import type { Context } from './context.js'
 import { Site } from './document.js'
 import type { Entries } from './entries.js'
 import type { Layer } from './kinds.js'
 import { openFile } from './open.js'
-import type { RawPriceList, RawPriceOrFree } from './raw.generated.js'
+import type { RawPriceList, RawPriceOrFree, RawPriceStep } from './raw.generated.js'
 
 /** A USD is 10^12 of what prices are counted in; prices of tokens are written for a million. */
 const PARTS_PER_USD = 1e12
@@ -66,7 +66,21 @@ function filesIn(folder: string): readonly string[] {
 
 function readPrice(raw: RawPriceOrFree, site: Site, { report }: Context): Price {
   if (raw === 'free') return FREE
-  const price: { -readonly [K in keyof Price]: Price[K] } = {}
+  const rates = readRates(raw, site, report)
+  const steps = Object.entries(raw.above ?? {}).map(([written, step]) => ({
+    tokens: tokensOf(written),
+    rates: readRates(step, site.child('above', written), report),
+  }))
+  return steps.length === 0 ? rates : { ...rates, above: steps.sort((one, other) => one.tokens - other.tokens) }
+}
+
+/** `200k` */
+function tokensOf(written: string): number {
+  return Math.round(Number.parseFloat(written) * (written.endsWith('k') ? 1000 : written.endsWith('M') ? 1e6 : 1))
+}
+
+function readRates(raw: RawPriceStep, site: Site, report: Context['report']): Rates {
+  const price: { -readonly [K in keyof Rates]: Rates[K] } = {}
   for (const unit of PRICE_UNITS) {
     const usd = raw[unit]
     if (usd === undefined) continue

@@ -6,7 +6,7 @@ import { blankLike, columnsOf } from './width.js'
 const MAX_SHOWN_PROBLEMS = 200
 
 /** Control characters and marks that turn the direction of writing: a file must not steer the reader's terminal. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is removed
 const UNSAFE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
 
 interface Paint {

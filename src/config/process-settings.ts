@@ -1,22 +1,29 @@
-import { type Config, LOG_LEVELS, type LogLevel, type TasksConfig, type WebhookConfig } from '../core/config.js'
+import { type Config, LOG_LEVELS, type LogLevel } from '../core/config.js'
 import { DEFAULTS } from '../core/defaults.generated.js'
+import type { TasksConfig, WebhookConfig } from '../core/process-config.js'
+import { withFirstEvent } from '../core/timeouts.js'
+import type { WorkerCount } from '../core/worker-count.js'
 import { readAdmin } from './admin.js'
 import { type Context, interpolate } from './context.js'
 import { type Document, Site } from './document.js'
 import { sectionOf } from './entries.js'
+import { readHealth } from './health.js'
 import { type ListenOverrides, readListen } from './listen.js'
 import { checkAllowed, readMedia } from './media.js'
+import { readOverload } from './overload.js'
 import type { RawGateway } from './raw.generated.js'
 import { readSecret } from './secrets.js'
 import { readDuration, readLimits, readRetry, readTimeouts } from './settings.js'
 import { readSpool } from './spool.js'
 import { readStore } from './store.js'
+import { readWorkers } from './workers.js'
 
 /** Settings of the command line; they win over the file. */
 export interface Overrides extends ListenOverrides {
   readonly logLevel?: LogLevel
   /** Of the admin listener; 0: none. */
   readonly adminPort?: number
+  readonly workers?: WorkerCount
   /** Whether keys of the store have limits: then requests are counted, also if the file has none. */
   readonly counted?: boolean
 }
@@ -28,10 +35,13 @@ type Settings = Pick<
   | 'limits'
   | 'timeouts'
   | 'retry'
+  | 'health'
   | 'store'
   | 'spool'
   | 'log'
   | 'transport'
+  | 'overload'
+  | 'workers'
   | 'media'
   | 'tasks'
   | 'webhooks'
@@ -45,12 +55,21 @@ export function readSettings(main: Document, overrides: Overrides, context: Cont
   return {
     listen: readListen(sectionOf(main, 'listen') ?? {}, at('listen'), overrides, context),
     limits: { ...DEFAULTS.limits, ...readLimits(sectionOf(main, 'limits'), at('limits'), context) },
-    timeouts: { ...DEFAULTS.timeouts, ...readTimeouts(sectionOf(main, 'timeouts'), at('timeouts'), context) },
-    retry: { ...DEFAULTS.retry, ...readRetry(sectionOf(main, 'retry')) },
+    timeouts: {
+      ...DEFAULTS.timeouts,
+      ...withFirstEvent(readTimeouts(sectionOf(main, 'timeouts'), at('timeouts'), context)),
+    },
+    health: {
+      ...DEFAULTS.healthRule,
+      ...readHealth(sectionOf(main, 'health'), at('health'), context),
+    },
+    retry: { ...DEFAULTS.retry, ...readRetry(sectionOf(main, 'retry'), at('retry'), context) },
     store,
     spool: readSpool(main, at('spool'), store, context),
     log: { level: overrides.logLevel ?? readLogLevel(main, at('log'), context) },
     transport: sectionOf(main, 'transport') ?? DEFAULTS.transport,
+    ...readOverload(sectionOf(main, 'overload'), at('overload'), context),
+    workers: readWorkers(main, overrides.workers, store, context),
     media: readMedia(sectionOf(main, 'media'), at('media'), context),
     tasks: readTasks(sectionOf(main, 'tasks'), at('tasks'), context),
     ...readWebhooks(sectionOf(main, 'webhooks'), at('webhooks'), context),

@@ -11,12 +11,16 @@ export type RawGateway = {
   readonly limits?: RawLimits
   readonly timeouts?: RawTimeouts
   readonly retry?: RawRetry
+  readonly health?: RawHealth
   readonly store?: RawStore
   readonly spool?: RawSpool
   readonly log?: RawLog
   readonly transport?: 'fast' | 'node'
+  readonly overload?: RawOverload
+  readonly workers?: number | string
   readonly media?: RawMedia
   readonly tasks?: { readonly lease?: string; readonly wait?: string }
+  readonly egress?: RawEgress
   readonly webhooks?: RawWebhooks
   readonly admin?: RawAdmin
   readonly time_zone?: string
@@ -79,12 +83,33 @@ export type RawTimeouts = {
   readonly queue?: string
   readonly connect?: string
   readonly first_byte?: string
+  readonly first_event?: string
   readonly idle?: string
   readonly total?: string
 }
+export type RawHealth = RawHealthRule | 'off'
+export type RawHealthRule = {
+  readonly failures?: number
+  readonly rate?: string
+  readonly requests?: number
+  readonly window?: string
+  readonly slow?: string
+  readonly cooldown?: string
+  readonly max_cooldown?: string
+  readonly probe?: RawProbe
+}
+export type RawProbe = {
+  readonly every?: string
+  readonly timeout?: string
+  readonly call?: string
+  readonly body?: Readonly<Record<string, Json>>
+}
 export type RawRetry = {
   readonly attempts?: number
-  readonly on?: readonly ('connect' | 'reset' | 'first_byte' | 'bad_response' | 'queue' | '4xx' | '5xx' | number)[]
+  readonly on?: readonly ('connect' | 'reset' | 'first_byte' | 'silent_stream' | 'bad_response' | 'queue' | '4xx' | '5xx' | number)[]
+  readonly budget?: string
+  readonly wait?: string
+  readonly max_wait?: string
 }
 export type RawStore = {
   readonly type?: string
@@ -117,6 +142,7 @@ export type RawInclude = readonly string[]
 export type RawMedia = { readonly fetch?: RawMediaFetch }
 export type RawMediaFetch = {
   readonly allow: readonly string[]
+  readonly region?: string
   readonly http?: boolean
   readonly ports?: readonly number[]
   readonly max?: RawSize
@@ -129,8 +155,11 @@ export type RawAdmin = {
   readonly host?: string
   readonly port?: number | string
   readonly secret?: RawKeySecret
+  readonly metrics?: RawMetrics
   readonly tls?: { readonly cert: string; readonly key: string }
 }
+export type RawMetrics = RawMetricsSettings | 'open' | 'off'
+export type RawMetricsSettings = { readonly open?: boolean; readonly per_key?: boolean }
 export type RawKeySecret = {
   readonly env?: string
   readonly generate?: boolean
@@ -145,6 +174,7 @@ export type RawKeySecret = {
 export type RawWebhooks = {
   readonly secret: RawSecret
   readonly allow?: readonly string[]
+  readonly region?: string
   readonly ports?: readonly number[]
   readonly timeout?: string
   readonly attempts?: number
@@ -168,7 +198,9 @@ export type RawKey = {
   readonly group?: string
   readonly limits?: RawCallerLimits
   readonly routes?: RawRouteGlobs
+  readonly regions?: RawRegions
   readonly networks?: RawNetworks
+  readonly priority?: RawPriority
 }
 export type RawCallerLimits = {
   readonly requests?: RawRates
@@ -185,8 +217,10 @@ export type RawUnpriced = 'free' | 'refuse'
 export type RawWhenStoreFails = 'open' | 'closed'
 export type RawRates = string | readonly string[]
 export type RawBudgets = string | readonly string[]
+export type RawRegions = readonly string[]
 export type RawRouteGlobs = readonly string[]
 export type RawNetworks = readonly string[]
+export type RawPriority = 'low' | 'normal' | 'high'
 export type RawGroups = Readonly<Record<string, RawGroup>>
 export type RawGroup = {
   readonly description?: string
@@ -194,7 +228,29 @@ export type RawGroup = {
   readonly limits?: RawCallerLimits
   readonly models?: readonly string[]
   readonly routes?: RawRouteGlobs
+  readonly regions?: RawRegions
   readonly networks?: RawNetworks
+  readonly priority?: RawPriority
+}
+export type RawEgress = {
+  readonly proxy?: RawProxy
+  readonly tls?: { readonly ca?: string; readonly min_version?: RawTlsVersion }
+  readonly pool?: RawPool
+}
+export type RawProxy = string | RawProxyMapping
+export type RawProxyMapping = {
+  readonly url: string
+  readonly user?: string
+  readonly password?: RawSecret
+  readonly except?: readonly string[]
+}
+export type RawTlsVersion = 1.2 | 1.3
+export type RawPool = {
+  readonly connections?: number
+  readonly queue?: number
+  readonly idle?: string
+  readonly age?: string
+  readonly tcp_keep_alive?: string
 }
 export type RawPrices = RawPriceList | 'off'
 export type RawPriceList = Readonly<Record<string, RawPriceOrFree>>
@@ -213,7 +269,25 @@ export type RawPrice = {
   readonly character?: number
   readonly search?: number
   readonly request?: number
+  readonly above?: Readonly<Record<string, RawPriceStep>>
 }
+export type RawPriceStep = {
+  readonly input?: number
+  readonly cached?: number
+  readonly cache_write?: number
+  readonly output?: number
+  readonly reasoning?: number
+  readonly input_audio?: number
+  readonly output_audio?: number
+  readonly image?: number
+  readonly audio_second?: number
+  readonly video_second?: number
+  readonly character?: number
+  readonly search?: number
+  readonly request?: number
+}
+export type RawOverload = RawOverloadBounds | 'off'
+export type RawOverloadBounds = { readonly loop_delay?: string; readonly memory?: string }
 export type RawKinds = Readonly<Record<string, RawKind>>
 export type RawKind = {
   readonly description?: string
@@ -228,6 +302,7 @@ export type RawKind = {
   readonly tasks?: RawTask
   readonly timeouts?: RawTimeouts
   readonly retry?: RawRetry
+  readonly health?: RawHealth
   readonly request?: RawVerbs
   readonly response?: RawVerbs
   readonly traits?: RawTraits
@@ -331,6 +406,7 @@ export type RawUpstream = {
   readonly base?: string
   readonly credential?: RawCredential
   readonly secret?: RawSecret
+  readonly secrets?: readonly RawSecret[]
   readonly resources?: { readonly unknown?: 'refuse' | 'pass' }
   readonly previous_secrets?: readonly RawSecret[]
   readonly headers?: RawHeaders
@@ -340,10 +416,16 @@ export type RawUpstream = {
   readonly tasks?: RawTask
   readonly timeouts?: RawTimeouts
   readonly retry?: RawRetry
+  readonly health?: RawHealth
   readonly request?: RawVerbs
   readonly response?: RawVerbs
   readonly traits?: RawTraits
   readonly limits?: RawTargetLimits
+  readonly proxy?: RawProxy
+  readonly tls?: RawClientTls
+  readonly http2?: boolean
+  readonly pool?: RawPool
+  readonly region?: string
   readonly on_client_abort?: RawOnClientAbort
   readonly prices?: RawPriceList
   readonly disabled?: boolean
@@ -358,6 +440,13 @@ export type RawTargetLimits = {
   readonly unpriced?: RawUnpriced
   readonly when_store_fails?: RawWhenStoreFails
 }
+export type RawClientTls = {
+  readonly ca?: string
+  readonly certificate?: string
+  readonly key?: string
+  readonly min_version?: RawTlsVersion
+  readonly server_name?: string
+}
 export type RawOnClientAbort = 'cancel' | 'drain'
 export type RawDefaultModels = Readonly<Record<string, string>>
 export type RawModels = Readonly<Record<string, RawModel>>
@@ -367,16 +456,44 @@ export type RawTarget = {
   readonly upstream: string
   readonly as?: string
   readonly weight?: number
+  readonly when?: RawWhen
   readonly request?: RawVerbs
   readonly response?: RawVerbs
   readonly traits?: RawTraits
 }
+export type RawWhen = {
+  readonly stream?: boolean
+  readonly tools?: boolean
+  readonly images?: boolean
+  readonly tokens?: RawCondition
+  readonly key?: RawConditionNames
+  readonly group?: RawConditionNames
+  readonly header?: Readonly<Record<string, RawCondition>>
+  readonly body?: Readonly<Record<string, RawCondition>>
+}
+export type RawConditionNames = readonly string[]
+export type RawCondition = string | number | boolean | RawConditionValues | RawConditionRules
+export type RawConditionValues = readonly (string | number | boolean)[]
+export type RawConditionRules = {
+  readonly in?: RawConditionValues
+  readonly matches?: RawConditionNames
+  readonly larger_than?: number
+  readonly smaller_than?: number
+  readonly present?: boolean
+}
 export type RawModelWithTargets = {
   readonly targets: RawTargets
+  readonly strategy?: RawStrategy
+  readonly stream?: RawStreamContract
+  readonly hedge?: RawHedge
   readonly request?: RawVerbs
   readonly response?: RawVerbs
   readonly timeouts?: RawTimeouts
+  readonly fallbacks?: RawFallbacks
+  readonly mirror?: RawMirror
+  readonly canary?: RawCanary
   readonly retry?: RawRetry
+  readonly health?: RawHealth
   readonly owner?: string
   readonly list?: RawListedModels
   readonly created?: number
@@ -388,6 +505,35 @@ export type RawModelWithTargets = {
   readonly on_client_abort?: RawOnClientAbort
 }
 export type RawListedModels = readonly string[] | 'upstream'
+export type RawHedge = { readonly after: string }
+export type RawStreamContract = {
+  readonly first_token?: string
+  readonly gap?: string
+  readonly min_rate?: string
+  readonly then?: 'next' | 'error'
+}
+export type RawStrategy = RawStrategyWord | RawStickyStrategy
+export type RawStrategyWord = 'order' | 'weighted' | 'least_in_flight' | 'fastest' | 'cheapest' | 'lossless'
+export type RawStickyStrategy = {
+  readonly sticky: 'key' | 'conversation' | 'prefix'
+  readonly header?: string
+  readonly bytes?: RawSize
+}
+export type RawFallbacks = {
+  readonly context_too_long?: RawFallbackModels
+  readonly content_refused?: RawFallbackModels
+  readonly overloaded?: RawFallbackModels
+  readonly timeout?: RawFallbackModels
+  readonly rate_limited?: RawFallbackModels
+}
+export type RawFallbackModels = readonly string[]
+export type RawMirror = { readonly to: string; readonly share?: string; readonly in_flight?: number }
+export type RawCanary = {
+  readonly to: string
+  readonly share?: string
+  readonly by?: 'conversation' | 'key' | 'request'
+  readonly rest?: string
+}
 export type RawProtocolNames = readonly string[]
 export type RawModelWithUpstream = {
   readonly upstream: string
@@ -396,7 +542,11 @@ export type RawModelWithUpstream = {
   readonly request?: RawVerbs
   readonly response?: RawVerbs
   readonly timeouts?: RawTimeouts
+  readonly fallbacks?: RawFallbacks
+  readonly mirror?: RawMirror
+  readonly canary?: RawCanary
   readonly retry?: RawRetry
+  readonly health?: RawHealth
   readonly owner?: string
   readonly list?: RawListedModels
   readonly created?: number
@@ -417,6 +567,13 @@ export type RawProtocol = {
   }
   readonly binary?: boolean
   readonly stream_error?: 'family' | 'responses'
+  readonly failures?: {
+    readonly context_too_long?: RawFailureRules
+    readonly content_refused?: RawFailureRules
+    readonly overloaded?: RawFailureRules
+    readonly timeout?: RawFailureRules
+    readonly rate_limited?: RawFailureRules
+  }
   readonly usage?: {
     readonly input?: RawCountPath
     readonly output?: RawCountPath
@@ -459,6 +616,7 @@ export type RawProtocol = {
   readonly task?: RawTask
 }
 export type RawCountPath = string | readonly string[]
+export type RawFailureRules = readonly Readonly<Record<string, RawCondition>>[]
 export type RawRateLimit = { readonly limit: string; readonly remaining: string; readonly reset: string }
 export type RawTaskKinds = Readonly<Record<string, RawTaskKind>>
 export type RawTaskKind = {

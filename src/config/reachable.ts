@@ -17,11 +17,13 @@ const TASK_PARAMS: ReadonlySet<string> = new Set(TASK_VARIABLES)
 /** Earlier globs that one glob is compared with, at most. */
 const MAX_COMPARED_GLOBS = 500
 
+type Tries = Pick<Retry, 'attempts' | 'on'>
+
 interface Parts {
   readonly upstreams: ReadonlyMap<string, ReadUpstream>
   readonly models: ReadonlyMap<string, ReadModel>
   readonly routes: ReadonlyMap<string, ReadRoute>
-  readonly retry: Retry
+  readonly retry: Tries
   /** Names under `protocols`. */
   readonly protocols: readonly string[]
 }
@@ -65,7 +67,7 @@ function protocolsServed({ endpoints }: ReadUpstream): ReadonlySet<string> {
 }
 
 /** What the most generous of several settings allows. */
-function mostOf(retries: readonly Partial<Retry>[]): Retry {
+function mostOf(retries: readonly Partial<Tries>[]): Tries {
   return {
     attempts: Math.max(0, ...retries.map(retry => retry.attempts ?? 0)),
     on: retries.find(({ on = [] }) => on.length > 0)?.on ?? [],
@@ -169,7 +171,7 @@ function warnOfLateTargets(
     upstreams,
     retry,
     serves,
-  }: { retry: Retry; serves: (upstream: ReadUpstream) => ReadonlySet<string> } & Pick<Parts, 'upstreams'>,
+  }: { retry: Tries; serves: (upstream: ReadUpstream) => ReadonlySet<string> } & Pick<Parts, 'upstreams'>,
   { report }: Context,
 ): void {
   const { targets, retry: own } = model.config

@@ -135,7 +135,7 @@ function readRoute(
     ...(raw.request === undefined ? {} : { request: readVerbs(raw.request, site.child('request'), context) }),
     ...(raw.upstream === undefined ? {} : { upstream: raw.upstream }),
     timeouts: readTimeouts(raw.timeouts, site.child('timeouts'), context),
-    retry: readRetry(raw.retry),
+    retry: readRetry(raw.retry, site.child('retry'), context),
     limits: readLimits(raw.limits, site.child('limits'), context),
     ...readResourceAction(raw, pattern),
     body: raw.body ?? defaultBody(raw, pattern.method),

@@ -3,7 +3,7 @@ import type { Context } from './context.js'
 import { interpolate } from './context.js'
 import type { Site } from './document.js'
 import type { RawLimits, RawRetry, RawTimeouts } from './raw.generated.js'
-import { parseDuration, parseSize } from './units.js'
+import { parseDuration, parsePercentage, parseSize } from './units.js'
 
 const SIZES: ReadonlySet<string> = new Set([
   'body',
@@ -48,10 +48,14 @@ export function readTimeouts(raw: RawTimeouts | undefined, site: Site, context: 
   return timeouts
 }
 
-export function readRetry(raw: RawRetry | undefined): Partial<Retry> {
+export function readRetry(raw: RawRetry | undefined, site: Site, context: Context): Partial<Retry> {
+  const { budget, wait, max_wait } = raw ?? {}
   return {
     ...(raw?.attempts === undefined ? {} : { attempts: raw.attempts }),
     ...(raw?.on === undefined ? {} : { on: [...new Set(raw.on.flatMap(expandCondition))] }),
+    ...(budget === undefined ? {} : { budget: readShare(budget, site.child('budget'), context) }),
+    ...(wait === undefined ? {} : { wait: readDuration(wait, site.child('wait'), context) }),
+    ...(max_wait === undefined ? {} : { max_wait: readDuration(max_wait, site.child('max_wait'), context) }),
   }
 }
 
@@ -72,6 +76,14 @@ export function readSize(written: string | number, site: Site, context: Context)
   if (bytes === undefined)
     context.report.error('bad-value', site, 'expected a size such as 32MiB, 16KiB or 1024 (bytes), under 4GiB')
   return bytes ?? 1
+}
+
+/** A share, over 0 and at most 1. */
+export function readShare(written: string, site: Site, context: Context): number {
+  const share = parsePercentage(interpolate(written, site, context))
+  if (share === undefined)
+    context.report.error('bad-value', site, 'expected a share over 0% and up to 100%, such as 50%')
+  return share ?? 1
 }
 
 /** Milliseconds. */

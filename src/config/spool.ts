@@ -1,7 +1,7 @@
 import { tmpdir, userInfo } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
-import type { SpoolConfig } from '../core/config.js'
 import { DEFAULTS } from '../core/defaults.generated.js'
+import type { SpoolConfig } from '../core/process-config.js'
 import type { StoreConfig } from '../core/store-config.js'
 import { type Context, interpolate } from './context.js'
 import type { Document, Site } from './document.js'

@@ -41,3 +41,10 @@ export function parseDays(text: string): number | undefined {
   const match = /^([1-9]\d{0,4})d$/.exec(text)
   return match === null ? undefined : Number(match[1]) * DAY_MS
 }
+
+/** The share of `50%`: 0.5; `undefined` where it has another form, is 0 or is over 100%. */
+export function parsePercentage(text: string): number | undefined {
+  const match = /^(\d{1,3}(?:\.\d{1,3})?) ?%$/.exec(text)
+  const share = Number(match?.[1] ?? Number.NaN) / 100
+  return share > 0 && share <= 1 ? share : undefined
+}

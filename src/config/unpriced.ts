@@ -1,12 +1,12 @@
-import type { AccountingConfig, GroupConfig } from '../core/accounting-config.js'
+import type { GroupConfig } from '../core/accounting-config.js'
 import type { ScopeLimits } from '../core/bounds.js'
 import type { KeyConfig } from '../core/config.js'
 import { overlap } from '../core/glob.js'
-import { findPrice, PriceList } from '../core/price-list.js'
 import type { Context } from './context.js'
 import type { Site } from './document.js'
 import { chainOf } from './groups.js'
 import type { ReadModel } from './models.js'
+import { type Priced, TargetPrices } from './price-fit.js'
 import { quoted } from './report.js'
 import type { ReadUpstream } from './upstreams.js'
 
@@ -23,9 +23,7 @@ export interface Holders {
   readonly upstreams: ReadonlyMap<string, ReadUpstream>
 }
 
-interface Checked extends Holders {
-  readonly accounting: AccountingConfig
-}
+type Checked = Holders & Priced
 
 /** A model at a target without a price, where neither model nor upstream says what that means. */
 interface Unpriced {
@@ -34,7 +32,8 @@ interface Unpriced {
 }
 
 /** A budget can only hold for what has a price, or for what the files say costs nothing or is refused. */
-export function checkUnpriced(checked: Checked, context: Context): void {
+export function checkUnpriced(checked: Checked | undefined, context: Context): void {
+  if (checked === undefined) return
   const { accounting, keys, groups, models, upstreams } = checked
   if (accounting.unpriced !== undefined) return
   const holders = [
@@ -60,11 +59,9 @@ function hasBudget(limits: ScopeLimits | undefined): boolean {
   return limits?.bounds.some(({ unit }) => unit === 'budget') === true
 }
 
-function unpricedOf({ accounting, models, upstreams }: Checked): readonly Unpriced[] {
-  const [own, shipped] = [new PriceList(accounting.prices), new PriceList(accounting.shippedPrices)]
-  const lists = new Map(
-    [...upstreams].map(([name, { config }]) => [name, config.prices && new PriceList(config.prices)]),
-  )
+function unpricedOf(checked: Checked): readonly Unpriced[] {
+  const { models, upstreams } = checked
+  const prices = new TargetPrices(checked)
   const found: Unpriced[] = []
   for (const [model, { config }] of models) {
     if (config.limits?.unpriced !== undefined) continue
@@ -72,8 +69,8 @@ function unpricedOf({ accounting, models, upstreams }: Checked): readonly Unpric
       const server = upstreams.get(upstream)?.config
       // What is switched off serves no one.
       if (server === undefined || server.off !== undefined || server.limits?.unpriced !== undefined) continue
-      const sources = { own, upstream: lists.get(upstream), shipped }
-      if (findPrice({ upstream, target: as, models: [model] }, sources) === undefined) found.push({ model, upstream })
+      const price = prices.find(upstream, as, model)
+      if (price === undefined || !prices.fits(price, upstream)) found.push({ model, upstream })
     }
   }
   return found

@@ -3,9 +3,11 @@ import { isObject } from '../core/json.js'
 import { type Context, interpolate } from './context.js'
 import { mergeCredential, readCredentialSecret, readPreviousSecrets } from './credentials.js'
 import type { Site } from './document.js'
+import { type ReadEgress, upstreamEgress } from './egress.js'
 import { mergeSpeaks, type ReadEndpoint } from './endpoints.js'
 import type { Entries, Entry } from './entries.js'
 import { checkForward, checkHeaders } from './headers.js'
+import { readLayers } from './health.js'
 import { type Kinds, type Layer, last } from './kinds.js'
 import { mergePrices } from './prices.js'
 import type { RawUpstream } from './raw.generated.js'
@@ -33,12 +35,13 @@ export interface ReadUpstream {
 export function readUpstreams(
   entries: Entries<RawUpstream>,
   kinds: Kinds,
+  egress: ReadEgress,
   context: Context,
 ): ReadonlyMap<string, ReadUpstream> {
   const upstreams = new Map<string, ReadUpstream>()
   for (const entry of entries.values()) {
     if (entry.value === undefined) checkKind(entry, kinds)
-    const read = entry.value && readUpstream(entry, entry.value, kinds, context)
+    const read = entry.value && readUpstream(entry, entry.value, kinds, egress, context)
     if (read !== undefined) upstreams.set(entry.name, read)
   }
   return upstreams
@@ -55,11 +58,12 @@ function readUpstream(
   entry: Entry<RawUpstream>,
   raw: RawUpstream,
   kinds: Kinds,
+  egress: ReadEgress,
   context: Context,
 ): ReadUpstream | undefined {
   const written = kinds.layers(raw, entry.site)
   if (written === undefined) return undefined
-  const { secret, off, assumed = false } = readCredentialSecret(raw, written, context)
+  const { secret, others = [], off, assumed = false } = readCredentialSecret(raw, written, context)
   // Disabled upstreams need no variables: missing ones are reported only for enabled ones.
   const told = off === undefined && !assumed ? context : { ...context, report: new Report() }
   const layers = written.map(layer => filled(layer, entry.site, told))
@@ -78,6 +82,7 @@ function readUpstream(
     ...(raw.kind === undefined ? {} : { kind: raw.kind }),
     base,
     ...(credential === undefined ? {} : { credential }),
+    ...(others.length === 0 ? {} : { otherSecrets: others }),
     previousSecrets: off === undefined ? readPreviousSecrets(raw, entry.site, context) : [],
     ...(off === undefined ? {} : { off }),
     headers: mergeHeaders(layers, context),
@@ -95,7 +100,8 @@ function readUpstream(
       {},
       ...layers.map(({ value, site }) => readTimeouts(value.timeouts, site.child('timeouts'), told)),
     ),
-    retry: Object.assign({}, ...layers.map(({ value }) => readRetry(value.retry))),
+    health: readLayers(layers, endpoints.has('models'), told),
+    retry: Object.assign({}, ...layers.map(({ value, site }) => readRetry(value.retry, site.child('retry'), told))),
     request: verbsOf(layers, 'request', context),
     response: verbsOf(layers, 'response', context),
     passesUnknown: raw.resources?.unknown === 'pass',
@@ -103,6 +109,8 @@ function readUpstream(
     ...readScopeLimits(raw.limits, entry.site, told),
     ...(raw.on_client_abort === undefined ? {} : { onClientAbort: raw.on_client_abort }),
     ...mergePrices(layers, context),
+    ...upstreamEgress(raw, base, egress, entry.site, told),
+    ...(raw.region === undefined ? {} : { region: raw.region }),
   }
   return { config, sites: layers.map(layer => layer.site).reverse(), endpoints }
 }

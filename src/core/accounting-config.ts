@@ -1,4 +1,5 @@
 import type { Accounting, Price, ScopeLimits } from './bounds.js'
+import type { Priority } from './priority.js'
 
 /** What limits, prices and groups have in common. */
 export interface AccountingConfig extends Accounting {
@@ -27,4 +28,8 @@ export interface CallerRules {
   readonly routes?: readonly string[]
   /** Addresses and networks. Absent: all. */
   readonly networks?: readonly string[]
+  /** Absent: that of its group, or `normal`. */
+  readonly priority?: Priority
+  /** Regions of upstreams. Absent: all. */
+  readonly regions?: readonly string[]
 }

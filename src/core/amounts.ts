@@ -37,6 +37,8 @@ export interface Demand {
   readonly input: number
   /** What the input most likely is, in tokens, for answers that report no usage. */
   readonly likelyInput: number
+  /** Media among it that are small or only named; each is in it with the rate of one. */
+  readonly links: number
   /** Tokens of one answer, as the request itself bounds them. */
   readonly output: number | undefined
   /** Answers altogether. */
@@ -44,7 +46,7 @@ export interface Demand {
   readonly images: number
   readonly characters: number
   readonly searches: number
-  /** Of a batch; else one. */
+  /** Of a batch, 0 where the request does not say; else one. */
   readonly requests: number
   /** Of video. */
   readonly seconds: number

@@ -1,4 +1,4 @@
-import type { Bound, Price, Window } from './bounds.js'
+import type { Bound, Price, Rates, Window } from './bounds.js'
 import { PRICE_UNITS, TOKEN_UNITS } from './bounds.js'
 
 const WINDOW_WORDS: Readonly<Record<Window, string>> = {
@@ -23,11 +23,16 @@ export function usdText(micro: number): string {
 
 /** A price as files say it: `input 2.00, output 8.00`; `free` where nothing is charged. */
 export function priceText(price: Price): string {
+  const steps = (price.above ?? []).map(({ tokens, rates }) => `; above ${amountText(tokens)}: ${ratesText(rates)}`)
+  return (ratesText(price) || 'free') + steps.join('')
+}
+
+function ratesText(rates: Rates): string {
   const units = PRICE_UNITS.flatMap(unit => {
-    const parts = price[unit]
+    const parts = rates[unit]
     return parts === undefined ? [] : [`${unit} ${decimal(parts, TOKEN_UNITS.has(unit) ? 6 : 12)}`]
   })
-  return units.length === 0 ? 'free' : units.join(', ')
+  return units.join(', ')
 }
 
 function amountText(amount: number): string {

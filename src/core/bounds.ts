@@ -66,8 +66,18 @@ export const TOKEN_UNITS: ReadonlySet<PriceUnit> = new Set([
   'output_audio',
 ])
 
-/** Price of one of each unit (one token, not a million), in millionths of a millionth of a USD: whole numbers. */
-export type Price = Readonly<Partial<Record<PriceUnit, number>>>
+/** Prices of one of each unit (one token, not a million), in millionths of a millionth of a USD: whole numbers. */
+export type Rates = Readonly<Partial<Record<PriceUnit, number>>>
+
+/** What requests cost with more tokens of input than `tokens`: of all that they take, not only of what is beyond. */
+interface PriceStep {
+  readonly tokens: number
+  /** Units that are absent cost what they cost otherwise. */
+  readonly rates: Rates
+}
+
+/** A price, with steps in ascending order for providers that ask more for long inputs. */
+export type Price = Rates & { readonly above?: readonly PriceStep[] }
 
 /** What is charged where a target serves a request, and whose bounds hold for it. */
 export interface Tariff {
@@ -89,6 +99,8 @@ export interface CallerPolicy {
   readonly scopes: readonly Scope[]
   /** The innermost group. */
   readonly group: string | undefined
+  /** All groups, from the inside out. */
+  readonly groups: readonly string[]
   /** Whether it may use a route, by its id; absent: all. */
   readonly mayUse?: (route: string) => boolean
   /** Whether it may come from an address; absent: from all. */

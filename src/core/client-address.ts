@@ -42,9 +42,9 @@ export class ClientAddresses {
   }
 
   /**
-   * `connected` is the address of the connection's other end. Each trusted proxy has put the address that it was called
-   * from behind what it was sent, so the list is read from its end up to the first that is not trusted: what stands
-   * before that one is the client's own word.
+   * `connected` is the address of the connection's other end. Each trusted proxy has appended the address that called it, so
+   * the list is read from its end up to the first address that is not trusted: entries before that one were sent by the
+   * client itself.
    */
   of(connected: string | undefined, forwardedFor: string | string[] | undefined): string | undefined {
     if (connected === undefined || this.#proxies === undefined) return connected?.replace(MAPPED, '')

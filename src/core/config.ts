@@ -2,13 +2,18 @@ import type { AccountingConfig, CallerRules, GroupConfig, PricesConfig } from '.
 import type { AmountsConfig } from './amounts.js'
 import type { ScopeLimits, Tariff } from './bounds.js'
 import type { Traits } from './codec.js'
+import type { EgressConfig } from './egress.js'
 import type { Family } from './errors.js'
+import type { FailureRules } from './failure-cause.js'
+import type { HealthRule, HealthSettings } from './health.js'
 import type { Json, JsonObject } from './json.js'
-import type { Limits, Retry, Timeouts } from './limits.js'
+import type { Hedge, Limits, Retry, StreamContract, Timeouts } from './limits.js'
 import type { MediaConfig } from './media.js'
 import type { MembersConfig } from './members.js'
 import type { Params } from './params.js'
 import type { Placement } from './placement.js'
+import type { OverloadConfig } from './priority.js'
+import type { AdminConfig, KeySecret, ListenConfig, SpoolConfig, TasksConfig, WebhookConfig } from './process-config.js'
 import type { RateLimitsConfig } from './rate-limits-config.js'
 import type { BatchRule, ModelHint, ResourceAction, ResourceList, ResumableUpload } from './resources.js'
 import type {
@@ -23,8 +28,10 @@ import type {
 } from './route-settings.js'
 import type { Secret } from './secret.js'
 import type { StoreConfig } from './store-config.js'
+import type { RoutingConfig } from './strategy.js'
 import type { TaskRouteConfig, TaskShapeConfig } from './task.js'
 import type { TaskKindConfig } from './task-kind.js'
+import type { When } from './when.js'
 
 /**
  * A checked configuration: all files read, shipped routes and kinds merged in, variables and secrets resolved, every
@@ -35,16 +42,23 @@ export interface Config {
   readonly limits: Limits
   readonly timeouts: Timeouts
   readonly retry: Retry
+  readonly health: HealthRule & HealthSettings
   readonly store: StoreConfig
   readonly spool: SpoolConfig
   readonly log: { readonly level: LogLevel }
   readonly transport: TransportName
+  /** Absent: nothing is shed. */
+  readonly overload?: OverloadConfig
+  /** Processes that serve. */
+  readonly workers: number
   readonly media: MediaConfig
   readonly tasks: TasksConfig
   /** Absent: no notifications of tasks. */
   readonly webhooks?: WebhookConfig
   /** Absent: no admin listener. */
   readonly admin?: AdminConfig
+  /** How connections leave that belong to no upstream; upstreams have their own. */
+  readonly egress?: EgressConfig
   /** Absent: no word of limits, prices and groups is in the files, and nothing is counted. */
   readonly accounting?: AccountingConfig
   /** Groups of keys, by name; none of them is in a circle. */
@@ -70,71 +84,6 @@ export type TransportName = 'fast' | 'node'
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
-export interface ListenConfig {
-  readonly host: string
-  readonly port: number
-  /** Most connections that the system holds until they are accepted. */
-  readonly backlog: number
-  /** Absolute paths of PEM files and what stood in them. */
-  readonly tls?: { readonly cert: FileContent; readonly key: FileContent }
-  readonly cors?: { readonly origins: readonly string[] }
-  /** Networks whose word on where a request came from is taken. */
-  readonly trusted_proxies?: readonly string[]
-}
-
-/** Where the admin API listens, and who may use it. */
-export interface AdminConfig {
-  readonly host: string
-  readonly port: number
-  readonly tls?: { readonly cert: FileContent; readonly key: FileContent }
-  /** Absent: it is not there, so no one may. */
-  readonly secret?: KeySecret
-}
-
-/** Where the admin API listens, and whose key it takes. */
-export interface AdminPlan extends Omit<AdminConfig, 'secret'> {
-  /** SHA-256 of the admin key in lower-case hex; undefined: no one may. */
-  readonly digest: string | undefined
-}
-
-export interface FileContent {
-  readonly path: string
-  readonly content: Secret
-}
-
-/** How processes share the tasks that they follow. */
-export interface TasksConfig {
-  /** How long one of them has a task to itself, milliseconds. */
-  readonly lease: number
-  /** How long a request waits for another one with the same key of its client's, milliseconds. */
-  readonly wait: number
-}
-
-/** Hosts that clients may name for notifications of their tasks, and how they are notified. */
-export interface WebhookConfig {
-  /** Absent: no notifications. */
-  readonly secret?: Secret
-  /** As for fetching media. */
-  readonly allow: readonly string[]
-  readonly ports: readonly number[]
-  /** Milliseconds for one call. */
-  readonly timeout: number
-  /** Calls for one notification. */
-  readonly attempts: number
-}
-
-/** Where bodies that have to be held whole are held while they are served. Sizes in bytes. */
-export interface SpoolConfig {
-  /** Absolute path of the folder for what does not stay in memory. */
-  readonly path: string
-  /** Bytes of one body that stay in memory. */
-  readonly body: number
-  /** Most of all bodies together that stays in memory. */
-  readonly memory: number
-  /** Most of all bodies together on the disk. */
-  readonly disk: number
-}
-
 export interface KeyConfig extends CallerRules {
   /** What the caller may present; none when every one of them is absent. Plain values and digests may be mixed. */
   readonly secrets: readonly KeySecret[]
@@ -149,16 +98,6 @@ export interface KeyConfig extends CallerRules {
   readonly absent?: string
 }
 
-/**
- * `plain` was read from a variable or file; `digest` is the lower-case hex of sha256 over the UTF-8 key;
- * `generated` asks the runtime to make a key on first start and keep it in the data folder under this key's name.
- */
-export type KeySecret =
-  /** `file` is where it was read, absolute; absent where a variable holds it. */
-  | { readonly type: 'plain'; readonly secret: Secret; readonly file?: string }
-  | { readonly type: 'digest'; readonly sha256: string }
-  | { readonly type: 'generated' }
-
 /** An upstream with its kind (and that kind's kinds) merged in. */
 export interface UpstreamConfig {
   /** The kind as written, for tables. */
@@ -167,6 +106,8 @@ export interface UpstreamConfig {
   readonly base: string
   readonly credential?: CredentialConfig
   /** Secrets that it had before: tasks that were begun with one of them are followed with that. */
+  /** Those that take turns with the secret of {@link credential}. */
+  readonly otherSecrets?: readonly Secret[]
   readonly previousSecrets: readonly Secret[]
   /** Why this upstream is switched off (`NORTH_API_KEY is not set`, `disabled`); absent when it is on. */
   readonly off?: string
@@ -186,6 +127,7 @@ export interface UpstreamConfig {
   readonly tasks: readonly TaskShapeConfig[]
   readonly timeouts: Partial<Timeouts>
   readonly retry: Partial<Retry>
+  readonly health?: HealthSettings
   readonly request: readonly VerbConfig[]
   readonly response: readonly VerbConfig[]
   readonly traits: Traits
@@ -195,6 +137,9 @@ export interface UpstreamConfig {
   readonly onClientAbort?: Tariff['onClientAbort']
   /** By its own names for models; its kinds' are among them. */
   readonly prices?: PricesConfig
+  /** Absent: connections leave as the system has it. */
+  readonly egress?: EgressConfig
+  readonly region?: string
 }
 
 export interface CredentialConfig {
@@ -227,13 +172,16 @@ export interface CallConfig {
 /** One transform step: exactly one verb and its arguments, as written. Checked by the schema. */
 export type VerbConfig = Readonly<Record<string, Json>>
 
-export interface ModelConfig {
+export interface ModelConfig extends RoutingConfig {
   /** In order of preference. */
   readonly targets: readonly TargetConfig[]
   readonly request: readonly VerbConfig[]
   readonly response: readonly VerbConfig[]
   readonly timeouts: Partial<Timeouts>
   readonly retry: Partial<Retry>
+  readonly health?: HealthSettings
+  readonly stream?: StreamContract
+  readonly hedge?: Hedge
   /** `owned_by` of the models list. */
   readonly owner?: string
   /** Names that a glob is listed by; `upstream`: those that its upstreams tell. */
@@ -257,6 +205,8 @@ export interface TargetConfig {
   readonly as?: string
   /** Neighbours that carry weights are chosen among in proportion; without one, order alone decides. */
   readonly weight?: number
+  /** Absent: it is for every request. */
+  readonly when?: When
   readonly traits: Traits
   readonly request: readonly VerbConfig[]
   readonly response: readonly VerbConfig[]
@@ -299,6 +249,8 @@ export interface ProtocolConfig {
   readonly unknown_model?: { readonly status: number; readonly param?: string; readonly message?: string }
   /** Where answers say what of tasks. */
   readonly task?: TaskShapeConfig
+  /** How errors tell why a request failed. */
+  readonly failures?: FailureRules
 }
 
 /** Dotted paths; the numbers at several of them are added up. */

@@ -1,4 +1,4 @@
-import type { Price, PriceUnit } from './bounds.js'
+import type { Price, PriceUnit, Rates } from './bounds.js'
 import type { Usage } from './plan.js'
 
 export type Units = Readonly<Partial<Record<PriceUnit, number>>>
@@ -63,15 +63,27 @@ function parts(all: number, first: number, second: number, third: number): [numb
 /** Millionths of a USD, rounded up; 0 without a price. */
 export function costOf(units: Units, price: Price | undefined): number {
   if (price === undefined) return 0
+  const rates = price.above === undefined ? price : ratesFor(price, price.above, inputOf(units))
   let sum = 0
   for (const unit in units) {
     const one = unit as PriceUnit
-    sum += (units[one] ?? 0) * priceOf(price, one)
+    sum += (units[one] ?? 0) * priceOf(rates, one)
   }
   return sum === 0 ? 0 : Math.min(Number.MAX_SAFE_INTEGER, Math.ceil(sum / PRICE_PER_COST))
 }
 
-function priceOf(price: Price, unit: PriceUnit): number {
+/** All tokens that were read. */
+function inputOf({ input = 0, cached = 0, cache_write = 0, input_audio = 0 }: Units): number {
+  return input + cached + cache_write + input_audio
+}
+
+/** What holds for so many tokens of input. */
+function ratesFor(price: Price, steps: NonNullable<Price['above']>, input: number): Rates {
+  const step = steps.findLast(({ tokens }) => input > tokens)
+  return step === undefined ? price : { ...price, ...step.rates }
+}
+
+function priceOf(price: Rates, unit: PriceUnit): number {
   const own = price[unit]
   if (own !== undefined) return own
   const instead = INSTEAD[unit]
@@ -81,6 +93,14 @@ function priceOf(price: Price, unit: PriceUnit): number {
 /** The most that tokens of either side may cost, each in its dearest unit. */
 export function worstCost(input: number, output: number, price: Price | undefined): number {
   if (price === undefined) return 0
+  const { above } = price
+  if (above === undefined) return worstAt(input, output, price)
+  // The input may turn out smaller, and a step may be cheaper.
+  const steps = [price, ...above.filter(({ tokens }) => input > tokens).map(({ rates }) => ({ ...price, ...rates }))]
+  return Math.max(...steps.map(rates => worstAt(input, output, rates)))
+}
+
+function worstAt(input: number, output: number, price: Rates): number {
   const read = Math.max(price.input ?? 0, price.cached ?? 0, price.cache_write ?? 0, price.input_audio ?? 0)
   const written = Math.max(price.output ?? 0, price.reasoning ?? 0, price.output_audio ?? 0)
   return Math.min(Number.MAX_SAFE_INTEGER, Math.ceil((input * read + output * written) / PRICE_PER_COST))

@@ -37,12 +37,28 @@ export const DEFAULTS = {
     queue: 5000, // 5s
     connect: 3000, // 3s
     first_byte: 300000, // 5m
+    first_event: 120000, // 2m
     idle: 120000, // 2m
     total: 1800000, // 30m
   },
+  healthRule: {
+    failures: 5,
+    rate: 0.5, // 50%
+    requests: 20,
+    window: 30000, // 30s
+    cooldown: 5000, // 5s
+    max_cooldown: 60000, // 60s
+  },
+  probe: {
+    every: 10000, // 10s
+    timeout: 5000, // 5s
+  },
   retry: {
     attempts: 3,
-    on: ['connect', 'reset', 429, 500, 502, 503, 504, 529],
+    on: ['connect', 'reset', 'silent_stream', 429, 500, 502, 503, 504, 529],
+    budget: 0.2, // 20%
+    wait: 250, // 250ms
+    max_wait: 8000, // 8s
   },
   store: {
     type: 'file',
@@ -59,6 +75,10 @@ export const DEFAULTS = {
   admin: {
     host: '127.0.0.1',
     port: 8081,
+  },
+  metricsSettings: {
+    open: false,
+    per_key: false,
   },
   webhooks: {
     allow: ['*'],
@@ -86,11 +106,31 @@ export const DEFAULTS = {
   keySecret: {
     generate: false,
   },
+  overloadBounds: {
+    loop_delay: 250, // 250ms
+    memory: 0.95, // 95%
+  },
   forward: {
     trace: true,
   },
   upstream: {
+    http2: false,
     disabled: false,
+  },
+  streamContract: {
+    then: 'next',
+  },
+  stickyStrategy: {
+    bytes: 4096, // 4KiB
+  },
+  mirror: {
+    share: 1, // 100%
+    in_flight: 20,
+  },
+  canary: {
+    share: 0.1, // 10%
+    by: 'conversation',
+    rest: 3600000, // 1h
   },
   modelWithTargets: {
     strict: false,
@@ -136,4 +176,5 @@ export const DEFAULTS = {
   },
   time_zone: 'UTC',
   transport: 'fast',
+  workers: 1,
 } as const

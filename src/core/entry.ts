@@ -13,6 +13,8 @@ export interface AttemptNote {
   /** The upstream's status, where it gave one. */
   readonly status: number | undefined
   readonly milliseconds: number
+  /** It was made beside another one that had not answered in its time. */
+  readonly hedge?: true
   /** Why it failed, where another one followed; of the last one the entry itself has it. */
   readonly cause?: string | undefined
 }
@@ -23,6 +25,8 @@ export interface RequestEntry {
   readonly id: string
   /** The client's trace (W3C Trace Context), 32 hexadecimal digits. */
   readonly trace?: string | undefined
+  /** Of a copy that a mirror got: the id of the client's request. */
+  readonly copyOf?: string | undefined
   /** A method that Node knows. */
   readonly method: string
   readonly route: string | undefined

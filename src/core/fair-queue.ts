@@ -26,6 +26,11 @@ export class FairQueue<Waiter> {
     return this.#waiting.taken
   }
 
+  /** Places that are taken. */
+  get taken(): number {
+    return this.#places.taken
+  }
+
   /** Takes a place where one is free for this key. A place that was taken or granted is released once. */
   take(key: string): boolean {
     return !this.#waiters.has(key) && this.#places.take(key)

@@ -4,6 +4,8 @@ import type { PriceUnit } from './bounds.js'
 export interface LedgerRecord {
   /** The request's id and the attempt's number (`…/1`), or `task/ID`. */
   readonly id: string
+  /** Of a copy that a mirror got: the id of the client's request. It charges no budget of the key. */
+  readonly mirror_of?: string
   /** Milliseconds since the epoch. */
   readonly at: number
   /** The caller's key. */

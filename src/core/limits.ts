@@ -62,10 +62,28 @@ export interface Timeouts {
   readonly connect: number
   /** From the request sent to the first byte of the answer's content. */
   readonly first_byte: number
+  /** The same for streams, to the first event. */
+  readonly first_event: number
   /** Between two chunks of content; comments and pings do not count. */
   readonly idle: number
   /** The whole exchange. */
   readonly total: number
+}
+
+/** What the streams of a model have to keep to. Times in milliseconds. Pings and events without content do not count. */
+export interface StreamContract {
+  readonly first_token?: number
+  readonly gap?: number
+  /** Pieces of content a second. */
+  readonly min_rate?: number
+  /** Whether another target is asked as long as no content has reached the client. */
+  readonly then: 'next' | 'error'
+}
+
+/** When another target is asked beside one that has not answered. */
+export interface Hedge {
+  /** Milliseconds; p95: the time in which 95 of 100 answers of the same target began. */
+  readonly after: 'p95' | number
 }
 
 /** When to retry, before the first byte has reached the client. */
@@ -73,10 +91,24 @@ export interface Retry {
   /** Attempts in all, the first included, over all targets. */
   readonly attempts: number
   readonly on: readonly RetryCondition[]
+  /** Requests that an upstream may get a second time, as a part of those that it got in the last ten seconds. */
+  readonly budget: number
+  /** The first wait before a target is asked again, and the longest, milliseconds. */
+  readonly wait: number
+  readonly max_wait: number
 }
 
 /**
  * A failed phase, or an upstream's status. `queue` is the gateway's own want of a connection, no failure of the upstream;
- * `descriptors` is another such want, which no file can declare since no other target would help.
+ * `descriptors` is another such want, which no file can declare since no other target would help. `silent_stream` is `first_byte`
+ * of a stream.
  */
-export type RetryCondition = 'connect' | 'reset' | 'first_byte' | 'bad_response' | 'queue' | 'descriptors' | number
+export type RetryCondition =
+  | 'connect'
+  | 'reset'
+  | 'first_byte'
+  | 'silent_stream'
+  | 'bad_response'
+  | 'queue'
+  | 'descriptors'
+  | number

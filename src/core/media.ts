@@ -8,6 +8,8 @@ export interface MediaConfig {
 export interface MediaFetchConfig {
   /** Names (`*.example.com`, `*`), addresses and networks; nothing else is allowed. */
   readonly allow: readonly string[]
+  /** Where all of these are; absent: no one knows. */
+  readonly region?: string
   /** Whether `http:` is allowed beside `https:`. */
   readonly http: boolean
   readonly ports: readonly number[]

@@ -1,14 +1,19 @@
 import type { AmountPaths } from './amounts.js'
-import type { Accounting, CallerPolicy, Tariff } from './bounds.js'
+import type { Accounting, Tariff } from './bounds.js'
+import type { Caller, KeyRing } from './caller.js'
 import type { Codec, Traits } from './codec.js'
-import type { AdminPlan, Config, ListenConfig, LogLevel, SpoolConfig, TasksConfig, WebhookConfig } from './config.js'
+import type { Config, LogLevel } from './config.js'
+import type { EgressConfig } from './egress.js'
 import type { Family } from './errors.js'
+import type { HealthRule, ProbeConfig } from './health.js'
 import type { Limits, Retry, Timeouts } from './limits.js'
 import type { MediaConfig } from './media.js'
 import type { RouteMembers } from './members.js'
+import type { MessageRules, Subprotocols } from './message-rules.js'
 import type { ModelEntry } from './model-entry.js'
 import type { Params } from './params.js'
 import type { Placement } from './placement.js'
+import type { AdminPlan, ListenConfig, SpoolConfig, TasksConfig, WebhookConfig } from './process-config.js'
 import type { RateLimitsConfig, ResetForm } from './rate-limits-config.js'
 import type { BatchRule, ModelHint, ResourceReference, ResourceRule, ResultRule, ResumableUpload } from './resources.js'
 import type {
@@ -23,6 +28,7 @@ import type {
 } from './route-settings.js'
 import type { Secret } from './secret.js'
 import type { StoreConfig } from './store-config.js'
+import type { Canary, ExchangeRouting, Mirror, Routing } from './strategy.js'
 import type { SwitchedOff } from './switched-off.js'
 import type { TaskAction, TaskCallName, TaskShape } from './task.js'
 import type { TaskKind } from './task-kind.js'
@@ -40,9 +46,18 @@ export interface Plan {
   readonly spool: SpoolConfig
   readonly log: { readonly level: LogLevel }
   readonly transport: Config['transport']
+  readonly overload: Config['overload']
+  /** Processes that serve. */
+  readonly workers: number
   readonly media: MediaConfig
   readonly tasks: TasksConfig
   readonly webhooks: WebhookConfig | undefined
+  /** Whether some target is asked last while it fails. */
+  readonly learnsHealth: boolean
+  /** How connections leave that belong to no upstream. */
+  readonly egress: EgressConfig | undefined
+  /** Whether some upstream has a region; if none has, no key has. */
+  readonly hasRegions: boolean
   /** Absent: no admin listener. */
   readonly admin: AdminPlan | undefined
   /** Absent: nothing is limited and nothing is counted. */
@@ -52,6 +67,12 @@ export interface Plan {
   readonly off: SwitchedOff
   readonly routes: readonly Route[]
   readonly upstreams: ReadonlyMap<string, Upstream>
+  /** Whether some model says how its targets are chosen. */
+  readonly hasRouting: boolean
+  /** Whether a model has `hedge`. */
+  readonly hasHedges: boolean
+  readonly mirrors: readonly Mirror[]
+  readonly canaries: readonly Canary[]
   /** Kinds of task results, by name. */
   readonly taskKinds: ReadonlyMap<string, TaskKind>
   /**
@@ -183,6 +204,8 @@ export interface Violation {
 /** Groups in order of preference; within a group one is drawn by weight and the others follow. Never empty. */
 export interface Choice {
   readonly groups: readonly Group[]
+  /** Absent: their order and weights alone decide. */
+  readonly routing?: Routing
 }
 
 export interface Group {
@@ -192,7 +215,7 @@ export interface Group {
 }
 
 /** One (route × target) pair, decided at compile time: how this upstream serves this model on this route. */
-export interface Exchange {
+export interface Exchange extends ExchangeRouting {
   readonly upstream: Upstream
   /** Absent: the upstream speaks the route's protocol, and bytes pass. */
   readonly translation: Translation | undefined
@@ -209,6 +232,12 @@ export interface Exchange {
   readonly takesJsonAlone: boolean
   readonly timeouts: Timeouts
   readonly retry: RetryPolicy
+  /** The same with each of the upstream's secrets, itself included; absent where there is but one, or only one will do. */
+  readonly secrets?: readonly Exchange[]
+  /** Absent: what is learned of it changes nothing. */
+  readonly health?: HealthRule
+  /** Headers by which the upstream says when a rate limit that is used up resets. Absent: it has none. */
+  readonly resets?: readonly RateLimitReset[]
   /** Absent: the configuration has no limits and no prices. */
   readonly tariff?: Tariff
 }
@@ -231,6 +260,13 @@ export interface RateLimits {
   readonly names: ReadonlyMap<string, RateLimitName>
   /** Headers of the upstream's protocol that mean nothing in the client's. */
   readonly foreign: HeaderFilter
+}
+
+/** Two headers of a rate limit, names in lower case. */
+export interface RateLimitReset {
+  readonly remaining: string
+  readonly reset: string
+  readonly form: ResetForm
 }
 
 export interface RateLimitName {
@@ -270,10 +306,27 @@ export interface Upstream {
   readonly credential: string | undefined
   /** The same upstream with the credentials that it had before: what was begun with one of them continues with it. */
   readonly former: readonly Upstream[]
+  /** The same upstream with each of the secrets that take turns with this one. */
+  readonly others: readonly Upstream[]
+  /** Its name in records of what it keeps: of several secrets, it says which one may ask for that. */
+  readonly keeper: string
+  /** Absent: only requests show whether it answers. */
+  readonly probe?: UpstreamProbe
   /** Whether ids of resources that belong to no key go to it. */
   readonly passesUnknown: boolean
   readonly forward: { readonly request: HeaderFilter; readonly response: HeaderFilter }
   readonly connect: number
+  /** Absent: connections leave as the system has it. */
+  readonly egress?: EgressConfig
+  /** Absent: nothing is known of it. */
+  readonly region?: string
+}
+
+/** A request of the gateway's own; durations in milliseconds. */
+export interface UpstreamProbe extends Pick<ProbeConfig, 'every' | 'timeout'> {
+  readonly call: Call
+  readonly body: Buffer | null
+  readonly rule: HealthRule
 }
 
 /** Whether a header, given by its lower-case name, passes. */
@@ -307,20 +360,6 @@ export interface Protocol {
     | undefined
 }
 
-interface MessageRules {
-  /** Values of `type` of the upstream's messages that tell usage; none: all that tell some. */
-  readonly counted: readonly string[]
-  /** Whether an event tells clients why the gateway ends their session. */
-  readonly errorEvent: boolean
-}
-
-export interface Subprotocols {
-  /** Whether one that the client offers is offered to the upstream. */
-  readonly pass: (name: string) => boolean
-  /** The client is answered with the first of these that it offers. */
-  readonly answer: readonly string[]
-}
-
 /**
  * Dotted paths, split, from the top of the JSON document or event. The numbers of a list are added up; paths of it that end in
  * the same two names are places of one number.
@@ -344,8 +383,8 @@ export interface ModelSource {
 
 export interface ModelTable {
   /**
-   * Models that this caller may use and that some upstream serves now: the declared ones in the order of the file, then those
-   * of `told`, which are the names that {@link sources} gave.
+   * Models that this caller may use and that some upstream serves now: the declared ones in the order of the file, then
+   * the names that {@link sources} gave.
    */
   list(caller: Caller, told?: readonly string[]): readonly ModelEntry[]
   /** Upstreams that are asked which names the caller's globs stand for. */
@@ -358,29 +397,4 @@ export interface ModelTable {
   upstreams(caller: Caller, name?: string): ReadonlySet<string> | undefined
   /** The name by which an upstream knows the model; undefined where the model is not served there. */
   nameAt(name: string, upstream: string): string | undefined
-}
-
-export interface KeyRing {
-  /** `now` in milliseconds since the epoch. A refusal's reason is for the log; clients see one answer for all. */
-  find(presented: string, now: number): Caller | Refusal
-  /** The same by the SHA-256 of a key, in lower-case hex, for what the holder of that key had made. */
-  byDigest(digest: string, now: number): Caller | Refusal
-  /** Whether a key of the file has the name. */
-  has(name: string): boolean
-}
-
-export interface Caller {
-  readonly name: string
-  may(model: string): boolean
-  /** Nothing of this caller's requests may be left out in translation. */
-  readonly strict: boolean
-  readonly models: readonly string[]
-  /** Absent: the configuration has no limits. */
-  readonly policy?: CallerPolicy
-}
-
-export interface Refusal {
-  readonly refused: 'malformed' | 'unknown' | 'expired' | 'disabled'
-  /** Of what is unknown: the SHA-256 of what was presented, in lower-case hex. */
-  readonly digest?: string
 }

@@ -1,6 +1,7 @@
+import type { Caller } from './caller.js'
 import { type Family, GatewayError } from './errors.js'
 import type { Placement } from './placement.js'
-import type { Caller, Miss, Plan, Route } from './plan.js'
+import type { Miss, Plan, Route } from './plan.js'
 
 /*
  * Why a request is not taken, or not served: the errors that the client gets. Serving and explaining make them here. A `cause`
@@ -66,6 +67,13 @@ export function unknownModel(model: string, route: Route, cause?: string): Gatew
   )
 }
 
+/** None of the upstreams is in a region that the caller may reach: a model there is as one that it may not use. */
+export function outOfRegions(route: Route | undefined, model: string, upstreams: readonly string[]): GatewayError {
+  const cause = `out of the key's regions: ${upstreams.join(', ')}`
+  if (route?.model !== undefined) return unknownModel(model, route, cause)
+  return new GatewayError('forbidden', 'No upstream that this key may reach serves this.', { cause })
+}
+
 /** What is said of a model that is asked for by itself, and that is not in the caller's list. */
 export function unlistedModel(name: string, family: Family, cause: string): GatewayError {
   return new GatewayError('model_not_found', UNLISTED[family]?.(name) ?? `The model '${name}' does not exist`, {
@@ -107,6 +115,11 @@ export function unservedModel(
 /** A route with one upstream, which is off. */
 export function switchedOff(cause: string | undefined): GatewayError {
   return new GatewayError('unavailable', 'The upstream of this endpoint is switched off.', { cause })
+}
+
+/** The model's targets are for other requests. `cause`: which condition of each does not hold. */
+export function unmeant(cause: string): GatewayError {
+  return new GatewayError('invalid_parameter', 'No target of this model takes such a request.', { cause })
 }
 
 export function untranslatable(field: string, why: string): GatewayError {

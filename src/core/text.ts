@@ -330,7 +330,7 @@ export interface Candidate {
 }
 
 /**
- * An answer as it comes. `start` is first; each part starts, grows and ends; each candidate ends once, after its parts;
+ * An answer's events. `start` is first; each part starts, grows and ends; each candidate ends once, after its parts;
  * the last event is one `finish` or one `error`. Parts of a candidate are numbered from 0 without gaps, in the order in
  * which they start; several may be open at once.
  */

@@ -50,6 +50,6 @@ export function otherUnits(demand: Demand, price: Price | undefined, images: num
   if (seconds > 0) units.video_second = seconds
   if (searches > 0 && price?.search !== undefined) units.search = searches
   if (heard > 0 && price?.audio_second !== undefined) units.audio_second = heard
-  if (price?.request !== undefined) units.request = requests
+  if (price?.request !== undefined) units.request = Math.max(1, requests)
   return units
 }

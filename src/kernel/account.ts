@@ -5,17 +5,18 @@ import { commonParts } from '../sinks/request-line.js'
 import type { Call } from './call.js'
 import type { Failure } from './failure.js'
 import { traceId } from './heads.js'
+import { copied } from './inner.js'
 import type { Feature } from './stages.js'
 import { shortened } from './upstream-words.js'
 
-/** Maximum length of a logged path. */
+/** Maximum length of a logged path, characters. */
 const MAX_PATH_CHARS = 200
-/** Maximum length of a logged parameter name, which the client chose. */
+/** Maximum length of a logged parameter's name, which the client chose, characters. */
 const MAX_PARAM_CHARS = 200
 
 const NOTHING: readonly string[] = []
 
-/** Combinations of key, model and target whose parts are kept for each route; then all are made anew. */
+/** Most combinations of key, model and target whose parts are cached for a route; then the cache is cleared. */
 const MAX_KNOWN_PARTS = 1024
 
 /** The log line of each call. */
@@ -33,13 +34,14 @@ export const log: Feature = {
   },
 }
 
-/** Whether one attempt answered it well, and its line needs nothing more than that of any other. */
+/** Whether one attempt answered it well, so that its line has only the common parts. */
 function isGood(call: Call): boolean {
   const { attempts, error, status, trailing, truncated, early, closed, dropped, losses, request } = call
   if (error !== undefined || status >= 400 || closed !== undefined) return false
   if (trailing > 0 || truncated || early || dropped.length > 0 || (losses !== undefined && losses.dropped.length > 0))
     return false
-  return attempts.length === 1 && attempts[0]?.phase === 'ok' && request.headers.traceparent === undefined
+  if (request.headers.traceparent !== undefined || copied(request) !== undefined) return false
+  return attempts.length === 1 && attempts[0]?.phase === 'ok'
 }
 
 interface Known {
@@ -48,7 +50,7 @@ interface Known {
   readonly parts: CommonParts
 }
 
-/** The common parts of the lines of a route, by key and model; those of its latest target. */
+/** The common parts of a route's lines, by key and model, for the latest target of each. */
 class KnownParts {
   readonly #byKey = new Map<string | undefined, Map<string, Known>>()
   #count = 0
@@ -76,7 +78,7 @@ class KnownParts {
   }
 }
 
-/** The requested model, where the call has one. */
+/** The requested model, if there is one. */
 function modelOf({ model }: Call): string | undefined {
   return model === '' ? undefined : model
 }
@@ -87,6 +89,7 @@ function account(call: Call): RequestEntry {
   return {
     id: call.id,
     trace: traceId(call.request),
+    copyOf: copied(call.request)?.of,
     method: call.request.method,
     route: call.route?.id,
     path: pathOf(call),
@@ -129,14 +132,15 @@ function pathOf({ route, caller, path }: Call): string | undefined {
   return route === undefined && caller !== undefined ? path.slice(0, MAX_PATH_CHARS) : undefined
 }
 
-function outcomeOf(error: GatewayError | undefined, status: number): Outcome {
+/** How a request ended, by its error and its status. */
+export function outcomeOf(error: GatewayError | undefined, status: number): Outcome {
   if (error === undefined) return status < 400 ? 'ok' : status < 500 ? 'client_error' : 'upstream_error'
   if (error.code === 'client_gone') return 'client_abort'
   if (error.code === 'internal' || error.code === 'unavailable') return 'gateway_error'
   return error.status < 500 ? 'client_error' : 'upstream_error'
 }
 
-/** Error codes of refusals that concern the request's content. */
+/** Error codes that concern the request's content. */
 const OF_REQUESTS: Partial<Record<ErrorCode, true>> = {
   bad_request: true,
   invalid_parameter: true,

@@ -7,14 +7,14 @@ import { costInTurns, parsed } from './translate/steps.js'
 /** Maximum nesting of an answer: code that walks documents is recursive. */
 const MAX_DEPTH = 2000
 
-/** Memory for the objects of one whole answer. End the lease when they are dropped. */
+/** Reserves memory for the objects of one whole answer. End the lease when they are dropped. */
 export function answerLease({ call }: Pick<Source, 'call'>): MemoryLease {
   return call.kernel.memory.answers.lease(call.key)
 }
 
 /**
- * The document of an upstream's whole answer, parsed in steps once there is room for its objects. Throws
- * `bad_upstream_response` where it is none, or over a limit, and `unavailable` where no room came in time. `exact`: its numbers
+ * The document of an upstream's whole answer, parsed in steps after memory for its objects was reserved. Throws
+ * `bad_upstream_response` if it is not JSON or over a limit, and `unavailable` if there was no memory in time. `exact`: numbers
  * keep their digits.
  */
 export async function answerDocument(

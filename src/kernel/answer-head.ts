@@ -1,7 +1,7 @@
 import type { ERROR_CODES, GatewayError } from '../core/errors.js'
 import type { HttpRequest } from '../transport/exchange.js'
 
-/** Adds names to those that translation left out, in a flat name, value list. */
+/** Adds to the names that translation left out, in a flat name, value list. */
 export function addDroppedHeader(headers: string[], names: readonly string[]): void {
   const at = headers.indexOf('x-gateway-dropped')
   if (at < 0) headers.push('x-gateway-dropped', names.join(', '))
@@ -19,7 +19,7 @@ export function errorHeaders(error: GatewayError, request: HttpRequest): string[
   if (error.details.allow !== undefined) headers.push('allow', error.details.allow.join(', '))
   if (error.status === 401) headers.push('www-authenticate', 'Bearer')
   const isOver = error.code in AMBIGUOUS || request.headers.expect !== undefined
-  // A connection that ends gives its descriptor back.
+  // A connection that is closed releases its descriptor.
   if (isOver || error.details.limit === 'descriptors') headers.push('connection', 'close')
   return headers
 }

@@ -11,11 +11,11 @@ import { COMPLETION_ANSWERS } from './responses/completion-answers.js'
 import { CONVERSATION_ANSWERS } from './responses/conversation-answers.js'
 import type { Feature, Maybe } from './stages.js'
 
-/** Answers of the gateway's own: the models that the presented key may use, in the shape of the caller's family; and state. */
+/** Answers of the gateway's own: models that the key may use, in the caller's family, and stored objects. */
 export const answers: Feature = {
   name: 'answers',
   compile({ kernel, route }) {
-    // What is used is known to limits alone.
+    // The feature `limits` answers these.
     if (route?.lane !== 'answer' || route.answer === 'usage') return undefined
     const serve = (call: Call): Maybe<void> => answer(call, route, kernel.serve)
     if (route.answer === 'response.delete') return { name: 'answers', serve, record: forgetDeleted }
@@ -53,10 +53,10 @@ function answer(call: Call, route: Route, serve: Serve): Maybe<void> {
   call.answer(200, shape.one(entry, methods))
 }
 
-/** What the gateway keeps between requests. */
+/** Answers about objects that the gateway stores. */
 const HOSTED = { ...STATE_ANSWERS, ...CLIENT_SECRET_ANSWERS, ...CONVERSATION_ANSWERS, ...COMPLETION_ANSWERS }
 
-/** The verbs behind `/models/{model}` by which some upstream serves the model now: `generateContent`. */
+/** The verbs after `/models/{model}` that some upstream serves for the model, such as `generateContent`. */
 function methodsOf(model: string, routes: readonly Route[]): readonly string[] {
   const served = routes.flatMap(route => {
     const method = METHOD.exec(route.id)?.[1]

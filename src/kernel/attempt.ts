@@ -9,11 +9,14 @@ import { Drain, drains } from './drain.js'
 import type { Worker } from './event-loop-shares.js'
 import type { Failure } from './failure.js'
 import type { GatedAttempt } from './gated-attempt.js'
-import { openRelay } from './relay/open.js'
+import { opening } from './opening.js'
+import { Pace } from './pace.js'
+import type { Race } from './race.js'
+import { HeldRelay } from './relay/held.js'
 import type { Relay, Source } from './relay/relay.js'
+import type { UpstreamHeaders } from './response-headers.js'
 import { logAnswered, logSent } from './trail.js'
-import { openTranslation } from './translate/open.js'
-import { classify, noConnection } from './upstream-errors.js'
+import { classify, noConnection, phaseOf } from './upstream-errors.js'
 
 /** Time for an upstream to end its transfer after its stream has ended, before the connection is cut. */
 const LINGER_MS = 1000
@@ -35,6 +38,7 @@ export class Attempt implements UpstreamHandler, Source, Worker {
   readonly key: string
   isWaiting = false
   readonly #gated: GatedAttempt
+  readonly #race: Race<Attempt> | undefined
   readonly #report: (failure: Failure) => void
   readonly #dispatched: number
   readonly #started = performance.now()
@@ -45,6 +49,7 @@ export class Attempt implements UpstreamHandler, Source, Worker {
   #pool: UpstreamPool | undefined
   #controller: UpstreamController | undefined
   #relay: Relay | undefined
+  #pace: Pace | undefined
   #status: number | undefined
   #noted = false
   /** Reading pauses until the client has received what was sent. */
@@ -68,6 +73,7 @@ export class Attempt implements UpstreamHandler, Source, Worker {
     translator: Translator | undefined,
     dispatched: number,
     mayYield: boolean,
+    race: Race<Attempt> | undefined,
     report: (failure: Failure) => void,
   ) {
     this.#gated = gated
@@ -78,6 +84,7 @@ export class Attempt implements UpstreamHandler, Source, Worker {
     this.translator = translator
     this.#dispatched = dispatched
     this.mayYield = mayYield
+    this.#race = race
     this.#report = report
   }
 
@@ -106,6 +113,7 @@ export class Attempt implements UpstreamHandler, Source, Worker {
   // ── what the connection tells
 
   onPlace(): void {
+    this.#gated.placed()
     this.enter('connect')
   }
 
@@ -115,26 +123,39 @@ export class Attempt implements UpstreamHandler, Source, Worker {
       controller.abort(new Error('the call is over'))
       return
     }
-    this.#gated.isSent = true
+    this.#gated.sent(this.#started)
+    if (this.exchange.contract !== undefined && this.call.stream) this.#pace = new Pace(this.exchange.contract)
     this.enter('first_byte')
   }
 
-  onResponseStart(
-    controller: UpstreamController,
-    status: number,
-    headers: Record<string, string | string[] | undefined>,
-  ): void {
+  onResponseStart(controller: UpstreamController, status: number, headers: UpstreamHeaders): void {
     if (this.#phase === 'over') return
     this.#controller = controller
     this.#status = status
     if (this.call.kernel.sink.debugs) logAnswered(this.call, this.exchange, status, headers)
-    const { translator } = this
-    this.#relay =
-      translator === undefined ? openRelay(this, status, headers) : openTranslation(this, translator, status, headers)
+    // What is compressed cannot be measured; it passes where `forward` lets `accept-encoding` pass.
+    if (headers['content-encoding'] !== undefined) this.#pace = undefined
+    const open = opening(this, status, headers, this.#gated.inspect)
+    this.#relay = status < 300 && this.isHeld ? this.held(headers, open) : open()
+  }
+
+  /** Whether the answer is held back until it has content. */
+  private get isHeld(): boolean {
+    return this.#race !== undefined || (this.#pace !== undefined && this.mayYield && this.goesNext)
+  }
+
+  private held(headers: UpstreamHeaders, open: () => Relay | undefined): Relay {
+    const [hasRival, claim] = [() => this.#race?.hasRival === true, () => this.#race?.claim(this)]
+    return new HeldRelay(this, headers, { open, hasRival, claim })
+  }
+
+  private get goesNext(): boolean {
+    return this.exchange.contract?.then === 'next'
   }
 
   onResponseData(_controller: UpstreamController, chunk: Buffer): void {
     madeBuffers(chunk.length)
+    this.#pace?.push(chunk)
     const relay = this.#relay
     if (relay === undefined) return
     if (this.#drain !== undefined) this.#drained += chunk.length
@@ -213,15 +234,15 @@ export class Attempt implements UpstreamHandler, Source, Worker {
   }
 
   private broken(cause: Error): void {
-    const begun = this.#relay !== undefined
     const { condition, error } = classify(cause, this.#phase === 'connect')
     if (this.#relay?.broken(error) === true) return
-    this.failed(begun ? 'reset' : condition, error)
+    this.failed(this.#relay === undefined ? condition : 'reset', error)
   }
 
   // ── what relays say
 
   content(): void {
+    if (this.#phase !== 'content') this.#gated.answered()
     this.#phase = 'content'
     this.#hasMoved = true
   }
@@ -253,13 +274,14 @@ export class Attempt implements UpstreamHandler, Source, Worker {
     this.#watched = this.call.kernel.watchdog.add(this)
   }
 
-  failed(condition: RetryCondition, error: GatewayError, answer?: Failure['answer']): void {
+  failed(condition: RetryCondition, error: GatewayError, answer?: Failure['answer'], said?: Failure['said']): void {
     if (this.#phase === 'over') return
     this.#relay?.settle()
-    this.record(typeof condition === 'number' ? 'status' : condition, error)
+    this.record(phaseOf(condition, error), error)
     this.stop()
     if (this.isDraining) return
-    this.#report(answer === undefined ? { condition, error } : { condition, error, answer })
+    const failure = said === undefined ? { condition, error } : { condition, error, said }
+    this.#report(answer === undefined ? failure : { ...failure, answer })
   }
 
   brokeOff(error: GatewayError): void {
@@ -307,13 +329,14 @@ export class Attempt implements UpstreamHandler, Source, Worker {
           this.failed('queue', noConnection('connections'))
         return
       case 'connect':
-        if (now - this.#since > timeouts.connect) this.timedOut('connect', 'connect')
+        if (now - this.#since > timeouts.connect || (this.mayYield && this.#gated.leaves))
+          this.timedOut('connect', 'connect')
         break
       case 'first_byte':
-        if (now - Math.max(this.#since, this.call.upload?.moved ?? 0) > timeouts.first_byte) this.silent()
+        if (now - Math.max(this.#since, this.call.upload?.moved ?? 0) > this.patience) this.silent()
         break
       case 'content':
-        if (!this.#paused && now - this.#since > timeouts.idle) this.timedOut('idle', 'first_byte')
+        if (!this.#paused && now - this.#since > timeouts.idle) this.timedOut('idle', this.silence)
         break
       case 'lingering':
         if (now - this.#since > LINGER_MS) this.stop()
@@ -321,13 +344,25 @@ export class Attempt implements UpstreamHandler, Source, Worker {
       case 'over':
         return
     }
+    const late = this.#drain === undefined ? this.#pace?.late(now, this.#paused) : undefined
+    if (late !== undefined) this.timedOut(late, this.goesNext ? 'silent_stream' : 'first_byte')
     if (now - this.#dispatched > timeouts.total) this.timedOut('total', 'first_byte')
+  }
+
+  /** How long nothing may come after the request, milliseconds. */
+  private get patience(): number {
+    const { first_event, first_byte } = this.exchange.timeouts
+    return this.call.stream ? first_event : first_byte
+  }
+
+  private get silence(): RetryCondition {
+    return this.call.stream ? 'silent_stream' : 'first_byte'
   }
 
   /** Nothing was received, and no more of the body was sent. */
   private silent(): void {
     const message = 'The request did not arrive in time.'
-    if (this.call.upload?.starves !== true) this.timedOut('first_byte', 'first_byte')
+    if (this.call.upload?.starves !== true) this.timedOut('first_byte', this.silence)
     else this.failed('first_byte', new GatewayError('request_timeout', message, { phase: 'upload' }))
   }
 
@@ -357,6 +392,7 @@ export class Attempt implements UpstreamHandler, Source, Worker {
     this.#drain?.end()
     const { upstream, model } = this.exchange
     const milliseconds = Math.round((performance.now() - this.#started) * 100) / 100
-    this.call.attempts.push({ upstream: upstream.name, model, phase, status: this.#status, milliseconds })
+    const note = { upstream: upstream.name, model, phase, status: this.#status, milliseconds }
+    this.call.attempts.push(this.#gated.beside === undefined ? note : { ...note, hedge: true })
   }
 }

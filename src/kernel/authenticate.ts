@@ -1,5 +1,6 @@
+import type { Caller, Refusal } from '../core/caller.js'
 import type { Placement } from '../core/placement.js'
-import type { Caller, Miss, Plan, Refusal } from '../core/plan.js'
+import type { Miss, Plan } from '../core/plan.js'
 import { unauthenticated } from '../core/refusals.js'
 import type { HttpRequest } from '../transport/exchange.js'
 import type { Callers } from './keys/callers.js'
@@ -7,7 +8,7 @@ import type { Feature, Maybe } from './stages.js'
 
 type Headers = Pick<HttpRequest, 'headers' | 'rawHeaders'>
 
-/** The keys of the plan, where the route reads them, and those of the store. */
+/** Finds callers by the keys of the plan and of the store, where the route reads them. */
 export const keys: Feature = {
   name: 'keys',
   compile: ({ kernel, plan, route }) => ({
@@ -19,7 +20,7 @@ export const keys: Feature = {
 
 /**
  * Finds the caller whose key the request presents. All refusals are the same 401: no key, an unknown key, an expired
- * or disabled key, and two different keys. A key that must be read from the store first gives a promise.
+ * or disabled key, and two different keys. Returns a promise if the key must be read from the store.
  */
 export function authenticate(
   request: Headers,
@@ -38,7 +39,7 @@ function accepted(caller: Caller | Refusal, placements: readonly Placement[]): C
   return caller
 }
 
-/** What the request presents as its key. Throws as {@link authenticate}. */
+/** The key that the request presents. Throws as {@link authenticate}. */
 export function presentedKey(
   request: Headers,
   query: URLSearchParams | undefined,

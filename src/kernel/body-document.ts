@@ -6,19 +6,19 @@ import type { HeldBody } from './body.js'
 import type { MemoryLease } from './memory.js'
 import { parsed } from './translate/steps.js'
 
-/** Maximum heap of a body as objects, bytes. */
+/** Maximum heap of a body's objects, bytes. */
 function heapOfBody({ heap, bytes }: HeldBody): number {
   return heap ?? mostHeapOf(bytes.length)
 }
 
-/** A call with a body that waits for memory. */
+/** A call that reserves memory for a body. */
 export interface Waiting {
   readonly memory: MemoryLease
 }
 
 /**
- * A request's document, parsed in steps once the call's memory has room for its objects; it stays reserved until that is
- * released. Throws `bad_request`, `unavailable` where no room came in time, `too_large` where there can be none, and
+ * A request's document, parsed in steps after the call's memory for its objects was reserved; release it when they are
+ * dropped. Throws `bad_request`, `unavailable` if there was no memory in time, `too_large` if there can never be enough, and
  * `client_gone`.
  */
 export async function documentOfBody(call: Waiting, body: HeldBody, reading?: Reading): Promise<JsonObject> {

@@ -1,8 +1,9 @@
+import type { Demand } from '../core/amounts.js'
 import type { Spool } from '../stores/spool.js'
 import type { Edit } from '../wire/json-splice.js'
 import type { ReadForm } from '../wire/multipart-changes.js'
 
-/** A form, held whole beside the request, so that another target may be tried. */
+/** A form, spooled beside the request, so that another target may be tried. */
 export interface FormBody {
   readonly type: 'form'
   readonly spool: Spool
@@ -13,7 +14,7 @@ export interface FormBody {
   readonly value: (name: string) => string | undefined
 }
 
-/** The request's body, read as far as routing needs. */
+/** The request's body, read only to the extent that routing needs. */
 export type Body =
   | { readonly type: 'none' }
   | HeldBody
@@ -33,6 +34,8 @@ export interface HeldBody {
   readonly named?: boolean
   /** False if a check found no members that the route's rules concern. */
   readonly ruled?: boolean
+  /** What the request asks for, if the plan counts that and the body's check has found it. */
+  readonly demand?: Demand | undefined
 }
 
 export interface Span {

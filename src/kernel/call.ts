@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
+import type { Caller } from '../core/caller.js'
 import { writesDefault } from '../core/default-model.js'
 import type { AttemptNote, RequestEntry } from '../core/entry.js'
 import { errorBody } from '../core/error-bodies.js'
 import { type Family, GatewayError } from '../core/errors.js'
 import { jsonText } from '../core/exact-json.js'
 import { NO_PARAMS, type Params } from '../core/params.js'
-import type { Caller, Exchange, Match, Miss, Route, Usage } from '../core/plan.js'
+import type { Choice, Exchange, Match, Miss, Route, Usage } from '../core/plan.js'
 import type { OverflowFile } from '../stores/overflow.js'
 import type { Spool } from '../stores/spool.js'
 import type { HttpExchange } from '../transport/exchange.js'
@@ -54,6 +55,8 @@ export class Call extends Slots implements Watched, InFlight {
   /** Body and candidates, best first, as the stages so far have left them. */
   body: Body = { type: 'none' }
   candidates: readonly Exchange[] = []
+  /** What the model's name stands for, where that gave the candidates. */
+  choice: Choice | undefined
   params: Params = NO_PARAMS
   caller: Caller | undefined
   family: Family = 'compatible'
@@ -75,6 +78,8 @@ export class Call extends Slots implements Watched, InFlight {
   trailing = 0
   /** Whether the answer began before the request was complete. */
   early = false
+  /** Its client is asked to close the connection. */
+  closes = false
   truncated = false
   /** The attempt that began last; only for attempts. */
   lastAttempt: AttemptUsage | undefined
@@ -225,7 +230,7 @@ export class Call extends Slots implements Watched, InFlight {
     for (const onAnswerHead of this.chain.onAnswerHead) onAnswerHead(this, status, headers)
     if (this.dropped.length > 0) addDroppedHeader(headers, this.dropped)
     const early = this.upload !== undefined && !this.request.complete
-    if (this.kernel.draining || early) headers.push('connection', 'close')
+    if (this.kernel.draining || early || this.closes) headers.push('connection', 'close')
     if (early) this.request.linger()
     this.early = early
     this.status = status

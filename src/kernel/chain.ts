@@ -12,14 +12,21 @@ type Hook<K extends keyof Stage> = readonly NonNullable<Stage[K]>[]
 /** The stages of one route, as flat lists of functions. Lists that no stage is in are one empty array. */
 export interface Chain extends CallHooks {
   readonly steps: readonly Step[]
-  readonly pairs: readonly Pick<Stage, 'beforeAttempt' | 'afterAttempt'>[]
+  readonly pairs: readonly Pick<Stage, 'beforeAttempt' | 'beforeSend' | 'afterAttempt'>[]
+  readonly leaves: Hook<'leaves'>
+  readonly inspects: Hook<'inspects'>
+  readonly patience: Hook<'patience'>
+  readonly onContent: Hook<'onContent'>
   readonly onUsage: Hook<'onUsage'>
   readonly onUpstreamRequest: Hook<'onUpstreamRequest'>
   readonly onUpstreamBody: Hook<'onUpstreamBody'>
   readonly relay: Hook<'relay'>
   readonly reads: Hook<'reads'>
   readonly observe: Hook<'observe'>
+  readonly onFailure: Hook<'onFailure'>
   readonly onExhausted: Hook<'onExhausted'>
+  /** Headers that stages add to answers, as a list of names; empty where none is. */
+  readonly exposes: string
   /** By phase: the names of the stages that take part in it, in the order in which they run. */
   readonly names: ReadonlyMap<string, readonly string[]>
 }
@@ -76,10 +83,15 @@ export function compileChain(features: readonly OpenFeature[], site: Site, own: 
   const pairs = stages.flatMap(stage =>
     stage.beforeAttempt === undefined && stage.afterAttempt === undefined
       ? []
-      : [{ beforeAttempt: bound(stage, 'beforeAttempt', site), afterAttempt: bound(stage, 'afterAttempt', site) }],
+      : [
+          {
+            beforeAttempt: bound(stage, 'beforeAttempt', site),
+            beforeSend: bound(stage, 'beforeSend', site),
+            afterAttempt: bound(stage, 'afterAttempt', site),
+          },
+        ],
   )
-  those('beforeAttempt')
-  those('afterAttempt')
+  for (const hook of ['beforeAttempt', 'beforeSend', 'afterAttempt'] as const) those(hook)
   return {
     steps,
     pairs: pairs.length === 0 ? NONE : pairs,
@@ -88,18 +100,31 @@ export function compileChain(features: readonly OpenFeature[], site: Site, own: 
     relay: list('relay'),
     reads: list('reads'),
     observe: list('observe'),
+    leaves: list('leaves'),
+    inspects: list('inspects'),
+    patience: list('patience'),
+    onContent: list('onContent'),
     onUsage: list('onUsage'),
+    onFailure: list('onFailure'),
     onExhausted: list('onExhausted'),
     onAnswerHead: list('onAnswerHead'),
     beforeEnd: list('beforeEnd'),
     settle: list('settle').toReversed(),
     record: list('record'),
+    exposes: [...new Set(stages.flatMap(({ exposes }) => exposes ?? []))].join(', '),
     names,
   }
 }
 
 /** Hooks on which the answer, or what other stages give back, depends: a fault of one stage in them stops nothing else. */
-const GUARDED: ReadonlySet<keyof Stage> = new Set(['onUsage', 'afterAttempt', 'onAnswerHead', 'settle', 'record'])
+const GUARDED: ReadonlySet<keyof Stage> = new Set([
+  'onContent',
+  'onUsage',
+  'afterAttempt',
+  'onAnswerHead',
+  'settle',
+  'record',
+])
 
 function bound<K extends keyof Stage>(stage: Stage, hook: K, { kernel }: Site): NonNullable<Stage[K]> {
   const member = stage[hook] as ((...given: readonly unknown[]) => unknown) | undefined

@@ -1,39 +1,40 @@
 import { hash } from 'node:crypto'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
+import type { Caller, Refusal } from '../core/caller.js'
 import { CLIENT_SECRET_PREFIX } from '../core/client-secrets.js'
 import { jsonText, parseExact } from '../core/exact-json.js'
 import type { JsonObject } from '../core/json.js'
-import type { Caller, Plan, Refusal } from '../core/plan.js'
+import type { Plan } from '../core/plan.js'
 import type { Store } from '../core/store.js'
 import type { Callers } from './keys/callers.js'
 import { SealedBox } from './sealed-box.js'
 import { type Slot, slot } from './slot.js'
 
-/** Largest session that a secret is made for, as JSON, bytes. */
+/** Largest session of a secret, as JSON, bytes. */
 export const MAX_SESSION_BYTES = 32 * 1024
-/** Maximum length of a secret: it is sent in a header, beside others. */
+/** Maximum length of a secret, which is sent in a header beside others. */
 export const MAX_SECRET_CHARS = 6 * 1024
-/** Beside the session: the names of models. */
+/** Largest content of a secret: the session, and names of models. */
 const MAX_INFLATED_BYTES = 2 * MAX_SESSION_BYTES
 const SEAL_CONTEXT = 'client secret'
 
 /** The client secret that replaces the caller's key, if there is one. */
 export const CLIENT_SECRET: Slot<ClientSecret> = slot('client_secret')
 
-/** What a short-lived secret allows its bearer: sessions like this one, in the name of the key that created it. */
+/** What a client secret allows: sessions like this one, in the name of the key that created it. */
 export interface ClientSecret {
-  /** SHA-256 of that key, in lower-case hex: where the key is gone, so is the secret. */
+  /** SHA-256 of that key, in lower-case hex: if the key is gone, the secret is invalid. */
   readonly key: string
-  /** Seconds since the epoch; sessions that are open go on. */
+  /** Seconds since the epoch; sessions that are open continue. */
   readonly expires: number
   readonly model: string
   /** Further models that the session names. */
   readonly others: readonly string[]
-  /** What sessions begin with, beside their model. */
+  /** The session's initial settings, beside the model. */
   readonly session: JsonObject | null
 }
 
-/** Seals the meaning of a secret into the secret itself, so that nothing is stored. */
+/** Seals a secret's content into the secret itself, so that nothing is stored. */
 export class ClientSecrets {
   readonly #box: SealedBox
   readonly #now: () => number
@@ -48,13 +49,13 @@ export class ClientSecrets {
     return this.#now()
   }
 
-  /** Throws `unavailable` where the store does not answer. */
+  /** Throws `unavailable` if the store does not answer. */
   async make(secret: ClientSecret): Promise<string> {
     const bytes = deflateRawSync(Buffer.from(jsonText({ ...secret, session: secret.session ?? null })))
     return CLIENT_SECRET_PREFIX + (await this.#box.sealer()).seal(bytes, SEAL_CONTEXT)
   }
 
-  /** What a secret means, and who has it: the key that had it made, with that model alone. Throws `unavailable`. */
+  /** A secret's content, and its caller: the key that created it, limited to that model. Throws `unavailable`. */
   async open(
     presented: string,
     callers: Callers,
@@ -70,7 +71,7 @@ export class ClientSecrets {
 
   private async read(presented: string): Promise<ClientSecret | undefined> {
     const sealed = presented.slice(CLIENT_SECRET_PREFIX.length)
-    // One secret has one spelling.
+    // Refuse other spellings of the same bytes.
     if (Buffer.from(sealed, 'base64url').toString('base64url') !== sealed) return undefined
     const bytes = (await this.#box.sealer()).open(sealed, SEAL_CONTEXT)
     if (bytes === undefined) return undefined

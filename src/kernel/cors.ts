@@ -1,14 +1,16 @@
 import type { Call } from './call.js'
+import { chainOf } from './chain.js'
 import type { Feature } from './stages.js'
 
-/** How long a browser may keep a preflight's answer, seconds. */
+/** How long a browser may cache a preflight's answer, seconds. */
 const PREFLIGHT_MAX_AGE_SECONDS = '600'
+/** Headers of every answer; stages declare their own. */
 const EXPOSED = [
   ...['x-request-id', 'x-gateway-error', 'x-gateway-dropped', 'x-gateway-estimated'],
   ...['retry-after', 'retry-after-ms', 'x-should-retry'],
-].join(', ')
+]
 
-/** Lets the declared browser origins in: marks the answers to them, and answers their preflights itself. */
+/** Admits the declared browser origins: adds headers to their answers, and answers their preflights. */
 export const cors: Feature = {
   name: 'cors',
   compile({ plan, route }) {
@@ -20,6 +22,7 @@ export const cors: Feature = {
     }
     return {
       name: 'cors',
+      exposes: EXPOSED,
       onRequest(call) {
         if (originOf(call) !== undefined) answerPreflight(call)
       },
@@ -27,13 +30,13 @@ export const cors: Feature = {
         const origin = originOf(call)
         if (origin === undefined) return
         headers.push('access-control-allow-origin', origin, 'vary', 'origin')
-        headers.push('access-control-expose-headers', EXPOSED)
+        headers.push('access-control-expose-headers', chainOf(call).exposes)
       },
     }
   },
 }
 
-/** Answers for each path that is served, with any method; other paths get their error. */
+/** Answers preflights for every path of a route, with any method; other paths get their error. */
 function answerPreflight(call: Call): void {
   const { match, request } = call
   const method = request.headers['access-control-request-method']

@@ -1,5 +1,5 @@
 import { estimate } from '../codecs/index.js'
-import type { GatewayError } from '../core/errors.js'
+import { GatewayError } from '../core/errors.js'
 import type { Exchange, Route, Translation } from '../core/plan.js'
 import type { UpstreamRequest } from '../net/pools.js'
 import type { DecodedRequest } from '../translate/decode.js'
@@ -9,10 +9,14 @@ import { noteCause } from './account.js'
 import { Attempt } from './attempt.js'
 import type { Body, HeldBody } from './body.js'
 import type { Call } from './call.js'
+import { chainOf } from './chain.js'
 import type { Failure } from './failure.js'
 import { GatedAttempt } from './gated-attempt.js'
-import { bodyWithMembers } from './members.js'
+import { bodyWithMembers, changesOf } from './members.js'
 import { passAnswer } from './passed-refusal.js'
+import { pause } from './pause.js'
+import type { Race } from './race.js'
+import type { Maybe, Next } from './stages.js'
 import { logFailed } from './trail.js'
 import { decodeRequest } from './translate/decoded-request.js'
 import { sendOthers } from './translate/document.js'
@@ -22,23 +26,37 @@ import type { OtherCalls } from './translate/other-calls.js'
 import { answerEstimate, othersOf, translatedRequest } from './translate/request.js'
 import { isLarge } from './translate/steps.js'
 import { buildLargeRequest, buildRequest } from './upstream-request.js'
+import { Walk } from './walk.js'
 import type { Work } from './watchdog.js'
 
+const NOTHING: Pick<Next, 'left' | 'waitMs'> = { left: [], waitMs: 0 }
+
+/** A target that is being asked, from before its gates on. */
+interface Asked {
+  readonly gated: GatedAttempt
+  attempt: Attempt | undefined
+  translator: Translator | undefined
+}
+
+interface Failed extends Asked {
+  readonly failure: Failure
+}
+
 /**
- * Walks the ordered targets of a call until one begins to answer. Each target is tried once; a connection that broke
- * before any byte (a kept-alive one that the upstream was just closing) may repeat its target once.
+ * Walks the ordered targets of a call until one begins to answer. A model may have a second one asked beside one that does not answer
+ * (a hedge): the first that has content wins, and as long as one lives, the failure of the other only waits to be noted.
  */
-export class Dispatch implements Work {
+export class Dispatch implements Work, Race<Attempt> {
   readonly #call: Call
   readonly #route: Route
   readonly #body: Body
-  readonly #exchanges: readonly Exchange[]
-  #next = 0
-  #tries = 0
-  #repeated = false
-  #attempt: Attempt | undefined
-  /** The attempt at the target at hand, from before its gates on. */
-  #gated: GatedAttempt | undefined
+  readonly #walk: Walk
+  #asked: Asked | undefined
+  #hedge: Asked | undefined
+  /** The attempt of two that has failed, as long as the other lives. */
+  #failed: Failed | undefined
+  /** When another target is asked beside the one at hand, monotonic, milliseconds. */
+  #hedgeAt = Number.POSITIVE_INFINITY
   /** The client's request as its protocol has it, once a target that speaks another one has come up. */
   #decoded: DecodedRequest | undefined
   #media: RemoteMedia | undefined
@@ -58,7 +76,7 @@ export class Dispatch implements Work {
     this.#call = call
     this.#route = route
     this.#body = body
-    this.#exchanges = exchanges
+    this.#walk = new Walk(call, exchanges)
     this.#otherwise = otherwise
   }
 
@@ -68,84 +86,154 @@ export class Dispatch implements Work {
   }
 
   check(now: number): void {
-    this.#attempt?.check(now)
+    this.#asked?.attempt?.check(now)
+    this.#hedge?.attempt?.check(now)
+    if (now >= this.#hedgeAt) this.hedge()
   }
 
   cancel(): void {
+    this.#hedgeAt = Number.POSITIVE_INFINITY
     this.#media?.cancel()
     this.#others?.cancel()
-    this.#attempt?.cancel()
-    if (this.#attempt?.isDraining !== true) this.#gated?.end('cancelled', undefined, this.#call.error)
+    for (const asked of [this.#asked, this.#hedge]) {
+      asked?.attempt?.cancel()
+      if (asked?.attempt?.isDraining !== true) asked?.gated.end('cancelled', undefined, this.#call.error)
+    }
   }
 
   cut(error: GatewayError): boolean {
-    return this.#attempt?.cut(error) ?? false
+    return this.#asked?.attempt?.cut(error) ?? false
   }
 
   private try(): void {
-    const exchange = this.#exchanges[this.#next]
+    const exchange = this.#walk.take()
     if (exchange === undefined) throw new Error('no exchange is left')
-    this.#next++
-    this.#tries++
-    this.#gated = new GatedAttempt(this.#call, exchange)
-    this.#gated.pass(
-      () => this.ask(exchange),
+    const gated = new GatedAttempt(this.#call, exchange)
+    const asked: Asked = { gated, attempt: undefined, translator: undefined }
+    this.#asked = asked
+    gated.pass(
+      () => this.ask(asked),
       shut => this.skip(shut),
     )
   }
 
+  /** The target at hand has not answered in its time: the next one is asked beside it. */
+  private hedge(): void {
+    this.#hedgeAt = Number.POSITIVE_INFINITY
+    const slow = this.#asked?.gated
+    if (slow === undefined || this.#call.kernel.draining || !this.#walk.mayLeave(slow.exchange)) return
+    const exchange = this.#walk.take()
+    if (exchange === undefined) return
+    const hedge: Asked = {
+      gated: new GatedAttempt(this.#call, exchange, false, slow),
+      attempt: undefined,
+      translator: undefined,
+    }
+    this.#hedge = hedge
+    hedge.gated.pass(
+      () => this.ask(hedge),
+      () => this.giveUpHedge(hedge),
+      cause => this.fault(hedge, cause),
+    )
+  }
+
+  /** A hedge is not sent. If the attempt beside it has failed meanwhile, that failure decides after all. */
+  private giveUpHedge({ gated }: Asked): void {
+    this.#walk.putBack(gated.exchange)
+    if (this.#hedge?.gated === gated) this.#hedge = undefined
+    else if (this.#failed !== undefined) {
+      const failed = this.#failed
+      this.#failed = undefined
+      this.goOn(failed)
+    }
+  }
+
+  /** What goes wrong before a hedge is sent ends the hedge alone. */
+  private fault(asked: Asked, cause: unknown): void {
+    const { gated } = asked
+    if (gated.isOver && this.#hedge !== asked && this.#asked !== asked) return
+    if (gated.beside === undefined) {
+      this.#call.fail(cause)
+      return
+    }
+    gated.end('cancelled', undefined, cause instanceof GatewayError ? cause : undefined)
+    if (!this.#call.answered) this.giveUpHedge(asked)
+  }
+
+  get hasRival(): boolean {
+    return this.#hedge !== undefined
+  }
+
+  claim(attempt: Attempt): void {
+    this.#hedgeAt = Number.POSITIVE_INFINITY
+    const [asked, hedge] = [this.#asked, this.#hedge]
+    if (hedge === undefined) return
+    const [winner, loser] = hedge.attempt === attempt ? [hedge, asked] : [asked, hedge]
+    this.#asked = winner
+    this.#hedge = undefined
+    const call = this.#call
+    call.losses = winner?.translator?.losses
+    if (winner !== undefined) call.dropped = changesOf(call, winner.gated.exchange)?.dropped ?? []
+    loser?.attempt?.abandon()
+    loser?.gated.end('cancelled')
+  }
+
   /** A stage gives this target up before it is asked. */
   private skip(shut: GatewayError): void {
-    if (this.#next >= this.#exchanges.length) throw shut
-    this.#tries--
+    if (!this.#walk.skip()) throw shut
     this.try()
   }
 
-  private ask(exchange: Exchange): void {
+  private ask(asked: Asked): void {
+    const { exchange } = asked.gated
     const { translation } = exchange
     if (translation === undefined && this.#body.type === 'bytes' && isLarge(this.#body.bytes.length)) {
-      this.relayLarge(exchange, this.#body).catch((cause: unknown) => this.#call.fail(cause))
-    } else if (translation === undefined) this.relay(exchange)
-    else this.translate(exchange, translation).catch((cause: unknown) => this.#call.fail(cause))
+      this.relayLarge(asked, this.#body).catch((cause: unknown) => this.fault(asked, cause))
+    } else if (translation === undefined) this.relay(asked)
+    else this.translate(asked, translation).catch((cause: unknown) => this.fault(asked, cause))
   }
 
-  private relay(exchange: Exchange): void {
-    const attempt = this.attempt(exchange, undefined)
+  private relay(asked: Asked): void {
+    const { exchange } = asked.gated
+    const attempt = this.attempt(asked, undefined)
     let request: UpstreamRequest
     try {
       request = buildRequest(this.#call, exchange, bodyWithMembers(this.#call, exchange, this.#body))
     } catch (cause) {
-      this.#call.fail(cause)
+      this.fault(asked, cause)
       return
     }
     attempt.send(request)
   }
 
-  private async relayLarge(exchange: Exchange, body: HeldBody): Promise<void> {
+  private async relayLarge(asked: Asked, body: HeldBody): Promise<void> {
     const call = this.#call
+    const { exchange } = asked.gated
     const request = await buildLargeRequest(call, exchange, bodyWithMembers(call, exchange, body))
     // No copy is sent.
     if (request.body === body.bytes) call.bodyMemory.shrink(body.bytes.length)
     call.cancellation.throwIfCancelled()
-    this.attempt(exchange, undefined).send(request)
+    if (!asked.gated.isOver) this.attempt(asked, undefined).send(request)
   }
 
-  private async translate(exchange: Exchange, translation: Translation): Promise<void> {
+  private async translate(asked: Asked, translation: Translation): Promise<void> {
     const call = this.#call
+    const { gated } = asked
+    const { exchange } = gated
     const body = bodyWithMembers(call, exchange, this.#body)
     const decoded =
       (body === this.#body ? this.#decoded : undefined) ?? (await decodeRequest(call, body, translation.server))
     // What one exchange gets otherwise than it came is read for that one alone.
     if (body === this.#body) this.#decoded = decoded
     if (translation.client === estimate) {
-      this.#gated?.end('skipped')
+      gated.end('skipped')
       answerEstimate(call, translation.server, decoded)
       return
     }
     call.cancellation.throwIfCancelled()
     const strict = call.caller?.strict === true
     this.#media ??= new RemoteMedia(call)
-    const whole = await this.#media.inlined(decoded, translation)
+    const whole = await this.#media.inlined(decoded, translation, exchange.upstream)
     call.cancellation.throwIfCancelled()
     const translator = translatorOf(whole, exchange, translation, strict, hooksOf(call))
     const request = await translatedRequest(call, exchange, translator, whole)
@@ -153,6 +241,8 @@ export class Dispatch implements Work {
     const known = this.#others
     const others = known ?? (await othersOf(call, exchange, translator, whole))
     call.cancellation.throwIfCancelled()
+    const shut = this.decideAgain(asked, others)
+    if ((shut instanceof Promise ? await shut : shut) !== undefined || gated.isOver) return
     call.losses = translator.losses
     // While the upstream works only the request's bytes are in memory; for another target they are decoded again.
     if (!this.#media.holds && translator.letGo()) {
@@ -161,37 +251,104 @@ export class Dispatch implements Work {
     }
     if (others !== undefined) translator.others = others
     this.#others = others
-    this.attempt(exchange, translator).send(request)
+    this.attempt(asked, translator).send(request)
     // The first one may have failed at once.
     if (known === undefined && this.#others === others) others?.start()
   }
 
-  private attempt(exchange: Exchange, translator: Translator | undefined): Attempt {
-    const mayYield = this.#next < this.#exchanges.length && this.hasTries(exchange)
-    const gated = this.#gated
-    if (gated === undefined) throw new Error('an attempt passes its gates first')
-    const attempt = new Attempt(gated, this.#route, translator, this.#started, mayYield, failure =>
-      this.failed(exchange, failure, translator),
+  /** Stages decide again where what is sent is not what they knew. An error: the attempt is given up, and another begun. */
+  private decideAgain(asked: Asked, others: OtherCalls | undefined): Maybe<GatewayError | undefined> {
+    const { gated } = asked
+    if (gated.isOver || (others === undefined && this.#media?.holds !== true)) return undefined
+    gated.calls = 1 + (others?.size ?? 0)
+    const decide = (shut: GatewayError | undefined): GatewayError | undefined => {
+      this.#call.cancellation.throwIfCancelled()
+      if (shut === undefined) return undefined
+      this.#others?.cancel()
+      this.#others = undefined
+      if (gated.beside === undefined) this.skip(shut)
+      else this.giveUpHedge(asked)
+      return shut
+    }
+    const shut = gated.beforeSend()
+    return shut instanceof Promise ? shut.then(decide) : decide(shut)
+  }
+
+  private attempt(asked: Asked, translator: Translator | undefined): Attempt {
+    const { gated } = asked
+    const { exchange } = gated
+    const mayYield = !this.isSentOnce && this.#walk.mayLeave(exchange)
+    const race = this.mayRace(gated) ? this : undefined
+    const attempt = new Attempt(gated, this.#route, translator, this.#started, mayYield, race, failure =>
+      this.failed({ ...asked, failure }),
     )
-    this.#attempt = attempt
+    asked.attempt = attempt
+    asked.translator = translator
+    if (race !== undefined && asked === this.#asked) this.#hedgeAt = hedgeTime(gated)
     return attempt
   }
 
-  private failed(exchange: Exchange, failure: Failure, translator: Translator | undefined): void {
+  /** Whether another target may be asked beside this one: not where its body, or one of several calls, is sent once. */
+  private mayRace({ exchange, beside }: GatedAttempt): boolean {
+    if (beside !== undefined) return true
+    const isRaced = exchange.hedge !== undefined && chainOf(this.#call).patience.length > 0
+    return isRaced && this.#body.type === 'bytes' && this.#others === undefined
+  }
+
+  private failed(failed: Failed): void {
+    const { gated, failure } = failed
+    if (this.#hedge === undefined) {
+      this.goOn(failed)
+      return
+    }
+    const { call, exchange } = gated
+    if (call.kernel.sink.debugs) logFailed(call, exchange, failure, undefined)
+    noteCause(call, failure)
+    this.#hedgeAt = Number.POSITIVE_INFINITY
+    this.#failed = failed
+    if (this.#hedge.gated !== gated) this.#asked = this.#hedge
+    this.#hedge = undefined
+  }
+
+  /** No attempt is under way: stages say what comes next. */
+  private goOn({ gated, failure, translator }: Failed): void {
     const call = this.#call
-    const again = this.mayTryAgain(exchange, failure)
-    if (call.kernel.sink.debugs) logFailed(call, exchange, failure, again ? this.#exchanges[this.#next] : undefined)
+    const { exchange } = gated
+    this.#hedgeAt = Number.POSITIVE_INFINITY
+    if (this.#failed !== undefined) this.#walk.note(this.#failed.gated, this.#failed.failure)
+    this.#failed = undefined
+    const {
+      left: [next],
+      waitMs,
+    } = this.isSentOnce ? NOTHING : this.#walk.failed(gated, failure)
+    if (call.kernel.sink.debugs) logFailed(call, exchange, failure, next)
     const others = this.#others
-    const isRepeated = again && this.#exchanges[this.#next] === exchange
+    const isRepeated = next === exchange
     if (!isRepeated) this.#others = undefined
-    if (again) {
-      if (!isRepeated) others?.cancel()
-      noteCause(call, failure)
-      this.try()
-    } else if (this.#otherwise(failure)) this.#attempt = undefined
-    else if (others !== undefined && translator !== undefined) {
+    this.#asked = undefined
+    if (next === undefined) {
+      this.giveUp(exchange, failure, translator, others)
+      return
+    }
+    if (!isRepeated) others?.cancel()
+    noteCause(call, failure)
+    pause(call, waitMs, goesOn => {
+      if (goesOn) this.try()
+      else if (!call.answered) this.giveUp(exchange, failure, translator, others)
+    })
+  }
+
+  /** The failure is the answer, unless the request can be answered in another way. */
+  private giveUp(
+    exchange: Exchange,
+    failure: Failure,
+    translator: Translator | undefined,
+    others: OtherCalls | undefined,
+  ): void {
+    if (this.#otherwise(failure)) return
+    if (others !== undefined && translator !== undefined) {
       this.#others = others
-      this.rescue(exchange, failure, translator).catch((cause: unknown) => call.fail(cause))
+      this.rescue(exchange, failure, translator).catch((cause: unknown) => this.#call.fail(cause))
     } else this.logFailure(failure)
   }
 
@@ -211,17 +368,16 @@ export class Dispatch implements Work {
     else call.fail(failure.error)
   }
 
-  /** Whether the declared rule allows another try; leaves `#next` at the target to be tried. */
-  private mayTryAgain(exchange: Exchange, { condition }: Failure): boolean {
-    if (!this.hasTries(exchange) || !exchange.retry.covers(condition)) return false
-    if (this.#next < this.#exchanges.length) return true
-    if (condition !== 'reset' || this.#repeated) return false
-    this.#repeated = true
-    this.#next--
-    return true
+  /** A body that passes as it arrives is gone once it has been sent. */
+  private get isSentOnce(): boolean {
+    return this.#body.type === 'stream'
   }
+}
 
-  private hasTries({ retry }: Exchange): boolean {
-    return this.#body.type !== 'stream' && this.#tries < retry.attempts
+function hedgeTime(gated: GatedAttempt): number {
+  for (const patience of chainOf(gated.call).patience) {
+    const milliseconds = patience(gated)
+    if (milliseconds !== undefined) return performance.now() + milliseconds
   }
+  return Number.POSITIVE_INFINITY
 }

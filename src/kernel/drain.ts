@@ -4,18 +4,18 @@ import type { Watched } from './watchdog.js'
 
 /** Work that continues without its client. */
 interface Unattended extends Watched {
-  /** The process does not wait any longer. */
+  /** Stop: the process does not wait any longer. */
   abandon(): void
 }
 
-/** Whether what an upstream still says for a call is read although the client has gone, so that the usage is known. */
+/** Whether an upstream's answer is read to its end although the client has gone, so that its usage is known. */
 export function drains({ error }: Call, { tariff }: Exchange): boolean {
   return tariff?.onClientAbort === 'drain' && error?.code === 'client_gone'
 }
 
 /**
- * Keeps alive what an upstream's answer needs that is read to its end after its call has settled: the generation, so that pools
- * stay open, a place in flight, so that a process that ends waits for it, and a look at its deadlines.
+ * Keeps alive what an upstream's answer needs that is read to its end after its call has settled: the generation with its
+ * pools, a place in flight, so that the process waits for it before it ends, and checks of its deadlines.
  */
 export class Drain {
   readonly #call: Call

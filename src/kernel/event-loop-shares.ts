@@ -1,11 +1,15 @@
+import { Line } from './line.js'
+
 /** Bytes of answers per turn of the event loop that are processed without looking at the clock. */
 const UNTIMED_BYTES_PER_TURN = 64 * 1024
 /** Time for answers per turn of the event loop, milliseconds: the runtime accepts one new connection per turn. */
 const TURN_MS = 3
 /** The same, milliseconds, in a turn that accepted a connection: more connections may be waiting. */
 const ACCEPTING_TURN_MS = 0.1
-/** Places at the beginning of the queue that may be empty. */
-const MAX_EMPTY_PLACES = 1024
+/** Beginning a WebSocket or one of its requests takes about as long as so many bytes of an answer. */
+const BEGINNING_BYTES = 8 * 1024
+/** The same, milliseconds. It is not measured: most of it follows in microtasks. */
+const BEGINNING_MS = 1
 
 /** A relay with part of an answer to process. */
 export interface Worker {
@@ -16,33 +20,37 @@ export interface Worker {
 }
 
 /**
- * Shares the event loop between rewritten answers that arrive faster than they can be processed, and all other work.
- * The runtime reads up to 2 MiB from each socket before it looks at the next one, so a hundred fast upstreams would
- * delay every other request for seconds. Once the time of a turn is used up, answers are queued, and each gets a few
- * KiB in the turns that follow.
+ * Shares the event loop between rewritten answers that arrive faster than they can be processed, handshakes and requests of
+ * WebSockets, and all other work. The runtime reads up to 2 MiB from each socket before the next one, so a hundred fast
+ * upstreams would delay every other request for seconds. When the time of a turn is used up, answers are queued, and each
+ * gets a few KiB in the following turns; each turn also begins one waiting handshake or request. While connections
+ * are being accepted, the queues get at most half of the time, since the last connection waits for all these turns.
  */
 export class EventLoopShares {
-  /** The next one stands at `#first`. Not a `Set`, for the reason that `SlotSet` has. */
-  readonly #line: (Worker | undefined)[] = []
-  #first = 0
+  readonly #answers = new Line<Worker>()
+  readonly #beginnings = new Line<() => void>()
   /** Bytes since the last turn. */
   #bytes = 0
   /** When this turn's time is over; undefined if the clock was not read yet. */
   #end: number | undefined
-  /** A connection has come since the last turn. */
+  /** A connection was accepted since the last turn. */
   #accepting = false
+  /** When the queues were last worked on, and for how long; milliseconds. */
+  #worked = 0
+  #took = 0
 
   /** Whether so many bytes may be processed now. If not, the worker is queued and must pause its upstream. */
   tryRun(worker: Worker, bytes: number): boolean {
-    this.#bytes += bytes
-    if (this.#end === undefined) {
-      if (this.#bytes > UNTIMED_BYTES_PER_TURN) this.begin()
-      return true
-    }
-    if (this.#line.length === 0 && performance.now() < this.#end) return true
-    if (!worker.isWaiting) this.#line.push(worker)
+    if (this.isFree(bytes)) return true
+    if (!worker.isWaiting) this.#answers.push(worker)
     worker.isWaiting = true
     return false
+  }
+
+  /** Begins a handshake or a request of a WebSocket: now, or when its turn comes. */
+  begin(act: () => void): void {
+    if (this.isFree(BEGINNING_BYTES)) act()
+    else this.#beginnings.push(act)
   }
 
   /** A connection was accepted: shortens the rest of this turn, and the next one. */
@@ -51,7 +59,19 @@ export class EventLoopShares {
     if (this.#end !== undefined) this.#end = Math.min(this.#end, performance.now() + ACCEPTING_TURN_MS)
   }
 
-  private begin(): void {
+  private get isIdle(): boolean {
+    return this.#answers.length === 0 && this.#beginnings.length === 0
+  }
+
+  /** Whether work that takes as long as so many bytes may be done now. */
+  private isFree(bytes: number): boolean {
+    this.#bytes += bytes
+    if (this.#end !== undefined) return this.isIdle && performance.now() < this.#end
+    if (this.#bytes > UNTIMED_BYTES_PER_TURN) this.startTurn()
+    return true
+  }
+
+  private startTurn(): void {
     this.#end = performance.now() + (this.#accepting ? ACCEPTING_TURN_MS : TURN_MS)
     this.#accepting = false
     setImmediate(this.next)
@@ -59,30 +79,37 @@ export class EventLoopShares {
 
   private readonly next = (): void => {
     this.#bytes = 0
-    if (this.#line.length === 0) {
+    if (this.isIdle) {
       this.#end = undefined
       return
     }
-    this.begin()
+    const start = performance.now()
+    const isSkipped = this.#accepting && start - this.#worked < this.#took
+    this.startTurn()
     const end = this.#end ?? 0
     // One step each: workers with more left queue again, at the end.
     this.#end = 0
-    for (let worker = this.shift(); worker !== undefined; worker = this.shift()) {
-      worker.turn()
-      if (performance.now() >= end) break
-    }
+    if (isSkipped) return
+    this.#worked = this.work(end)
+    this.#took = this.#worked - start + (this.beginOne() ? BEGINNING_MS : 0)
     this.#end = end
   }
 
-  private shift(): Worker | undefined {
-    const worker = this.#line[this.#first]
-    if (worker === undefined) return undefined
-    this.#line[this.#first++] = undefined
-    if (this.#first === this.#line.length || this.#first === MAX_EMPTY_PLACES) {
-      this.#line.splice(0, this.#first)
-      this.#first = 0
+  /** Gives a step to each answer while there is time; returns the time afterwards. */
+  private work(end: number): number {
+    let now = 0
+    for (let worker = this.#answers.shift(); worker !== undefined; worker = this.#answers.shift()) {
+      worker.isWaiting = false
+      worker.turn()
+      now = performance.now()
+      if (now >= end) return now
     }
-    worker.isWaiting = false
-    return worker
+    return now || performance.now()
+  }
+
+  private beginOne(): boolean {
+    const act = this.#beginnings.shift()
+    act?.()
+    return act !== undefined
   }
 }

@@ -11,10 +11,10 @@ const MAX_FILE_BYTES = 32 * 1024 * 1024
 /** Characters of base64 for each byte of a file. */
 const BASE64_CHARS_PER_BYTE = 4 / 3
 
-/** How libraries write the member of an object into a form; list items have a number, or nothing, in the brackets. */
+/** How libraries write an object's member into a form; items of lists have an index, or nothing, in the brackets. */
 const MEMBER = /^([^[\]]+)\[([A-Za-z_][\w-]*)\]$/
 
-/** A form as JSON, for upstreams that take no other. */
+/** A form as JSON, for upstreams that accept nothing else. */
 export async function formAsJson(call: Call, body: FormBody): Promise<HeldBody> {
   const { document, size } = await formDocument(call, body)
   const bytes = await jsonBytes(document, size)
@@ -52,16 +52,16 @@ export async function formDocument(
   return { document, size }
 }
 
-/** For what is sent, and then for the document. A form that is tried again at another target has room for the first. */
+/** Reserves memory for the sent bytes, and then for the document. A form that is tried again keeps the first. */
 async function makeRoom(call: Call, size: number): Promise<void> {
   const body = call.bodyMemory.bytes > 0 ? undefined : call.bodyMemory.reserve(size)
   if (body !== undefined) await body
-  // A text is whole only once its pieces have been put together, or taken apart.
+  // Joining the pieces of a string, or splitting it, takes its size twice.
   const document = call.memory.reserve(2 * size)
   if (document !== undefined) await document
 }
 
-/** Takes what a form says into a digest: the same form sent again has other boundaries. */
+/** Adds a form's content to a digest: the boundaries differ if the same form is sent again. */
 export async function digestForm(body: FormBody, hash: Hash): Promise<Hash> {
   const inner = createHash('sha256')
   await each(body, (_start, bytes) => inner.update(bytes))
@@ -72,7 +72,7 @@ export async function digestForm(body: FormBody, hash: Hash): Promise<Hash> {
   return hash.update(JSON.stringify(said)).update(inner.digest())
 }
 
-/** The files of a form as base64, by the place where each begins. */
+/** The files of a form as base64, by their offsets. */
 async function filesOf(body: FormBody): Promise<ReadonlyMap<number, string>> {
   const files = new Map<number, Base64Text>()
   let size = 0
@@ -90,17 +90,17 @@ async function filesOf(body: FormBody): Promise<ReadonlyMap<number, string>> {
   return new Map([...files].map(([start, file]) => [start, file.end()]))
 }
 
-/** Bytes as base64, written while they come. */
+/** Encodes base64 piece by piece. */
 class Base64Text {
   readonly #pieces: string[] = []
-  /** Up to two bytes, which are no group of three yet. */
+  /** Up to two bytes, which do not fill a group of three yet. */
   #rest: Buffer = Buffer.alloc(0)
 
   append(bytes: Buffer): void {
     const whole = this.#rest.length === 0 ? bytes : Buffer.concat([this.#rest, bytes])
     const groups = whole.length - (whole.length % 3)
     this.#pieces.push(whole.toString('base64', 0, groups))
-    // A copy: a view would hold all of them.
+    // A copy: a view would keep the whole buffer in memory.
     this.#rest = Buffer.from(whole.subarray(groups))
   }
 
@@ -110,7 +110,7 @@ class Base64Text {
   }
 }
 
-/** The bytes of the files, in order, each piece with the place where its file begins. */
+/** The files' bytes in order, each piece with its file's offset. */
 async function each({ spool, form }: FormBody, take: (start: number, bytes: Buffer) => unknown): Promise<void> {
   const files = form.parts.filter(({ field }) => field?.value === undefined).map(({ part }) => part)
   if (files.length === 0) return

@@ -17,7 +17,7 @@ import type { Call } from './call.js'
 import { changeFields } from './members.js'
 import { Upload } from './upload.js'
 
-/** One part's head, its boundary line included, and most headers in it. */
+/** Largest head of a part with its boundary line, bytes, and most headers in it. */
 const HEAD = { head: 16 * 1024, headers: 32 } as const
 
 /**
@@ -48,7 +48,7 @@ export async function readForm(call: Call, route: Route): Promise<FormBody> {
   }
 }
 
-/** The bytes of a form as this exchange sends them, and how many they are. */
+/** A form's bytes for this exchange, and their number. */
 export function sentForm(
   { spool, form }: FormBody,
   call: Call,
@@ -73,7 +73,7 @@ async function* edited(spool: Spool, edits: readonly Edit[]): AsyncGenerator<Buf
   for await (const chunk of spool.read()) yield* edit.push(chunk)
 }
 
-/** Where the parts of a form begin, boundary lines included. */
+/** Records where the parts of a form begin, boundary lines included. */
 class Places {
   readonly #from = new Map<number, number>()
   close = 0
@@ -101,7 +101,7 @@ class Places {
 }
 
 /**
- * An object with a member for each name: the value of a text field, or the facts about a file. A repeated name
+ * An object with a member for each name: the value of a text field, or a file's properties. A repeated name
  * becomes a list, and so does a name that ends in `[]` (the brackets are removed).
  */
 function documentOf({ parts }: ReadForm): Readonly<Record<string, unknown>> {
@@ -118,7 +118,7 @@ function documentOf({ parts }: ReadForm): Readonly<Record<string, unknown>> {
   return document
 }
 
-/** What is wrong with a form, in the words of forms: files and texts, not objects and strings. */
+/** A form's violations in terms of forms: files and texts instead of objects and strings. */
 export function formViolations(found: readonly Violation[], { document }: FormBody): readonly Violation[] {
   return found.map(violation => {
     const [, param = '', name = '', index, size] = /^(([^.[]*)(?:\[(\d+)\])?)(\.size)?$/.exec(violation.param) ?? []
@@ -138,7 +138,7 @@ export function formViolations(found: readonly Violation[], { document }: FormBo
   })
 }
 
-/** The pieces of a request's body. Stops where the call has been answered meanwhile. */
+/** The pieces of a request's body. Ends early if the call has been answered. */
 async function* chunksOf(call: Call, maxBytes: number): AsyncGenerator<Buffer, void, void> {
   const upload = new Upload(call.request, maxBytes)
   call.cancellation.add({ cancel: () => void upload.destroy() })
@@ -160,7 +160,7 @@ const CODES: Readonly<Partial<Record<MultipartRule, GatewayError['code']>>> = {
   control: 'invalid_parameter',
 }
 
-/** What is wrong with a form, in the words for the client. */
+/** Turns a form's faults into errors for the client. */
 function withFormErrors<T>(read: () => T, form: MultipartForm | undefined): T {
   try {
     return read()

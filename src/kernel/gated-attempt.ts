@@ -5,8 +5,10 @@ import type { AttemptUsage } from './attempt-usage.js'
 import type { Call } from './call.js'
 import { chainOf } from './chain.js'
 import { Slots } from './slot.js'
-import type { AttemptView, Maybe, Outcome } from './stages.js'
+import type { AttemptTimes, AttemptView, Inspect, Maybe, Outcome } from './stages.js'
 import type { TaskNotes } from './task-end.js'
+
+const NOTHING_SENT = { bytes: 0, events: 0, begun: false }
 
 /** Largest value that a feature keeps with a task, characters of JSON. */
 const MAX_NOTE_CHARS = 4096
@@ -19,24 +21,32 @@ export class GatedAttempt extends Slots implements AttemptView, AttemptUsage {
   readonly call: Call
   readonly exchange: Exchange
   readonly isFurther: boolean
+  readonly beside: GatedAttempt | undefined
   readonly before: AttemptUsage | undefined
   readonly number: number
   isSent = false
+  times: AttemptTimes | undefined
+  calls = 1
   /** What features keep with the task that it begins, by their names. */
   notes: TaskNotes | undefined
   #usage: Usage | undefined
   #passed = 0
   #open = true
 
-  /** `isFurther`: it is one of several calls that one request takes, and not the first. */
-  constructor(call: Call, exchange: Exchange, isFurther = false) {
+  /** `isFurther`: it is one of several calls that one request takes, and not the first. `beside`: it is a hedge. */
+  constructor(call: Call, exchange: Exchange, isFurther = false, beside?: GatedAttempt) {
     super()
     this.call = call
     this.exchange = exchange
     this.isFurther = isFurther
+    this.beside = beside
     this.before = call.lastAttempt
     this.number = (this.before?.number ?? 0) + 1
     call.lastAttempt = this
+  }
+
+  get isOver(): boolean {
+    return !this.#open
   }
 
   get usage(): Usage | undefined {
@@ -52,6 +62,39 @@ export class GatedAttempt extends Slots implements AttemptView, AttemptUsage {
     for (const hook of onUsage) hook(this.call, sum, this)
   }
 
+  /** Whether a stage does not want it to wait for its connection any longer. */
+  get leaves(): boolean {
+    return chainOf(this.call).leaves.some(leaves => leaves(this))
+  }
+
+  /** A connection has come free, after a wait. */
+  placed(): void {
+    if (this.times !== undefined) this.times.placed = performance.now()
+  }
+
+  /** The request begins to be sent. `asked`: when a connection was asked for. */
+  sent(asked: number): void {
+    this.isSent = true
+    if (this.times === undefined) return
+    this.times.asked = asked
+    this.times.sent = performance.now()
+  }
+
+  /** What a stage wants to see of its answer before any of it is passed on. */
+  get inspect(): Inspect | undefined {
+    for (const inspects of chainOf(this.call).inspects) {
+      const inspect = inspects(this)
+      if (inspect !== undefined) return inspect
+    }
+    return undefined
+  }
+
+  /** The first content of its answer has come. */
+  answered(): void {
+    if (this.times !== undefined) this.times.answered = performance.now()
+    for (const hook of chainOf(this.call).onContent) hook(this)
+  }
+
   keep(feature: string, value: Json): void {
     if (JSON.stringify(value).length > MAX_NOTE_CHARS) throw new Error(`${feature} keeps too much with a task`)
     this.notes = { ...this.notes, [feature]: value }
@@ -59,19 +102,23 @@ export class GatedAttempt extends Slots implements AttemptView, AttemptUsage {
 
   /**
    * Leads the attempt through its gates: `ask` once it has passed all, `skip` with the error of the first that is shut, neither
-   * if it has ended meanwhile. What a gate or one of these throws fails the call. Waits only if a gate does.
+   * if it has ended meanwhile. What a gate or one of these throws goes to `fail`. Waits only if a gate does.
    */
-  pass(ask: () => void, skip: (shut: GatewayError) => void): void {
+  pass(
+    ask: () => void,
+    skip: (shut: GatewayError) => void,
+    fail: (cause: unknown) => void = cause => this.call.fail(cause),
+  ): void {
     const go = (shut: GatewayError | 'over' | undefined): void => {
       if (shut === undefined) ask()
       else if (shut !== 'over') skip(shut)
     }
     try {
       const shut = this.enter()
-      if (shut instanceof Promise) shut.then(go).catch((cause: unknown) => this.call.fail(cause))
+      if (shut instanceof Promise) shut.then(go).catch(fail)
       else go(shut)
     } catch (cause) {
-      this.call.fail(cause)
+      fail(cause)
     }
   }
 
@@ -90,10 +137,33 @@ export class GatedAttempt extends Slots implements AttemptView, AttemptUsage {
     return undefined
   }
 
+  /** What is sent is known: asks the stages that it has passed once more. The error of the first that is shut ends the attempt. */
+  beforeSend(from = 0): Maybe<GatewayError | undefined> {
+    const { pairs } = chainOf(this.call)
+    for (let at = from; at < this.#passed; at++) {
+      const decision = pairs[at]?.beforeSend?.(this)
+      if (decision instanceof Promise) return decision.then(shut => this.#shut(shut) ?? this.beforeSend(at + 1))
+      if (decision !== undefined) return this.#shut(decision)
+    }
+    return undefined
+  }
+
+  #shut(shut: GatewayError | undefined): GatewayError | undefined {
+    if (shut !== undefined) this.end('skipped', undefined, shut)
+    return shut
+  }
+
   #decided(shut: GatewayError | undefined): GatewayError | 'over' | undefined {
     if (!this.#open) {
-      // It gives back what it took too late.
-      if (shut === undefined) this.#tell(this.#passed, this.#outcome('cancelled', undefined, this.call.error))
+      // It gives back what it took too late. What the client has got is another one's.
+      const outcome = {
+        phase: 'cancelled',
+        status: undefined,
+        error: this.call.error,
+        task: undefined,
+        ...NOTHING_SENT,
+      }
+      if (shut === undefined) this.#tell(this.#passed, outcome)
       return 'over'
     }
     if (shut === undefined) this.#passed++
@@ -120,7 +190,7 @@ export class GatedAttempt extends Slots implements AttemptView, AttemptUsage {
   #outcome(phase: string, status?: number, error?: GatewayError, whole = 0, task?: string): Outcome {
     const { bytesOut, events, begun } = this.call
     // What has been sent is the first call's doing, where a request takes several.
-    if (this.isFurther) return { phase, status, error, task, bytes: 0, events: 0, begun: false }
+    if (this.isFurther) return { phase, status, error, task, ...NOTHING_SENT }
     return { phase, status, error, task, bytes: bytesOut + whole, events, begun: begun || whole > 0 }
   }
 }

@@ -1,40 +1,45 @@
 import { ClientAddresses } from '../core/client-address.js'
 import type { Plan, Upstream } from '../core/plan.js'
+import { Egress } from '../net/egress.js'
 import { MediaFetcher } from '../net/media.js'
 import type { PoolSettings, Pools, UpstreamPool } from '../net/pools.js'
 
-/** An upstream as the kernel reaches it: its pool, and the headers that go with every request. */
+/** What the kernel needs to call an upstream: its pool, and the headers of every request. */
 export interface Reach {
   readonly pool: UpstreamPool
-  /** Where it really is: `https://host:port`. */
+  /** The real origin: `https://host:port`. */
   readonly origin: string
   readonly headers: readonly string[]
   /** Names of these headers. */
   readonly names: ReadonlySet<string>
   /** Headers that are sent only if the client sends none of that name. */
   readonly yielding: ReadonlySet<string>
-  /** Values that no client may ever see, as they are and URL-encoded. */
+  /** How connections leave for it, and for URLs that its answers and requests contain; absent: as the system has it. */
+  readonly egress: Egress | undefined
+  /** Values that no client may see, plain and URL-encoded. */
   readonly secrets: readonly string[]
 }
 
-/** Facts about upstreams that are only known when a plan goes into service. */
+/** Facts about upstreams that are known only when a plan goes live. */
 interface Places {
-  /** Where an upstream is reached; `embedded:` ones listen somewhere on loopback. */
+  /** An upstream's origin; `embedded:` ones listen on some loopback port. */
   origin(upstream: Upstream): string
-  /** Headers that go with every request to it: flat name, value list. */
+  /** Headers of every request to it: flat name, value list. */
   headers(upstream: Upstream): readonly string[]
 }
 
 /**
  * A plan in service. Requests lease the generation that they arrived in and finish on it; when it is retired and the
- * last lease is back, its pools are released.
+ * last lease is returned, its pools are released.
  */
 export class Generation {
   readonly plan: Plan
   readonly number: number
-  /** Absent where nothing may be fetched. */
+  /** Absent if nothing may be fetched. */
   readonly media: MediaFetcher | undefined
   readonly clients: ClientAddresses
+  /** How connections leave that concern no upstream. */
+  readonly #egress: Egress | undefined
   readonly #pools: Pools
   readonly #settings: readonly PoolSettings[]
   readonly #reach = new Map<Upstream, Reach>()
@@ -46,16 +51,19 @@ export class Generation {
     this.number = number
     this.media = fetcherOf(plan.media)
     this.clients = new ClientAddresses(plan.listen.trusted_proxies)
+    this.#egress = plan.egress && new Egress(plan.egress)
     this.#pools = pools
     const settings: PoolSettings[] = []
-    for (const upstream of [...plan.upstreams.values()].flatMap(one => [one, ...one.former])) {
+    for (const upstream of [...plan.upstreams.values()].flatMap(one => [one, ...one.others, ...one.former])) {
       if (upstream.off !== undefined) continue
+      const egress = upstream.egress && new Egress(upstream.egress)
       const setting: PoolSettings = {
         upstream: upstream.name,
         origin: places.origin(upstream),
-        connections: plan.limits.connections,
-        queue: plan.limits.queue,
+        connections: egress?.pool.connections ?? plan.limits.connections,
+        queue: egress?.pool.queue ?? plan.limits.queue,
         connect: upstream.connect,
+        ...(egress === undefined ? {} : { egress }),
       }
       settings.push(setting)
       const headers = fixedHeaders(upstream, places.headers(upstream))
@@ -63,7 +71,8 @@ export class Generation {
       const yielding = new Set(namesOf(upstream.headers).filter(upstream.forward.request))
       const pool = pools.acquire(setting)
       const { origin: reached } = new URL(setting.origin)
-      this.#reach.set(upstream, { pool, origin: reached, headers, names, yielding, secrets: secretsOf(upstream) })
+      const secrets = secretsOf(upstream)
+      this.#reach.set(upstream, { pool, origin: reached, headers, names, yielding, egress, secrets })
     }
     this.#settings = settings
   }
@@ -72,6 +81,13 @@ export class Generation {
     const reach = this.#reach.get(upstream)
     if (reach === undefined) throw new Error(`upstream ${upstream.name} is not in service`)
     return reach
+  }
+
+  /** How connections leave that concern the upstream of that name; if it is gone, as those that concern none. */
+  egressOf(name: string): Egress | undefined {
+    const upstream = this.plan.upstreams.get(name)
+    const reach = upstream && this.#reach.get(upstream)
+    return reach === undefined ? this.#egress : reach.egress
   }
 
   get leases(): number {
@@ -88,7 +104,7 @@ export class Generation {
     this.#settle()
   }
 
-  /** Called once, when another generation has taken over. */
+  /** Called once, when another generation has replaced it. */
   retire(): void {
     this.#retired = true
     this.#settle()
@@ -119,7 +135,7 @@ function fetcherOf({ fetch }: Plan['media']): MediaFetcher | undefined {
 const USER_AGENT = 'model-gateway'
 
 /**
- * We never decode, so we ask for plain bytes; a declared header of the same name wins over ours.
+ * The gateway does not decode answers, so it asks for plain bytes; a declared header of the same name takes precedence.
  */
 function fixedHeaders(upstream: Upstream, more: readonly string[]): readonly string[] {
   const headers = [...upstream.headers, ...more]

@@ -7,13 +7,13 @@ import type { HttpRequest } from '../transport/exchange.js'
  * the other one. Host: RFC 9112 §3.2; Content-Length and Transfer-Encoding: RFC 9112 §6.3.
  */
 const SINGLE = ['host', 'content-length', 'transfer-encoding', 'content-type', 'expect'] as const
-/** Those by length: no two have the same one. */
+/** The same by length: no two have the same one. */
 const SINGLE_BY_LENGTH: (string | undefined)[] = []
 for (const name of SINGLE) SINGLE_BY_LENGTH[name.length] = name
 
 /**
- * Refuses request heads that two servers could read in two ways, or that are over a limit. The connection is not used
- * again after a refusal.
+ * Rejects request heads that two servers could read differently, or that are over a limit. The connection is not used
+ * again after that.
  */
 export function checkHead(request: HttpRequest, limits: Limits): void {
   const raw = request.rawHeaders
@@ -26,10 +26,10 @@ export function checkHead(request: HttpRequest, limits: Limits): void {
   if (target.length > limits.url) {
     throw new GatewayError('url_too_long', `The request target is longer than ${limits.url} bytes.`, { limit: 'url' })
   }
-  // Absolute-form and authority-form targets are for proxies, which this is not (RFC 9112 §3.2.2).
+  // Absolute-form and authority-form targets are for proxies, and the gateway is not one (RFC 9112 §3.2.2).
   if (target.charCodeAt(0) !== 0x2f) throw new GatewayError('bad_request', 'The request target must be a path.')
   checkLines(raw, limits.header_bytes)
-  // llhttp reads 0.9 and 2.0 as well, each with a framing of its own (RFC 9112 §2.3).
+  // llhttp also reads 0.9 and 2.0, whose framing differs (RFC 9112 §2.3).
   if (request.httpVersion !== '1.1' && request.httpVersion !== '1.0') {
     throw new GatewayError('bad_request', 'The request must be of HTTP/1.1 or HTTP/1.0.')
   }
@@ -44,10 +44,10 @@ export function checkHead(request: HttpRequest, limits: Limits): void {
   }
 }
 
-/** Bytes of a header line besides its name and value: colon, space and line end. */
+/** Bytes of a header line beside name and value: colon, space and line end. */
 const LINE_OVERHEAD_BYTES = 4
 
-/** Node's own bound is for the request line and the headers together, and grows with `limits.url`. */
+/** Checks the headers' own bound: Node's is for request line and headers together, and grows with `limits.url`. */
 function checkLines(raw: readonly string[], maxBytes: number): void {
   /** A bit for each length. */
   let seen = 0
@@ -70,17 +70,17 @@ function checkLines(raw: readonly string[], maxBytes: number): void {
 
 const MAX_ID_CHARS = 128
 
-/** The client's own request id where it is harmless in a header and a log line; else undefined. */
+/** The client's own request id if it is safe in a header and a log line; else undefined. */
 export function clientRequestId(request: HttpRequest): string | undefined {
   const given = request.headers['x-request-id']
   if (typeof given !== 'string' || given.length === 0 || given.length > MAX_ID_CHARS) return undefined
   return /^[\w.:/+=-]+$/.test(given) ? given : undefined
 }
 
-/** Version, trace, parent and flags; versions after 00 may go on. Source: W3C Trace Context, §3.2. */
+/** Version, trace, parent and flags; versions after 00 may be longer. Source: W3C Trace Context, §3.2. */
 const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:$|-)/
 
-/** The trace that the request belongs to; undefined where it names none, or not as the specification has it. */
+/** The trace that the request belongs to; undefined if it names none, or in an invalid form. */
 export function traceId({ headers }: HttpRequest): string | undefined {
   const given = headers.traceparent
   return typeof given === 'string' ? TRACEPARENT.exec(given)?.[1] : undefined

@@ -8,11 +8,11 @@ import { classify, noConnection } from './upstream-errors.js'
 export interface UpstreamResponse {
   readonly status: number
   readonly headers: UpstreamHeaders
-  /** Empty where only the head was wanted. */
+  /** Empty if only the head was requested. */
   readonly body: Buffer
 }
 
-/** Why there is no answer. */
+/** There is no answer. */
 export class NoResponseError extends Error {
   override readonly name = 'NoResponseError'
   /** Whether a byte of the request may have reached the upstream. */
@@ -28,29 +28,29 @@ export class NoResponseError extends Error {
   }
 }
 
-/** Where requests go: a pool, or a connection. */
+/** A pool or a connection. */
 export interface Dispatcher {
   dispatch(request: UpstreamRequest, handler: UpstreamHandler): Dispatched
-  /** The exchange that `dispatch` began for this key is over. */
+  /** The exchange that `dispatch` began for this key has ended. */
   finished(key: string): void
-  /** The request does not wait any more. */
+  /** The request no longer waits for a connection. */
   withdraw(handler: UpstreamHandler): void
 }
 
 interface SendOptions {
-  /** Name of the key for whom it is. */
+  /** Name of the caller's key. */
   readonly key: string
-  /** Milliseconds until there is a connection for it, until the request is on its way, and until the answer is whole. */
+  /** Time limits in milliseconds: until a connection is free, until the request is being sent, and for the whole answer. */
   readonly queue: number
   readonly connect: number
   readonly answer: number
-  /** Largest body; `head`: nobody wants it. */
+  /** Largest body, bytes; `head`: only the head is needed. */
   readonly maxBytes: number | 'head'
-  /** Gives the request up. */
+  /** Aborts the request. */
   readonly signal?: AbortSignal
 }
 
-/** One request and its whole answer, for what no client waits for byte by byte. Rejects with {@link NoResponseError}. */
+/** Sends one request and reads its whole answer, if no client waits for its bytes. Rejects with {@link NoResponseError}. */
 export function send(pool: Dispatcher, request: UpstreamRequest, options: SendOptions): Promise<UpstreamResponse> {
   return new Promise((resolve, reject) => {
     const call = new HttpCall(pool, options, resolve, reject)

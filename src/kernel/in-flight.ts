@@ -1,20 +1,25 @@
 import { GatewayError } from '../core/errors.js'
+import { copied } from './inner.js'
 import { slot } from './slot.js'
 import type { Feature, Stage } from './stages.js'
 
-/** The key by which a request counts among all requests in flight, once it does. */
+/** The key whose place the request holds, once it has one. */
 const PLACED = slot<string>('in_flight')
+
+/** Owner of the places of copied requests, which are not their keys'. No key has this name. */
+const COPIES = 'copies\0'
 
 const stage: Stage = {
   name: 'in_flight',
   admit(call) {
-    if (!call.kernel.inFlight.take(call.key)) {
+    const place = copied(call.request) === undefined ? call.key : COPIES
+    if (!call.kernel.inFlight.take(place)) {
       throw new GatewayError('unavailable', 'Too many requests are in flight. Try again soon.', {
         retryAfter: 1000,
         limit: 'in_flight',
       })
     }
-    call.set(PLACED, call.key)
+    call.set(PLACED, place)
   },
   settle(call) {
     const placed = call.get(PLACED)

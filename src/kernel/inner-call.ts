@@ -12,13 +12,13 @@ export interface InnerAnswer {
 }
 
 interface InnerCallOptions extends InnerRequest {
-  /** Largest answer that is taken, bytes. */
+  /** Largest answer that is accepted, bytes. */
   readonly maxBytes: number
 }
 
 /**
- * Makes a request on behalf of a call, with the head of the call's own, and gives the whole answer. The call's end ends it.
- * Rejects with `client_gone` where the call is over, and with `bad_upstream_response` where the answer breaks off or is too large.
+ * Makes a request on behalf of a call, with the headers of the call's own, and returns the whole answer. It is cancelled when
+ * the call ends. Rejects with `client_gone` if the call is over, and `bad_upstream_response` if the answer is cut or too large.
  */
 export function callInner(call: Call, serve: Serve, ask: InnerCallOptions): Promise<InnerAnswer> {
   return new Promise((resolve, reject) => {

@@ -3,26 +3,37 @@ import type { BodyReceiver, HttpExchange, HttpRequest } from '../transport/excha
 import type { Conversation } from './responses/conversations.js'
 import type { ResponseTurn } from './responses/response-turn.js'
 
-/** What a request from inside the process says beyond its bytes. */
+/** What a request from inside the process carries beside its bytes. */
 export interface Inside {
-  /** The id that its response has to have. */
+  /** The id that its response must have. */
   readonly responseId?: string
-  /** What only the connection that it came by remembers. */
+  /** The request that it is made for is counted instead. */
+  readonly isCounted?: true
+  /** A copy of a request, whose answer no one reads. */
+  readonly copy?: Copied
+  /** State of the connection that it belongs to. */
   readonly local?: LocalMemory
 }
 
-/** A conversation that lives only in its connection. */
+/** Origin and target of a copied request. */
+interface Copied {
+  /** The id of the request. */
+  readonly of: string
+  readonly model: string
+}
+
+/** A conversation that is stored only in its connection. */
 export interface LocalMemory {
-  /** The conversation that ends with the response of that id. */
+  /** The conversation up to the response of that id. */
   find(id: string): Conversation | undefined
-  /** Passes the current turn. */
+  /** Reports the current turn. */
   began(turn: ResponseTurn): void
 }
 
-/** Serves a request, one from inside the process included. */
+/** Serves a request, from a client or from inside the process. */
 export type Serve = (request: HttpExchange) => void
 
-/** What a request that the gateway makes to itself has of its own. */
+/** The parts of a request that the gateway makes to itself. */
 export interface InnerRequest {
   readonly method: string
   readonly target: string
@@ -30,22 +41,22 @@ export interface InnerRequest {
   readonly inside?: Inside
 }
 
-/** Takes an answer inside the process. */
+/** Receives an answer inside the process. */
 export interface Receiver {
   /** `headers` is a flat name, value list. */
   head(status: number, headers: readonly string[]): void
   /** False asks the writer to pause until {@link InnerExchange.resumed}. */
   data(bytes: Buffer): boolean
-  /** The answer is whole. */
+  /** The answer is complete. */
   end(): void
-  /** It broke off. */
+  /** The answer broke off. */
   broken(): void
 }
 
 /**
- * A request that no client's connection carries, and its answer: a turn that came in a message, or one that runs on when its
- * client has gone. It goes the way of every other request, with the head of the one that it is made of, and its answer goes
- * to the receiver at once.
+ * A request that no client's connection carries, with its answer: a turn that arrived in a message, or one that continues
+ * after its client has gone. It passes the same stages as every request, with the headers of the one it is made from, and its
+ * answer goes to the receiver at once.
  */
 export class InnerExchange implements HttpExchange {
   readonly method: string
@@ -62,7 +73,7 @@ export class InnerExchange implements HttpExchange {
   onDrain: (() => void) | undefined
   onClose: (() => void) | undefined
   readonly #receiver: Receiver
-  // All of the request is here, and no part of the answer is held back.
+  // The request is complete, and no part of the answer is held back.
   readonly pause = nothing
   readonly resume = nothing
   readonly invite = nothing
@@ -128,11 +139,11 @@ export class InnerExchange implements HttpExchange {
 
 function nothing(): void {}
 
-/** Headers that belong to the connection or to the bytes that came by it, and not to the request that is made of them. */
+/** Headers of the connection or of its bytes, which the new request does not have. */
 const LEFT =
   /^(connection|upgrade|keep-alive|te|trailer|transfer-encoding|content-length|content-type|expect|accept-encoding|x-request-id|sec-websocket-.*)$/i
 
-/** The head of a request for one that is made of it. Flat name, value lists. */
+/** The headers of the new request. Flat name, value lists. */
 function innerHeaders(rawHeaders: readonly string[]): string[] {
   const kept: string[] = []
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
@@ -154,7 +165,12 @@ function headersOf(rawHeaders: readonly string[]): Record<string, string> {
   return headers
 }
 
-/** The same bytes. */
+/** A view of the same bytes. */
 function bufferOf(bytes: Uint8Array): Buffer {
   return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+}
+
+/** The origin of a request that the gateway copied for another model: its key pays nothing, and no one reads the answer. */
+export function copied(request: HttpRequest): Copied | undefined {
+  return request instanceof InnerExchange ? request.inside.copy : undefined
 }

@@ -1,7 +1,9 @@
 import type { Sink } from '../core/entry.js'
 import type { GatewayError } from '../core/errors.js'
 import { FairShares } from '../core/fair-shares.js'
+import type { HealthChange } from '../core/health.js'
 import type { Limits } from '../core/limits.js'
+import { ALONE, type Peers } from '../core/peers.js'
 import type { Plan } from '../core/plan.js'
 import type { Store } from '../core/store.js'
 import { Spooler } from '../stores/spool.js'
@@ -24,83 +26,90 @@ import { Watchdog } from './watchdog.js'
 /** Maximum number of WebSockets of a process, sessions and tunnels together. */
 const MAX_SOCKETS = 10_000
 
-/** What the process can do with a request in flight. */
+/** A request in flight, as the process sees it. */
 export interface InFlight {
-  /** Ends the call before its time, because the process ends: streams get their error event. */
+  /** Ends the call because the process ends: streams get their error event. */
   cut(error: GatewayError): void
 }
 
-/** What serves requests: the pipeline. */
+/** Serves requests: the pipeline. */
 export interface Server {
-  /** Prepares a plan that is about to go live. Throws where it cannot be served. */
+  /** Prepares a plan that is about to go live. Throws if it cannot be served. */
   compile(kernel: Kernel, plan: Plan): void
   /** The plan has gone live. */
   adopt(plan: Plan): void
   handle(kernel: Kernel, request: HttpExchange): void
-  /** Reports a task's end to the features that keep something with it. Rejects if it must be reported again. */
+  /** Reports a task's end to the features that left notes on it. Rejects if it must be reported again. */
   taskEnded(end: Omit<TaskEnd, 'kept'>, values: TaskNotes): Promise<void>
   /** The process ends; the store is still open. */
   close(kernel: Kernel): Promise<void>
 }
 
-/** What all requests of a process share. */
+/** The state that all requests of a process share. */
 export class Kernel {
   readonly #server: Server
-  /** Serves a request, one from inside the process included. */
+  /** Serves a request, from a client or from inside the process. */
   readonly serve: Serve = request => this.#server.handle(this, request)
   readonly watchdog = new Watchdog()
-  /** Answers that come faster than they can be worked on. */
+  /** Queues answers that arrive faster than they can be processed. */
   readonly turns = new EventLoopShares()
   readonly sink: Sink
-  /** What outlives a request. */
+  /** Where everything is kept that outlives a request. */
   readonly store: Store
+  /** The other workers of this gateway. */
+  readonly peers: Peers
   readonly state: State
-  /** Who calls, by the keys that requests present. */
+  /** Finds callers by the keys that requests present. */
   readonly callers: Callers
   readonly tasks: Tasks
-  /** Holds bodies that are read before they are sent on. */
+  /** Stores bodies that are read before they are sent. */
   readonly spooler: Spooler
-  /** WebSockets that clients have open. */
+  /** Shares of clients' open WebSockets. */
   readonly sockets = new FairShares(MAX_SOCKETS)
-  /** What upstreams said of the models that they have. */
+  /** Cached lists of upstreams' models. */
   readonly modelLists = new ModelLists()
   readonly tunnels = new Tunnels(this.sockets)
   /**
-   * Heap for the objects of requests and answers that are translated, and memory for large bodies. Apart, so that no answer
-   * waits for requests that wait for it; room for a body is taken before that for its objects.
+   * Heap for the objects of requests and answers that are translated, and memory for large bodies. They are separate, so that no
+   * answer waits for requests that wait for it; a body's memory is reserved before that for its objects.
    */
   readonly memory: { readonly requests: Memory; readonly answers: Memory; readonly bodies: Memory }
   #generation: Generation
-  /** Requests hold them, and nothing else does. */
+  /** Only requests keep them alive. */
   #former: readonly WeakRef<Generation>[] = []
   /** Requests in flight. */
   readonly calls = new SlotSet<InFlight>()
   /** Those whose key has been checked, by key. */
   readonly inFlight: FairShares
   #idle: (() => void)[] = []
-  /** Clients' connections that took one of the last file descriptors: what they ask for is refused. */
+  /** Clients' connections that got one of the last file descriptors: their requests are refused. */
   readonly crowded = new WeakSet<object>()
   /** Called when an upstream refuses the gateway's own credential: its secret may have been rotated. */
   onRefusedCredential: () => void = () => undefined
   /** Called when a stage throws where it must not. */
   onStageFault: (stage: string, hook: string, cause: unknown) => void = () => undefined
+  /** Called when an upstream, or a model at it, is moved to the end of the order, or back. */
+  onHealthChange: (change: HealthChange) => void = () => undefined
+  /** Called with what a feature reports to the operator, for the log. */
+  onNotice: (fields: object, message: string) => void = () => undefined
   /** Called when something could not be stored. */
   onStoreFault: (error: unknown) => void = () => undefined
   /** Set while the process drains: responses then ask clients to close their connections. */
   draining = false
 
-  constructor(generation: Generation, sink: Sink, store: Store, server: Server) {
+  constructor(generation: Generation, sink: Sink, store: Store, server: Server, peers: Peers = ALONE) {
     this.#generation = generation
     this.#server = server
     this.sink = sink
     this.store = store
+    this.peers = peers
     this.inFlight = new FairShares(generation.plan.limits.in_flight)
     const { path, body, memory, disk } = generation.plan.spool
     this.spooler = new Spooler({ folder: path, body, memory, disk })
     const capacity = capacityOf(generation.plan.limits.memory)
     const bodies = new Memory(this.bodyCapacity(), FOR_BODIES)
     this.memory = { requests: new Memory(capacity), answers: new Memory(capacity), bodies }
-    this.state = new State(store, this.stateBounds(), error => this.onStoreFault(error))
+    this.state = new State(store, this.stateBounds(), error => this.onStoreFault(error), peers)
     this.callers = new Callers(store, error => this.onStoreFault(error))
     this.tasks = new Tasks(this)
     server.compile(this, generation.plan)
@@ -111,7 +120,7 @@ export class Kernel {
     return bodyCapacity(body_memory, body)
   }
 
-  /** Those of the plan follow its reloads. */
+  /** Bounds from the plan change with reloads. */
   private stateBounds(): StateBounds {
     const limits = (): Limits => this.generation.plan.limits
     return {
@@ -122,12 +131,12 @@ export class Kernel {
     }
   }
 
-  /** Where seals wait that clients cannot send back. */
+  /** Stores seals that clients cannot send back. */
   get sealMemory(): SealMemory {
     return this.state.reasoningCache
   }
 
-  /** Those before it that requests in flight still hold, the newest first. */
+  /** Former generations that requests in flight still hold, newest first. */
   get former(): readonly Generation[] {
     return this.#former.flatMap(one => one.deref() ?? []).filter(one => one.leases > 0)
   }
@@ -136,9 +145,13 @@ export class Kernel {
     return this.#generation
   }
 
-  /** Serves new requests from `next`; those in flight finish on the generation that they leased. */
-  swap(next: Generation): void {
+  /** Does the part of {@link swap} that may fail. Throws if the plan cannot be served. */
+  prepare(next: Generation): void {
     this.#server.compile(this, next.plan)
+  }
+
+  /** Serves new requests from a prepared generation; those in flight finish on the one that they leased. */
+  swap(next: Generation): void {
     const last = this.#generation
     this.#generation = next
     this.inFlight.total = next.plan.limits.in_flight
@@ -156,12 +169,12 @@ export class Kernel {
     await this.#server.taskEnded(end, values)
   }
 
-  /** Nothing is in flight any more: what features still hold goes to the store. */
+  /** Called when nothing is in flight: features write what they still hold to the store. */
   async close(): Promise<void> {
     await this.#server.close(this)
   }
 
-  /** Gives the place by which it is to leave, once. */
+  /** Returns the call's place, to be used once by {@link leave}. */
   enter(call: InFlight): number {
     return this.calls.add(call)
   }

@@ -15,7 +15,7 @@ import { slot } from './slot.js'
 import type { Feature } from './stages.js'
 import { yieldToEventLoop } from './translate/steps.js'
 
-/** Members and queries that name models, or that no upstream may get. */
+/** Body members and query parameters that name models, or that no upstream may get. */
 export const members: Feature = {
   name: 'members',
   compile({ route }) {
@@ -28,7 +28,7 @@ export const members: Feature = {
   },
 }
 
-/** Whether the route's rules may be about anything in a request. */
+/** Whether the route's rules may concern anything in a request. */
 export function mayBeRuled({ query }: Call, { members }: Route, body: Body): boolean {
   if (query !== undefined && query.size > 0) return true
   if (members.any.length === 0) return false
@@ -37,8 +37,8 @@ export function mayBeRuled({ query }: Call, { members }: Route, body: Body): boo
 }
 
 /**
- * Those of the exchanges that can serve a request with all the models that it names, and what each of them gets: models
- * have their names there, and what the rules do not let pass is not in it. Throws where nothing can be served like that.
+ * The exchanges that can serve a request with all the models that it names. Records the changes for each: the upstream's names
+ * of models, and members that the rules remove. Throws if no exchange can.
  */
 export async function checkMembers(
   call: Call,
@@ -65,7 +65,7 @@ export async function checkMembers(
   return exchanges.filter(exchange => changes.has(placeOf(exchange)))
 }
 
-/** The same for every exchange with that model of that upstream, also for one whose call is another. */
+/** The same for all exchanges with that model of that upstream, even with another call. */
 function placeOf({ upstream, model }: Exchange): string {
   return `${upstream.name} ${model}`
 }
@@ -78,14 +78,14 @@ export function changesOf(call: Call, exchange: Exchange): MemberChanges | undef
   return call.get(CHANGES)?.get(placeOf(exchange))
 }
 
-/** Further edits of a JSON body for an exchange, and what they take out. */
+/** Adds edits of a JSON body for an exchange, and the names of members that they remove. */
 export function alsoChange(call: Call, exchange: Exchange, edits: readonly Edit[], dropped: readonly string[]): void {
   const known = changesOf(call, exchange) ?? { edits: [], fields: new Map(), query: new Set(), dropped: [] }
   const changes = { ...known, edits: [...known.edits, ...edits], dropped: [...known.dropped, ...dropped] }
   call.set(CHANGES, new Map([...(call.get(CHANGES) ?? []), [placeOf(exchange), changes]]))
 }
 
-/** The body as an exchange gets it. Forms are changed on their way out. */
+/** The body for an exchange. Forms are changed while they are sent. */
 export function bodyWithMembers<T extends Body>(call: Call, exchange: Exchange, body: T): T {
   const changes = changesOf(call, exchange)
   call.dropped = changes?.dropped ?? NOTHING
@@ -93,7 +93,7 @@ export function bodyWithMembers<T extends Body>(call: Call, exchange: Exchange, 
   return { ...body, bytes: apply(body.bytes, changes.edits), model: undefined }
 }
 
-/** A form that is sent to an exchange as JSON. */
+/** The JSON body for an exchange that gets a form as JSON. */
 export function jsonWithMembers(call: Call, route: Route, exchange: Exchange, body: HeldBody): HeldBody {
   if (call.get(CHANGES) === undefined) return body
   const rules = route.members.of(exchange.upstream.name)
@@ -101,7 +101,7 @@ export function jsonWithMembers(call: Call, route: Route, exchange: Exchange, bo
   return edits.length === 0 ? body : { ...body, bytes: apply(body.bytes, edits), model: undefined }
 }
 
-/** The changes of a form that an exchange gets. */
+/** Changes a form for an exchange. */
 export function changeFields(call: Call, exchange: Exchange, form: FormChanges): void {
   for (const [name, text] of changesOf(call, exchange)?.fields ?? []) {
     if (text === undefined) form.remove([name])
@@ -118,14 +118,14 @@ function membersOf(body: Body, rules: readonly MemberRule[]): FoundMembers {
   return body.type === 'form' ? fieldsOf(body, rules) : EMPTY
 }
 
-/** Offsets mean nothing in forms, whose fields have one name each. */
+/** The members of a form's fields. Their offsets are unused: a field is identified by its name. */
 function fieldsOf({ form }: FormBody, rules: readonly MemberRule[]): FoundMembers {
   const found = { ...EMPTY, names: [] as FoundMembers['names'][number][], refused: [] as DocumentPath[] }
   const dropped: DocumentPath[] = []
   for (const { part, field } of form.parts) {
     const at = [part.name]
     const action = ruleOf(part.name, rules)?.action
-    // A file is the name of nothing.
+    // A file cannot name a model.
     if (action === 'refuse' || (field === undefined && action !== undefined && action !== 'drop'))
       found.refused.push(at)
     else if (action === 'drop') dropped.push(at)
@@ -134,7 +134,7 @@ function fieldsOf({ form }: FormBody, rules: readonly MemberRule[]): FoundMember
   return { ...found, dropped }
 }
 
-/** The rule about a field of a form, however servers may read its name: `models[]`, `tools[0][model]`, `tools.0.model`. */
+/** The rule for a form's field, in every form that servers may read: `models[]`, `tools[0][model]`, `tools.0.model`. */
 function ruleOf(field: string, rules: readonly MemberRule[]): MemberRule | undefined {
   const written = memberName(field)
     .split(/[^\p{L}\p{N}]+/u)
@@ -145,7 +145,7 @@ function ruleOf(field: string, rules: readonly MemberRule[]): MemberRule | undef
   })
 }
 
-/** A place in a list, or nothing between two signs. */
+/** An index, or nothing between two separators. */
 const INDEX = /^\d*$/
 
 function changesFor(
@@ -173,14 +173,14 @@ function changesFor(
   return { edits, fields, query, dropped: out }
 }
 
-/** A field of a form can be given another text where no other one has its name. */
+/** The name of a field to change, which must be the only one with that name. */
 function onlyField(names: FoundMembers['names'], [name]: DocumentPath): string {
   const param = shownName(String(name))
   if (names.filter(({ at }) => at[0] === name).length === 1) return String(name)
   throw new GatewayError('invalid_parameter', `The field '${param}' must occur only once.`, { param })
 }
 
-/** The models that the caller may use, by their names at the exchange's upstream. */
+/** How the exchange's upstream names the models that the caller may use. */
 export function namingOf({ caller, generation }: Call, exchange: Exchange, asked: string): Naming {
   const { models } = generation.plan
   const nameOf = (name: string): string | undefined =>

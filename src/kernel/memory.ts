@@ -3,18 +3,18 @@ import { GatewayError } from '../core/errors.js'
 
 /** Longest wait for memory. */
 const MAX_WAIT_MS = 10_000
-/** Longest wait for room for a body: it waits at its client, and costs nothing here. */
+/** Longest wait for a body's memory: its bytes wait at the client, and cost nothing here. */
 const MAX_BODY_WAIT_MS = 30_000
-/** Most requests that wait for it; each holds its body meanwhile. */
+/** Most waiting requests; each holds its body meanwhile. */
 const MAX_WAITING_REQUESTS = 1024
 /** The `retry-after` of a refusal. */
 const RETRY_AFTER_MS = 1000
 
-/** Share of all memory up to which a request is small: it passes larger ones that wait. */
+/** Share of all memory up to which a request is small: small requests pass larger ones that wait. */
 const SMALL_REQUEST_SHARE = 1 / 16
 /** Share that large requests may fill; the rest is for small ones. */
 const LARGE_REQUESTS_SHARE = 3 / 4
-/** Share of the heap that one {@link Memory} may hold at most: there are two, for requests and answers. */
+/** Most of the heap that one {@link Memory} may hold: there are two, for requests and answers. */
 const HEAP_SHARE = 1 / 4
 
 /** The declared limit, or less if the heap of this process is too small for it. */
@@ -22,7 +22,7 @@ export function capacityOf(declared: number): number {
   return Math.min(declared, Math.floor(getHeapStatistics().heap_size_limit * HEAP_SHARE))
 }
 
-/** Room for bodies: as much as is declared, and enough for the largest one and its copy. */
+/** Memory for bodies: as declared, and enough for the largest one with its copy. */
 export function bodyCapacity(declared: number, largest: number): number {
   return Math.max(declared, (COPIES_PER_BODY * largest) / LARGE_REQUESTS_SHARE)
 }
@@ -30,7 +30,7 @@ export function bodyCapacity(declared: number, largest: number): number {
 /** Two copies: a body, and its changed or translated form. */
 export const COPIES_PER_BODY = 2
 
-/** What a {@link Memory} is for, in the words for clients. */
+/** Limits and messages of a {@link Memory}. */
 interface Use {
   readonly limit: string
   /** Milliseconds. */
@@ -61,9 +61,9 @@ interface Waiter {
 }
 
 /**
- * Counts the memory that documents take, over all requests: it is reserved before a document is read or parsed, and given
- * back when it is dropped. Who finds no room waits, for a bounded time. Of those that wait the owner who holds the least
- * comes first, so that one key cannot keep another from its first request.
+ * Counts the memory that documents take, over all requests: it is reserved before a document is read or parsed, and released
+ * when it is dropped. Requests wait for memory, for a bounded time. The one whose owner holds the least is next, so that one
+ * key cannot delay another one's first request.
  */
 export class Memory {
   #capacity: number
@@ -83,7 +83,7 @@ export class Memory {
     this.serve()
   }
 
-  /** Bytes that are reserved now. */
+  /** Reserved bytes. */
   get held(): number {
     return this.#reserved
   }
@@ -96,12 +96,12 @@ export class Memory {
     return new MemoryLease(this, owner)
   }
 
-  /** Whether no time of waiting would make room for so much. */
+  /** Whether so much can never be reserved. */
   exceeds(bytes: number): boolean {
     return bytes > this.#capacity * LARGE_REQUESTS_SHARE
   }
 
-  /** Only for leases. Undefined where the bytes are reserved at once. Rejects with `unavailable` or `too_large`. */
+  /** Only for leases. Undefined if the bytes are reserved at once. Rejects with `unavailable` or `too_large`. */
   reserve(lease: MemoryLease, bytes: number): Promise<void> | undefined {
     if (this.exceeds(lease.bytes + bytes)) throw this.tooLarge()
     const isSmall = this.isSmall(bytes)
@@ -152,7 +152,7 @@ export class Memory {
     }
   }
 
-  /** Of the small ones that of the owner who holds the least, and if that has no room, the same of the large ones. */
+  /** The small request whose owner holds the least or, if there is no memory for that one, such a large one. */
   private next(): Waiter | undefined {
     const small = this.first(true)
     if (small !== undefined && this.fits(small.bytes)) return small
@@ -202,7 +202,7 @@ function ended(): GatewayError {
   return new GatewayError('client_gone', 'The client disconnected.', { phase: 'memory' })
 }
 
-/** What one request holds of a {@link Memory}. */
+/** Memory that one request has reserved. */
 export class MemoryLease {
   readonly owner: string
   readonly #memory: Memory
@@ -218,14 +218,14 @@ export class MemoryLease {
     return this.#bytes
   }
 
-  /** Whether no time of waiting would make room for so many bytes more. */
+  /** Whether so many more bytes can never be reserved. */
   exceeds(bytes: number): boolean {
     return this.#memory.exceeds(this.#bytes + bytes)
   }
 
   /**
-   * Reserves more bytes; undefined if they are available at once. Throws, or rejects, with `unavailable` if there is
-   * no room in time, with `too_large` if there can never be, and with `client_gone` if the lease has ended.
+   * Reserves more bytes; undefined if they are available at once. Throws, or rejects, with `unavailable` if they are not
+   * in time, with `too_large` if they can never be, and with `client_gone` if the lease has ended.
    */
   reserve(bytes: number): Promise<void> | undefined {
     if (this.#ended) throw ended()
@@ -245,7 +245,7 @@ export class MemoryLease {
     this.#memory.give(this, over)
   }
 
-  /** Gives everything back; more may be reserved again. */
+  /** Releases everything; more can be reserved later. */
   release(): void {
     this.shrink(0)
   }

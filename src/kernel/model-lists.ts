@@ -3,7 +3,7 @@ import type { ModelSource } from '../core/plan.js'
 import type { Generation } from './generation.js'
 import { send } from './http-call.js'
 
-/** How long a list is cached, and how long an upstream without one is not asked again. */
+/** How long a list is cached, and for how long an upstream is not asked again after a failure. */
 const LIST_TTL_MS = 5 * 60_000
 const FAILED_LIST_TTL_MS = 30_000
 const LIST_TIMEOUT_MS = 5_000
@@ -12,7 +12,7 @@ const MAX_LIST_BYTES = 4 * 1024 * 1024
 const MAX_NAMES = 10_000
 const COLLECTION = 'models/'
 
-/** The request that asks an upstream for its list. */
+/** The call on whose behalf an upstream is asked for its list. */
 interface Asker {
   readonly generation: Generation
   /** Name of the caller's key. */
@@ -24,13 +24,13 @@ interface Kept {
   readonly until: number
 }
 
-/** The models that upstreams list, fetched once for all callers and cached for a while. */
+/** Lists of upstreams' models, fetched once for all callers and cached for a while. */
 export class ModelLists {
   /** By upstream and call, the oldest first. */
   readonly #cache = new Map<string, Kept>()
   readonly #pending = new Map<string, Promise<readonly string[]>>()
 
-  /** Clients' names for what the sources have. An upstream that does not answer adds what it said before, or nothing. */
+  /** The clients' names of the sources' models. If an upstream does not answer, its last list is used, or none. */
   async names(asker: Asker, sources: readonly ModelSource[]): Promise<readonly string[]> {
     const found = await Promise.all(sources.map(async source => source.names(await this.#namesOf(asker, source))))
     return found.flat()
@@ -90,7 +90,7 @@ export class ModelLists {
   }
 }
 
-/** `{data: [{id}]}`, `{models: [{name: "models/…"}]}`, or the list alone; undefined where it is none of these. */
+/** Reads `{data: [{id}]}`, `{models: [{name: "models/…"}]}`, or the list alone; undefined for other documents. */
 function namesIn(document: Json | undefined): readonly string[] | undefined {
   const list = isObject(document) ? (document.data ?? document.models) : document
   if (!Array.isArray(list)) return undefined

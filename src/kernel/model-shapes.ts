@@ -3,13 +3,13 @@ import type { JsonObject } from '../core/json.js'
 import type { ModelEntry } from '../core/model-entry.js'
 import { pageByIds, pageByToken, type Query } from './pages.js'
 
-/** What can be asked of a model, by the native protocol's names: `generateContent`. */
+/** A model's methods, by the native protocol's names: `generateContent`. */
 export type MethodsOf = (model: string) => readonly string[]
 
 /** How each family writes models. */
 interface ModelShape {
   one(entry: ModelEntry, methods: MethodsOf): JsonObject
-  /** Throws `invalid_parameter` for a page that there is not. */
+  /** Throws `invalid_parameter` for an invalid page. */
   list(entries: readonly ModelEntry[], methods: MethodsOf, query: Query): JsonObject
 }
 

@@ -1,11 +1,11 @@
 import type { Call } from './call.js'
 
-/** A name or an address, and a port. */
+/** A name or an address, with an optional port. */
 const HOST = /^(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?$/
 
 /**
- * The address by which a client reaches the gateway, `https://host:port`: as trusted proxies say, else as the request has it.
- * Only that client ever sees it. Undefined where the host is malformed or missing.
+ * The gateway's origin as a client reaches it, `https://host:port`: as trusted proxies say, else by the request's Host.
+ * It is shown to that client only. Undefined if the host is malformed or missing.
  */
 export function originOf({ request, proxies }: Pick<Call, 'request' | 'proxies'>): string | undefined {
   const { headers } = request
@@ -16,8 +16,8 @@ export function originOf({ request, proxies }: Pick<Call, 'request' | 'proxies'>
 }
 
 /**
- * Proxies either replace the header or add an entry to it. Of a list the outermost trusted proxy's own entry counts: what is
- * before that one was sent by its client.
+ * Proxies either replace the header or add an entry to it. In a list the outermost trusted proxy's own entry counts: earlier
+ * entries were sent by its client.
  */
 function forwardedValue(proxies: number, header: string | string[] | undefined): string | undefined {
   if (proxies === 0 || header === undefined) return undefined

@@ -1,6 +1,6 @@
 import { GatewayError } from '../core/errors.js'
 
-/** Value of a parameter of the query. */
+/** The value of a query parameter. */
 export type Query = (name: string) => string | undefined
 
 interface Item {
@@ -9,16 +9,16 @@ interface Item {
 
 interface Page<T> {
   readonly items: readonly T[]
-  /** Whether there are more in the direction that was asked for. */
+  /** Whether there are more items in the requested direction. */
   readonly more: boolean
 }
 
-/** Both families allow pages of this size at most. */
+/** Largest page, in both families. */
 const MAX_PAGE_ITEMS = 1000
 
 /**
- * The page that `limit`, `after_id` and `before_id` choose. Throws `invalid_parameter` for a limit that is none and for
- * an id that the list does not have.
+ * The page selected by `limit`, `after_id` and `before_id`. Throws `invalid_parameter` for an invalid limit and for
+ * an id that is not in the list.
  */
 export function pageByIds<T extends Item>(items: readonly T[], query: Query): Page<T> {
   const limit = sizeOf(query, 'limit', 20)
@@ -32,7 +32,7 @@ export function pageByIds<T extends Item>(items: readonly T[], query: Query): Pa
   return { items: items.slice(start, start + limit), more: start + limit < items.length }
 }
 
-/** The page that `pageSize` and `pageToken` choose, with the token of the next one. Throws as {@link pageByIds}. */
+/** The page selected by `pageSize` and `pageToken`, with the next page's token. Throws as {@link pageByIds}. */
 export function pageByToken<T extends Item>(
   items: readonly T[],
   query: Query,
@@ -56,7 +56,7 @@ function sizeOf(query: Query, name: string, usual: number): number {
   if (given === undefined || given === '') return usual
   const size = Number(given)
   if (/^\d{1,9}$/.test(given) && size >= 1) return Math.min(size, MAX_PAGE_ITEMS)
-  // Zero is what clients of the native protocol send for nothing (https://google.aip.dev/158).
+  // Clients of the native protocol send 0 for the default (https://google.aip.dev/158).
   if (size === 0 && name === 'pageSize') return usual
   throw refused(name, `'${name}' must be a whole number from 1 to ${MAX_PAGE_ITEMS}.`)
 }

@@ -3,25 +3,25 @@ import type { Family } from '../core/errors.js'
 import type { Match, Miss, Plan, Route } from '../core/plan.js'
 import { unrouted } from '../core/refusals.js'
 import type { HttpExchange, HttpRequest } from '../transport/exchange.js'
-import { admit } from './admit.js'
 import { Call } from './call.js'
 import { advance, type Chain, chainOf, compileChain, keepBody, type OpenFeature, type OwnSteps } from './chain.js'
 import { Dispatch } from './dispatch.js'
 import { checkHead } from './heads.js'
 import type { Kernel, Server } from './kernel.js'
+import { readRequest } from './read-request.js'
 import { resolve } from './resolve.js'
 import type { Feature, Service } from './stages.js'
 import type { TaskEnd, TaskNotes } from './task-end.js'
 import { logArrival, logCandidates } from './trail.js'
 
 /**
- * The way of a request. It knows no feature: it runs the chain of the request's route, which is compiled of the stages
- * that the features have for it, with the steps of its own between them.
+ * The path of a request. It knows no feature: it runs the chain of the request's route, which is compiled from the
+ * features' stages for that route, with the pipeline's own steps between them.
  */
 export class Pipeline implements Server {
   readonly #features: readonly Feature[]
   #open: readonly OpenFeature[] | undefined
-  /** By plan and route; undefined means paths that no route serves. */
+  /** By plan and route; undefined is for paths that no route serves. */
   readonly #chains = new WeakMap<Plan, ReadonlyMap<Route | undefined, Chain>>()
 
   /** The order of `features` is the order of their stages in every phase. */
@@ -30,7 +30,7 @@ export class Pipeline implements Server {
   }
 
   /**
-   * Compiles the chains of a plan that is about to go live. Throws where features exclude each other. The first time it opens
+   * Compiles the chains of a plan that is about to go live. Throws if features exclude each other. The first call opens
    * the features: a pipeline is for one kernel.
    */
   compile(kernel: Kernel, plan: Plan): void {
@@ -54,7 +54,7 @@ export class Pipeline implements Server {
     }
   }
 
-  /** Closes the features, the last first. What one of them throws is reported; all have some seconds together. */
+  /** Closes the features, last one first. Faults are reported; all features together have `MAX_CLOSE_MS`. */
   async close(kernel: Kernel): Promise<void> {
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<void>(resolve => {
@@ -67,12 +67,12 @@ export class Pipeline implements Server {
     clearTimeout(timer)
   }
 
-  /** What a feature keeps in this process; undefined for one that is not in the list, or keeps nothing. */
+  /** A feature's service in this process; undefined if the feature is not in the list, or has none. */
   serviceOf<S extends Service>(feature: Feature<S>): S | undefined {
     return this.#open?.find(one => one.feature === (feature as Feature))?.service as S | undefined
   }
 
-  /** The chain of a route of a plan in service; without one, that of paths which no route serves. */
+  /** The chain of a route of a plan in service; without a route, that of paths which no route serves. */
   chainOf(plan: Plan, route: Route | undefined): Chain {
     const chain = this.#chains.get(plan)?.get(route)
     if (chain === undefined) throw new Error('the plan is not in service')
@@ -95,7 +95,7 @@ export class Pipeline implements Server {
 
 const NO_SERVICE: Service = Object.freeze({})
 
-/** How long features may take to close, milliseconds. */
+/** How long all features together may take to close, milliseconds. */
 const MAX_CLOSE_MS = 5000
 
 const OWN_STEPS: OwnSteps = {
@@ -110,7 +110,7 @@ const OWN_STEPS: OwnSteps = {
     if (match.route === undefined) throw unrouted(match, request.method, call.path)
   },
   readBody(call) {
-    return keepBody(call, admit(call, routeOf(call)))
+    return keepBody(call, readRequest(call, routeOf(call)))
   },
   resolve(call) {
     call.candidates = resolve(call, routeOf(call))
@@ -123,7 +123,7 @@ const OWN_STEPS: OwnSteps = {
   },
 }
 
-/** The route's family, unless the client shows itself as one of another that the route serves too. */
+/** The route's family, unless a header shows that the client is of another family that the route serves, too. */
 function familyOf({ headers }: HttpRequest, matched: Match | Miss): Family {
   const { errors, families } = matched.route ?? (matched as Miss)
   return families.find(({ header }) => headers[header] !== undefined)?.family ?? errors

@@ -3,7 +3,7 @@ import { madeBuffers } from '../core/dead-buffers.js'
 import { GatewayError } from '../core/errors.js'
 import type { HttpExchange, HttpRequest } from '../transport/exchange.js'
 
-/** What a request said about its body before sending it. */
+/** The declared length of a request's body, bytes. */
 export function declaredLength(request: HttpRequest): number | undefined {
   const header = request.headers['content-length']
   return header === undefined ? undefined : Number(header)
@@ -13,7 +13,7 @@ export function hasBody(request: HttpRequest): boolean {
   return request.headers['transfer-encoding'] !== undefined || (declaredLength(request) ?? 0) > 0
 }
 
-/** Refuses a body that is declared to be over the limit before a byte of it is read; lets a waiting client begin. */
+/** Rejects a body that is declared to be over the limit before reading it; tells a client that waits for 100 to begin. */
 export function invite(request: HttpExchange, limit: number): void {
   const declared = declaredLength(request)
   if (declared !== undefined && declared > limit) throw tooLarge(limit)
@@ -28,18 +28,18 @@ const INITIAL_BUFFER_BYTES = 1024 * 1024
 interface BodyReading {
   /** Most bytes. */
   readonly limit: number
-  /** Makes room for so many bytes; undefined where it is there at once. */
+  /** Reserves memory for so many bytes; undefined if it is reserved at once. */
   readonly hold: (bytes: number) => Promise<void> | undefined
   /**
-   * Sees each piece but that of a body in one piece as it arrives. Where it answers false nothing is kept from then on, and an
-   * empty body comes out.
+   * Called with each piece as it arrives, except for a body that arrives in one piece. After it returns false nothing more is
+   * kept, and the result is an empty body.
    */
   readonly onPiece: (piece: Buffer) => boolean
 }
 
 /**
- * The whole body, at once if it is here already. A large one waits at its client until there is room for it. Throws, or rejects
- * with, `too_large`, what `hold` rejects with, and `client_gone`.
+ * The whole body, at once if it has arrived already. A large one waits at its client until memory is reserved for it. Throws,
+ * or rejects with, `too_large`, what `hold` rejects with, and `client_gone`.
  */
 export function readBody(request: HttpExchange, reading: BodyReading): Buffer | Promise<Buffer> {
   const { whole } = request
@@ -80,7 +80,7 @@ function gather(request: HttpExchange, { limit, hold, onPiece }: BodyReading): P
   })
 }
 
-/** What has come of a body: pieces, and from some size on one piece of memory. */
+/** A body's received bytes: pieces, and beyond a certain size one buffer. */
 class Gathered {
   readonly #limit: number
   readonly #onPiece: (piece: Buffer) => boolean
@@ -94,7 +94,7 @@ class Gathered {
     this.#onPiece = onPiece
   }
 
-  /** Bytes that have come. */
+  /** Bytes received. */
   get size(): number {
     return this.#size
   }
@@ -118,12 +118,12 @@ class Gathered {
     const [first] = this.#pieces
     if (at > 0 && at === first?.length) this.show(first)
     if (this.#whole === undefined) this.#pieces.push(chunk)
-    // The observer may keep the chunk: it is the buffer that is stored.
+    // The observer may keep the chunk, so it gets the stored buffer's part.
     if (at > 0) this.show(this.#whole === undefined ? chunk : this.put(this.#whole, chunk, at))
     if (this.#whole !== undefined) madeBuffers(chunk.length)
   }
 
-  /** The pieces go into one, of `size` bytes at first. */
+  /** Moves the pieces into one buffer, of `size` bytes at first. */
   joinFromNowOn(size: number): void {
     const whole = Buffer.allocUnsafeSlow(Math.max(size, this.#size))
     let at = 0
@@ -132,7 +132,7 @@ class Gathered {
     this.#whole = whole
   }
 
-  /** Copies a piece to its place; that place. */
+  /** Copies a piece to its offset; returns that part of the buffer. */
   private put(whole: Buffer, piece: Buffer, at: number): Buffer {
     const end = at + piece.length
     let room = whole

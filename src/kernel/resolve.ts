@@ -18,10 +18,11 @@ export function resolve(call: Call, route: Route): readonly Exchange[] {
     if (route.model === undefined) throw switchedOff(plan.off.reason([...route.speakers]))
     throw unservedModel(call.model, route, plan, call.caller, whyNot(call))
   }
+  call.choice = choice
   return order(choice, Math.random)
 }
 
-/** Why nothing serves a model that the caller may use, for the log. */
+/** For the log: why no upstream serves a model that the caller may use. */
 export function whyNot({ generation, model }: Call): string {
   return generation.plan.off.whyNot(model) ?? 'no upstream of this model serves this route'
 }

@@ -2,7 +2,7 @@ import type { Exchange } from '../core/plan.js'
 
 export type UpstreamHeaders = Readonly<Record<string, string | string[] | undefined>>
 
-/** Headers that speak of the upstream's own bytes, and mean nothing where those do not go out. */
+/** Headers that describe the upstream's own bytes, and are wrong if the body is changed. */
 export const OF_BYTES: ReadonlySet<string> = new Set([
   'content-type',
   'content-language',
@@ -17,11 +17,11 @@ export const OF_BYTES: ReadonlySet<string> = new Set([
 
 /**
  * Headers of an upstream's answer that pass to the client; an upstream's `forward` adds to them. Cookies, server names
- * and hop-by-hop headers (RFC 9110 §7.6.1) never do. The length passes apart, where the body goes out as it came.
+ * and hop-by-hop headers (RFC 9110 §7.6.1) never do. The length is passed separately, if the body is unchanged.
  */
 const PASSED = new Set([...OF_BYTES, 'retry-after', 'retry-after-ms', 'x-should-retry'])
 
-/** Flat name, value list of the headers that pass. Values that Node would refuse to send are left out. */
+/** Flat name, value list of the headers that pass. Values that Node would refuse to send are omitted. */
 export function responseHeaders(headers: UpstreamHeaders, exchange: Exchange): string[] {
   const flat: string[] = []
   const forward = exchange.upstream.forward.response
@@ -42,7 +42,7 @@ function sendable(value: string): boolean {
   return /^[\t\x20-\x7e\x80-\xff]*$/.test(value)
 }
 
-/** A header's one value; several are joined. */
+/** A header's value; several are joined. */
 export function single(value: string | string[] | undefined): string | undefined {
   return Array.isArray(value) ? value.join(', ') : value
 }

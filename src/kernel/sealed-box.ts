@@ -15,7 +15,7 @@ export class SealedBox {
     this.#secret = new SharedSecret(store, purpose)
   }
 
-  /** Throws `unavailable` where the store does not answer. */
+  /** Throws `unavailable` if the store does not answer. */
   async sealer(): Promise<Sealer> {
     return new Sealer((await this.#secret.bytes()).subarray(0, KEY_BYTES))
   }
@@ -37,7 +37,7 @@ class Sealer {
     return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url')
   }
 
-  /** Undefined if it was not sealed here, or was changed. */
+  /** Undefined if the content was not sealed with this secret, or was changed. */
   open(sealed: string, bound: string): Buffer | undefined {
     const bytes = Buffer.from(sealed, 'base64url')
     if (bytes.length < NONCE_BYTES + TAG_BYTES) return undefined

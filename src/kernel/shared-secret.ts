@@ -5,7 +5,7 @@ import { stored } from './responses/faults.js'
 const NAMESPACE = 'secrets'
 const OWNER = 'gateway'
 const SECRET_BYTES = 64
-/** A secret does not expire by itself. */
+/** A secret does not expire. */
 const NEVER_EXPIRES_MS = Date.UTC(9999, 0, 1)
 
 /** 64 random bytes that all processes on one store share, created on first use. */
@@ -31,7 +31,7 @@ export class SharedSecret {
     return bytes
   }
 
-  /** Undefined where none was created yet. Throws as {@link bytes}. */
+  /** Undefined if none was created yet. Throws as {@link bytes}. */
   async existing(): Promise<Uint8Array | undefined> {
     return (await stored(this.#store.get(NAMESPACE, OWNER, this.#key)))?.value
   }

@@ -1,8 +1,8 @@
-/** State of a feature in a call: an index that is given out once per process. */
+/** A feature's state in a call: an index that is assigned once per process. */
 export interface Slot<T> {
   readonly index: number
   readonly name: string
-  /** Only for the compiler. */
+  /** Only for type checks. */
   readonly type?: (value: T) => T
 }
 
@@ -12,7 +12,7 @@ export function slot<T>(name: string): Slot<T> {
   return { index: count++, name }
 }
 
-/** What features have noted. Costs an array once the first of them does. */
+/** Values of slots. The array is created by the first value. */
 export class Slots {
   #values: unknown[] | undefined
 

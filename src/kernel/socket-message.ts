@@ -4,8 +4,8 @@ import type { MemoryLease } from './memory.js'
 import { costInTurns, parsed } from './translate/steps.js'
 
 /**
- * A client's message of at most `most` values, for whose objects `memory` makes room first. Throws `bad_request` or
- * `invalid_parameter` where the message is none that is served here, `unavailable` where there is no room in time.
+ * Parses a client's message of at most `maxValues` values, after `memory` has reserved space for its objects. Throws
+ * `bad_request` or `invalid_parameter` if the message is not a valid request, `unavailable` if there was no memory in time.
  */
 export async function readMessage(bytes: Buffer, maxValues: number, memory: MemoryLease): Promise<JsonObject> {
   const { values, heap } = await costInTurns(bytes, maxValues)
@@ -36,7 +36,7 @@ export async function readMessage(bytes: Buffer, maxValues: number, memory: Memo
 
 const STREAM_ID = /^[A-Za-z0-9_.-]{1,256}$/
 
-/** A name that the client chose: every event of the response carries it. */
+/** An id that the client chose: every event of the response contains it. */
 export function streamId({ stream_id: id }: JsonObject): string | undefined {
   if (id === undefined || id === null) return undefined
   if (typeof id === 'string' && STREAM_ID.test(id)) return id

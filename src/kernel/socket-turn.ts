@@ -2,17 +2,18 @@ import { compatibleError } from '../core/error-bodies.js'
 import { GatewayError } from '../core/errors.js'
 import { isObject, type JsonObject, parseJson } from '../core/json.js'
 import type { FramedSocket } from '../net/framed-socket.js'
+import { textFrames } from '../wire/frames.js'
 import { SseDecoder, WireLimitError } from '../wire/sse.js'
 import type { InnerExchange, Receiver } from './inner.js'
 import type { LastTurn } from './responses/last-turn.js'
 
 const LIMITS = { line: 16 * 1024 * 1024, event: 16 * 1024 * 1024 }
-/** Maximum length of a refusal that is passed on. */
+/** Maximum length of a refusal that is passed on, characters. */
 const MAX_REFUSAL_CHARS = 256 * 1024
 
-/** One request of a connection and the messages that answer it. */
+/** One request of a session and the messages that answer it. */
 export class SocketTurn implements Receiver {
-  /** The request, once it has been made. */
+  /** The request, once it was made. */
   request: InnerExchange | undefined
   readonly #stream: string | undefined
   readonly #socket: FramedSocket
@@ -39,17 +40,18 @@ export class SocketTurn implements Receiver {
       if (this.#refusal.length < MAX_REFUSAL_CHARS) this.#refusal += bytes.toString('utf8')
       return true
     }
-    let fits = true
+    const texts: string[] = []
     for (const { event, data } of this.events(bytes)) {
       if (data === '[DONE]') continue
-      this.#reported = true
       this.#last.event(event, data)
-      fits = this.#socket.send(marked(data, this.#stream))
+      texts.push(marked(data, this.#stream))
     }
-    return fits
+    if (texts.length === 0) return true
+    this.#reported = true
+    return this.#socket.send(textFrames(texts))
   }
 
-  /** Empty if an event is too large for a message; the answer has been broken off then. */
+  /** Empty if an event is too large for a message; then the answer was broken off. */
   private events(bytes: Buffer): ReturnType<SseDecoder['push']> {
     try {
       return this.#decoder.push(bytes)
@@ -74,11 +76,11 @@ export class SocketTurn implements Receiver {
   private refuse(status: number, said: JsonObject | undefined): void {
     this.#last.failed()
     const error = said ?? compatibleError(new GatewayError('upstream_failed', 'The answer ended early.'))
-    this.#socket.send(marked(errorEvent(status, error), this.#stream))
+    this.#socket.send(textFrames([marked(errorEvent(status, error), this.#stream)]))
   }
 }
 
-/** Events are JSON objects, never empty. */
+/** Adds the stream's id to an event. Events are JSON objects, never empty. */
 export function marked(event: string, stream: string | undefined): string {
   return stream === undefined ? event : `{"stream_id":"${stream}",${event.slice(1)}`
 }
@@ -88,7 +90,7 @@ function errorOf(body: string): JsonObject | undefined {
   return isObject(parsed) && isObject(parsed.error) ? parsed.error : undefined
 }
 
-/** An error in the form of this transport. */
+/** An error as an event of this transport. */
 export function errorEvent(status: number, error: JsonObject): string {
   return JSON.stringify({ type: 'error', status, error })
 }

@@ -2,7 +2,7 @@
 export interface Tap {
   /** The next chunk; in streams, whole events. */
   push(bytes: Uint8Array): void
-  /** The answer is complete. Called before its last byte is sent, so that no client can be faster. */
+  /** The answer is complete. Called before its last byte is sent, so before the client can react. */
   end(): void
   /** Resolves when the complete answer has been stored; its last bytes are sent after that. Never rejects. */
   readonly kept?: Promise<void> | undefined

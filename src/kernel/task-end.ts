@@ -1,34 +1,34 @@
 import type { Json, JsonObject } from '../core/json.js'
 
-/** A task that has ended, for a feature that keeps something with it. Times in milliseconds since the epoch. */
+/** The end of a task, for features that left notes on it. Times in milliseconds since the epoch. */
 export interface TaskEnd {
   readonly id: string
-  /** Id of the submit: another one where an upstream went on with an older task. What is settled once, is settled under it. */
+  /** Id of the submit, which differs from `id` if an upstream continued an older task. What is settled once is settled under it. */
   readonly submit: string
   readonly kind: string
   /** Name of the caller's key. */
   readonly owner: string
-  /** Id of the route on which it began. */
+  /** Id of its route. */
   readonly route: string
-  /** As the client named it, and as the upstream does. */
+  /** The model's name, as the client and as the upstream knows it. */
   readonly model: string
   readonly target: string
   readonly upstream: string
-  /** What was asked for, as far as the task's record shows it: seconds, size, count. */
+  /** The request's values that the task's record shows: seconds, size, count. */
   readonly input: JsonObject
   /** `cancelled`: by its client, who may have deleted it before it ended. */
   readonly state: 'succeeded' | 'failed' | 'cancelled'
-  /** Code of the error of one that failed. */
+  /** Error code of a failed task. */
   readonly code: string | undefined
-  /** How many things it made. */
+  /** Number of its results. */
   readonly artifacts: number
   readonly created: number
   readonly finished: number
-  /** Of the configuration under which it began. */
+  /** Number of the generation in which it began. */
   readonly generation: number
-  /** What the feature keeps with it. */
+  /** The feature's note on the task. */
   readonly kept: Json
 }
 
-/** What features keep with a task, by their names. */
+/** Notes of features on a task, by feature's name. */
 export type TaskNotes = Readonly<Record<string, Json>>

@@ -5,8 +5,8 @@ import type { Call } from './call.js'
 import type { Failure } from './failure.js'
 
 /**
- * Lines of the levels `debug` (what becomes of a request, step by step) and `trace` (the headers of both sides). They hold
- * no body and no secret. Callers ask `sink.debugs` first, so that other levels pay for nothing.
+ * Log lines of the levels `debug` (a request's steps) and `trace` (the headers of both sides). They contain
+ * no body and no secret. Callers check `sink.debugs` first, so that other levels cost nothing.
  */
 
 /** Maximum length of a logged path or header value. */
@@ -21,7 +21,7 @@ export function logArrival(call: Call): void {
   const { request, route, client } = call
   const fields = { method: request.method, path: call.path.slice(0, MAX_VALUE_CHARS), route: route?.id, client }
   log(call, fields, 'request received')
-  // Routes may read keys from headers of any name.
+  // Routes may read keys from any header.
   const placed = (route?.caller ?? []).flatMap(place => (place.in === 'header' ? [place.name.toLowerCase()] : []))
   logHeaders(call, {}, 'request headers', () => shownHeaders(request.rawHeaders, placed, []))
 }

@@ -8,7 +8,7 @@ import type { Kernel } from './kernel.js'
 /** The method of WebSocket routes in a plan. */
 export const SOCKET_METHOD = 'WS'
 
-/** A refusal in the shape of the path's family. */
+/** A refusal with the family of its path. */
 interface Refusal {
   readonly error: GatewayError
   readonly family: Family
@@ -21,7 +21,7 @@ interface AdmittedSocket {
   readonly key: string
 }
 
-/** Decides whether a request may open a WebSocket, and on which route, before a byte of the handshake is answered. */
+/** Decides, before the handshake is answered, whether a request may open a WebSocket, and on which route. */
 export async function admitSocket(kernel: Kernel, request: HttpRequest): Promise<AdmittedSocket | Refusal> {
   const { plan } = kernel.generation
   const { target } = request
@@ -45,8 +45,8 @@ export async function admitSocket(kernel: Kernel, request: HttpRequest): Promise
 }
 
 /**
- * Browsers send their pages' keys along wherever a script asks them to, and name the page. Pages of this very host and
- * declared ones may; clients that are no browsers name their own target, or nothing.
+ * Browsers send a page's credentials to wherever its script connects, with the page's origin. Pages of the same host and
+ * declared ones are allowed; other clients send their target's origin, or none.
  */
 export function checkOrigin({ headers }: HttpRequest, allowed: readonly string[]): void {
   const { origin, host } = headers

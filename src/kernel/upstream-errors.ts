@@ -1,8 +1,11 @@
 import { isOutOfDescriptors, outOfDescriptors } from '../core/descriptors.js'
 import { GatewayError } from '../core/errors.js'
 import type { RetryCondition } from '../core/limits.js'
+import type { RateLimitReset } from '../core/plan.js'
+import { ProxyFault } from '../net/proxy.js'
+import { untilReset } from './translate/rate-limits.js'
 
-/** No connection of the gateway's own pool came free for a request in time (`connections`), or too many wait (`queue`). */
+/** No connection of the upstream's pool became free in time (`connections`), or too many requests wait (`queue`). */
 export function noConnection(limit: 'connections' | 'queue'): GatewayError {
   const message =
     limit === 'queue'
@@ -15,6 +18,7 @@ export function noConnection(limit: 'connections' | 'queue'): GatewayError {
 export function classify(cause: Error, connecting: boolean): { condition: RetryCondition; error: GatewayError } {
   if (cause instanceof GatewayError) return { condition: 'reset', error: cause }
   if (isOutOfDescriptors(cause)) return { condition: 'descriptors', error: outOfDescriptors(cause) }
+  if (cause instanceof ProxyFault) return { condition: 'connect', error: proxyFailed(cause) }
   const code = 'code' in cause ? String(cause.code) : ''
   if (code === 'CONNECT_TIMEOUT' || code === 'UND_ERR_CONNECT_TIMEOUT') {
     return { condition: 'connect', error: timeout('connect', cause) }
@@ -40,7 +44,21 @@ export function classify(cause: Error, connecting: boolean): { condition: RetryC
   return { condition: 'reset', error }
 }
 
-/** The codes of both clients for answers that break HTTP itself; those of the parser are `HPE_…`. */
+/** The upstream was not reached. The proxy's message is logged only. */
+function proxyFailed(cause: ProxyFault): GatewayError {
+  const code = cause.isTimeout ? 'upstream_timeout' : 'upstream_unavailable'
+  const message = 'The upstream cannot be reached: the proxy on the way to it failed.'
+  return new GatewayError(code, message, { cause, phase: 'proxy' })
+}
+
+/** The phase of an attempt that failed, for the log. */
+export function phaseOf(condition: RetryCondition, error: GatewayError): string {
+  if (error.details.phase === 'proxy') return 'proxy'
+  if (condition === 'silent_stream') return error.details.phase ?? 'first_byte'
+  return typeof condition === 'number' ? 'status' : condition
+}
+
+/** Codes of both HTTP clients for answers that violate HTTP; those of the parser are `HPE_…`. */
 const MALFORMED = new Set([
   'ANSWER_INVALID',
   'UND_ERR_HEADERS_OVERFLOW',
@@ -55,13 +73,14 @@ function timeout(phase: string, cause: unknown): GatewayError {
 }
 
 /**
- * Maps an upstream's status to an error. Clients never learn about the gateway's own credential. `said` is the
- * upstream's message, for the log.
+ * Maps an upstream's status to an error. Clients never learn about the gateway's own credential. `said`: the
+ * upstream's message, for the log. `resets`: its rate limit headers, beside `retry-after`.
  */
 export function errorOfStatus(
   status: number,
   headers: Readonly<Record<string, unknown>>,
   said?: string | undefined,
+  resets: readonly RateLimitReset[] = [],
 ): GatewayError {
   const cause = `upstream status ${status}${said === undefined ? '' : `: ${said}`}`
   const phase = 'status'
@@ -85,7 +104,7 @@ export function errorOfStatus(
     return new GatewayError('rate_limited', 'The upstream limits the rate. Try again later.', {
       cause,
       phase,
-      retryAfter: retryAfter(headers),
+      retryAfter: retryAfter(headers) ?? resetWait(headers, resets),
     })
   }
   if (status < 500) {
@@ -100,6 +119,11 @@ export function errorOfStatus(
 
 function hostOf(location: unknown): string {
   return typeof location === 'string' && URL.canParse(location) ? new URL(location).host : 'a path'
+}
+
+function resetWait(headers: Readonly<Record<string, unknown>>, resets: readonly RateLimitReset[]): number | undefined {
+  const left = untilReset(headers, resets)
+  return left === undefined ? undefined : Math.min(Math.ceil(left), MAX_WAIT_MS)
 }
 
 /** Maximum wait that is passed on to clients. */

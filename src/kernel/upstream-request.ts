@@ -4,7 +4,6 @@ import { rewritten } from '../core/transform.js'
 import type { UpstreamRequest } from '../net/pools.js'
 import { apply, type Edit, edited, findValue, firstMember } from '../wire/json-edit.js'
 import { type IsReserved, mergeQuery } from '../wire/query.js'
-import { standsInBody } from './admit.js'
 import type { Body, HeldBody } from './body.js'
 import type { Call } from './call.js'
 import { chainOf } from './chain.js'
@@ -12,10 +11,11 @@ import { sentForm } from './form.js'
 import type { Reach } from './generation.js'
 import { changesOf, isOwnQuery } from './members.js'
 import { declaredLength } from './read-body.js'
+import { standsInBody } from './read-request.js'
 import { joined, yieldToEventLoop } from './translate/steps.js'
-import { Upload } from './upload.js'
+import { UPLOAD_OBSERVER, Upload } from './upload.js'
 
-/** Client headers that pass to every upstream; an upstream's `forward` adds to them. Nothing else does. */
+/** Client headers that pass to every upstream; an upstream's `forward` adds to them. */
 const PASSED = new Set(['content-type', 'accept', 'idempotency-key'])
 
 /** The request as this exchange sends it: declared headers, placed credential, the client's bytes with declared edits. */
@@ -44,7 +44,7 @@ function targetOf(call: Call, exchange: Exchange, chosen: UpstreamCall): string 
   return chosen.whole === true ? target : mergeQuery(target, call.query, isHeld(call, exchange))
 }
 
-/** Headers that ask for a part of a resource (RFC 9110 §14.2). */
+/** Headers of range requests (RFC 9110 §14.2). */
 const OF_PARTS = new Set(['range', 'if-range'])
 
 function headersFor(call: Call, exchange: Exchange, body: Body): string[] {
@@ -52,7 +52,7 @@ function headersFor(call: Call, exchange: Exchange, body: Body): string[] {
   const given = call.request.headers
   const headers = fixed.yielding.size === 0 ? [...fixed.headers] : ownHeaders(fixed, given)
   const forward = exchange.upstream.forward.request
-  // Ranges of content that is rewritten on its way could be cut anywhere.
+  // Ranges of content that is rewritten could begin and end anywhere.
   const inParts = call.route?.resource?.action === 'use' && !chainOf(call).reads.some(reads => reads(call))
   for (const name in given) {
     const passes = PASSED.has(name) || forward(name) || (inParts && OF_PARTS.has(name))
@@ -89,13 +89,13 @@ function isHeld(call: Call, exchange: Exchange): IsReserved {
     isOwnQuery(call, name, value)
 }
 
-/** `headers` get what the body's framing needs. */
+/** Adds to `headers` what the body's framing needs. */
 function bodyFor(call: Call, exchange: Exchange, body: Body, headers: string[]): UpstreamRequest['body'] {
   switch (body.type) {
     case 'none':
       return null
     case 'stream':
-      call.upload = new Upload(call.request, call.maxBody)
+      call.upload = new Upload(call.request, call.maxBody, call.get(UPLOAD_OBSERVER))
       return call.upload
     case 'form': {
       const form = sentForm(body, call, exchange)
@@ -115,7 +115,7 @@ function bodyOfStages(call: Call, body: Uint8Array): Uint8Array {
   return chainOf(call).onUpstreamBody.reduce((bytes, change) => change(call, bytes), body)
 }
 
-/** Each pass over a large body, and each copy of it, takes its own turn of the event loop. */
+/** Each pass over a large body, and each copy of it, runs in its own turn of the event loop. */
 async function largeBody(call: Call, exchange: Exchange, body: HeldBody): Promise<Uint8Array> {
   const { length } = body.bytes
   const edits = naming(call, exchange, body)
@@ -133,7 +133,7 @@ async function largeBody(call: Call, exchange: Exchange, body: HeldBody): Promis
   return bytes
 }
 
-/** Edits that give the model, where the body names it or leaves it out, the name by which the upstream knows it. */
+/** Edits that set the upstream's name of the model, if the body names it or leaves it out. */
 function naming(call: Call, exchange: Exchange, body: HeldBody): readonly Edit[] {
   const { named, model, route } = call
   const pointer = route?.model

@@ -9,7 +9,7 @@ const MIN_SECRET_CHARS = 8
 /** Maximum depth of the search for a message. */
 const MAX_DEPTH = 5
 
-/** Members of errors that contain the message, the likeliest first. */
+/** Members of errors that contain the message, most likely ones first. */
 const MESSAGES = ['message', 'error', 'detail', 'error_description', 'msg', 'reason', 'title', 'errors', 'response']
 /** Members that name the kind of error. */
 const NAMES = ['code', 'type', 'status']
@@ -17,8 +17,8 @@ const NAMES = ['code', 'type', 'status']
 const HIDDEN = '[hidden]'
 
 /**
- * What an upstream's error says, for the log: its message, in one line, cut, without anything of the upstream's
- * credential. Undefined where it says nothing. It is the upstream's own text and may quote the request.
+ * The message of an upstream's error, for the log: in one line, shortened, without any part of the upstream's
+ * credential. Undefined if there is none. It is the upstream's own text and may quote the request.
  */
 export function upstreamMessage(body: Uint8Array | string, source: AnswerOrigin): string | undefined {
   const text = (typeof body === 'string' ? body : Buffer.from(body).toString('utf8')).trim()
@@ -35,7 +35,7 @@ export function withoutSecrets(text: string, secrets: readonly string[]): string
   return shortened(secrets.reduce(withoutParts, text.slice(0, MAX_READ_CHARS)))
 }
 
-/** In one line, and cut. */
+/** In one line, and shortened. */
 export function shortened(text: string): string {
   const line = text.replace(/[\s\p{Cc}]+/gu, ' ').trim()
   return line.length > MAX_SHOWN_CHARS ? `${line.slice(0, MAX_SHOWN_CHARS)}…` : line
@@ -60,7 +60,7 @@ function named(message: string, error: Readonly<Record<string, Json>>): string {
   return typeof name === 'string' && !message.includes(name) ? `${name}: ${message}` : message
 }
 
-/** Strips HTML, which proxies before the upstream send. */
+/** Strips HTML, which proxies in front of the upstream send. */
 function withoutTags(text: string): string {
   return text.slice(0, MAX_READ_CHARS).replace(/<[^<>]*>/g, ' ')
 }

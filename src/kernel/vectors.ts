@@ -6,13 +6,13 @@ import { EVERY, type Path } from '../wire/json-path.js'
 import { type Slot, slot } from './slot.js'
 import { yieldToEventLoop } from './translate/steps.js'
 
-/** The requested form of vectors; absent if there are none, or if they pass unchanged. */
+/** The requested form of vectors; absent if there are none, or if they are passed unchanged. */
 export const VECTORS: Slot<VectorForm> = slot('vectors')
 
 /** Maximum numbers that are rewritten per turn of the event loop. */
 const MAX_NUMBERS_PER_TURN = 256 * 1024
 
-/** Whether the beginning of an answer shows its first vector in another form than the wanted one. */
+/** Whether the beginning of an answer shows that its first vector is not in the wanted form. */
 export function isOtherForm({ at }: VectorRule, wanted: VectorForm, pieces: readonly Buffer[]): boolean {
   const head = pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces)
   const key = `"${at.at(-1) ?? ''}"`
@@ -32,8 +32,8 @@ function afterSpace(bytes: Buffer, from: number): number {
 }
 
 /**
- * Rewrites the vectors of a document in the wanted form, in its place; in several turns of the event loop where they are
- * many. Throws `bad_upstream_response` where a text is no sequence of 32-bit floats.
+ * Rewrites the vectors of a document in the wanted form, in place; in several turns of the event loop if there are
+ * many. Throws `bad_upstream_response` if a text is not a sequence of 32-bit floats.
  */
 export async function rewriteVectors(document: Json, { at }: VectorRule, wanted: VectorForm): Promise<void> {
   let numbers = 0
@@ -56,7 +56,7 @@ function isVector(value: Json | undefined): boolean {
 
 type Holder = Record<string, Json>
 
-/** What a path leads to, each as the object or list that holds it and the name by which it does. */
+/** The targets of a path, each as the object or list that contains it and its key there. */
 function* placesOf(value: Json, [segment, ...rest]: Path): Generator<readonly [Holder, string], void> {
   if (segment === undefined || !(isObject(value) || Array.isArray(value))) return
   const holder = value as Holder

@@ -6,9 +6,9 @@ export interface Watched {
   check(now: number): void
 }
 
-/** Resolution of the time-outs of exchanges. */
+/** Resolution of exchanges' time-outs. */
 const TICK_MS = 50
-/** A tick that is so late shows that the process was stopped or busy: what came meanwhile has not been read yet. */
+/** A tick that is this late shows that the process was stopped or busy: what has arrived meanwhile is not read yet. */
 const LATE_TICK_MS = 2 * TICK_MS
 
 /**
@@ -21,7 +21,7 @@ export class Watchdog {
   #lastTick = 0
   #skipped = false
 
-  /** Returns the slot by which to delete it, once. */
+  /** Returns the slot that deletes it, once. */
   add(watched: Watched): number {
     if (this.#timer === undefined) {
       this.#lastTick = performance.now()
@@ -50,9 +50,9 @@ export class Watchdog {
   }
 }
 
-/** Work for a call at an upstream: cancelled when the client leaves, checked every tick for its deadlines. */
+/** An upstream call for a client's call: cancelled when the client leaves, checked every tick for its deadlines. */
 export interface Work extends Watched {
   cancel(): void
-  /** Ends the answer now, as well as its form allows. False where nothing of it has been sent. */
+  /** Ends the answer now, as well as its form allows. False if nothing of it was sent. */
   cut(error: GatewayError): boolean
 }

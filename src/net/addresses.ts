@@ -47,8 +47,18 @@ const OUTSIDE6 = {
   multicast: ['ff00::/8'],
 }
 
-const GLOBAL6 = network('2000::/3')
-const SPECIAL = [...named(SPECIAL4), ...named(SPECIAL6), ...named(OUTSIDE6)]
+interface Tables {
+  readonly global6: Network
+  readonly special: readonly { readonly what: string; readonly network: Network }[]
+}
+
+let read: Tables | undefined
+
+/** The networks above, read when the first address is checked: a start does without them. */
+function tables(): Tables {
+  read ??= { global6: network('2000::/3'), special: [...named(SPECIAL4), ...named(SPECIAL6), ...named(OUTSIDE6)] }
+  return read
+}
 
 function named(table: Readonly<Record<string, readonly string[]>>): { what: string; network: Network }[] {
   return Object.entries(table).flatMap(([what, list]) => list.map(text => ({ what, network: network(text) })))
@@ -56,9 +66,10 @@ function named(table: Readonly<Record<string, readonly string[]>>): { what: stri
 
 /** What kind of address this is where it is not public (`loopback`); undefined where it is. */
 export function notPublic(address: Address): string | undefined {
-  const special = SPECIAL.find(({ network }) => within(address, network))
-  if (special !== undefined) return special.what
-  return address.family === 6 && !within(address, GLOBAL6) ? 'reserved' : undefined
+  const { special, global6 } = tables()
+  const found = special.find(({ network }) => within(address, network))
+  if (found !== undefined) return found.what
+  return address.family === 6 && !within(address, global6) ? 'reserved' : undefined
 }
 
 export function within({ family, value }: Address, { family: its, base, host }: Network): boolean {

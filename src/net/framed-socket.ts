@@ -6,8 +6,8 @@ import { Uptake } from './uptake.js'
 /** The package has one door: this file. */
 export { WebSocket, WebSocketServer }
 
-/** Bytes that may wait for a slow side; beyond it `send` asks for a pause. */
-const HIGH_WATER_BYTES = 64 * 1024
+/** Bytes that may wait for a slow side; beyond it `send` asks for a pause. What Node has for other connections. */
+const HIGH_WATER_BYTES = 16 * 1024
 /** Approximate memory of a waiting message besides its bytes. */
 const MESSAGE_OVERHEAD_BYTES = 512
 /** Maximum bytes that may wait: a client that sends pings and reads nothing is disconnected. */
@@ -32,9 +32,10 @@ export interface SocketHandler {
  */
 export class FramedSocket {
   readonly #socket: WebSocket
+  readonly #connection: Duplex
   readonly #uptake: Uptake
   #handler: SocketHandler | undefined
-  /** Messages that are not written yet. */
+  /** Writes that are not over yet. */
   #unwritten = 0
   #full = false
   #sent = 0
@@ -42,6 +43,7 @@ export class FramedSocket {
   /** `connection`: the underlying socket. */
   constructor(socket: WebSocket, connection: Duplex) {
     this.#socket = socket
+    this.#connection = connection
     this.#uptake = new Uptake(connection)
     socket.on('message', (data: Buffer, isBinary: boolean) => {
       if (isBinary) this.#handler?.binary()
@@ -58,17 +60,20 @@ export class FramedSocket {
     this.#handler = handler
   }
 
-  /** False if the client is slower: continue after `drained`. */
-  send(text: string): boolean {
+  /**
+   * Sends whole text frames in one system call. False if the client is slower: continue after `drained`.
+   * Without compression the library writes its own frames at once, so they may be sent between these.
+   */
+  send(frames: Buffer): boolean {
     if (this.#socket.readyState !== WebSocket.OPEN) return true
     this.#unwritten++
-    this.#sent += text.length
-    this.#socket.send(text, () => this.taken())
+    this.#sent += frames.length
+    this.#connection.write(frames, this.#taken)
     this.#full ||= waiting(this.#socket, this.#unwritten) > HIGH_WATER_BYTES
     return !this.#full
   }
 
-  /** Characters of all messages that it was sent. */
+  /** Bytes of all messages that it was sent. */
   get sent(): number {
     return this.#sent
   }
@@ -91,7 +96,7 @@ export class FramedSocket {
     this.#socket.terminate()
   }
 
-  private taken(): void {
+  readonly #taken = (): void => {
     this.#unwritten--
     if (!this.#full || waiting(this.#socket, this.#unwritten) > HIGH_WATER_BYTES / 2) return
     this.#full = false

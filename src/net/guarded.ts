@@ -1,11 +1,15 @@
+import type { buildConnector } from 'undici'
+import type { Egress } from './egress.js'
 import { addressOf, MediaGuard, type MediaRules } from './media-url.js'
 import { type Dispatched, dispatchByLibrary, type UpstreamHandler, type UpstreamRequest } from './pools.js'
-import { addressesOf, pinned, type Resolve } from './resolve.js'
+import { addressesOf, pinned, type Resolve, type ResolvedAddress } from './resolve.js'
 import { Client } from './undici.js'
 
 interface GuardedOptions extends MediaRules {
   /** Milliseconds for the connection and for the head of the answer, and between two pieces of it. */
   readonly timeoutMs: number
+  /** How connections leave; default: as the system has it. */
+  readonly egress?: Egress | undefined
   /** Default: as the system does. */
   readonly resolve?: Resolve
 }
@@ -39,16 +43,28 @@ export class GuardedHttp {
       url,
       addresses.map(({ address }) => address),
     )
-    const { timeoutMs } = this.#options
-    const client = new Client(url.origin, {
-      connect: { lookup: pinned(addresses), timeout: timeoutMs },
-      headersTimeout: timeoutMs,
-      bodyTimeout: timeoutMs,
-      maxHeaderSize: 16 * 1024,
-      pipelining: 0,
-    })
-    return new GuardedConnection(client, url)
+    const { timeoutMs, egress } = this.#options
+    return new GuardedConnection(guardedClient(url, addresses, timeoutMs, egress), url)
   }
+}
+
+/** A connection to addresses that were checked, also through a proxy: that is asked for the address. */
+export function guardedClient(
+  url: URL,
+  addresses: readonly ResolvedAddress[],
+  timeoutMs: number,
+  egress: Egress | undefined,
+): Client {
+  const throughEgress: buildConnector.connector = (_options, done) => {
+    egress?.open({ url, timeoutMs, addresses }, done as Parameters<Egress['open']>[1])
+  }
+  return new Client(url.origin, {
+    connect: egress === undefined ? { lookup: pinned(addresses), timeout: timeoutMs } : throughEgress,
+    headersTimeout: timeoutMs,
+    bodyTimeout: timeoutMs,
+    maxHeaderSize: 16 * 1024,
+    pipelining: 0,
+  })
 }
 
 class GuardedConnection {

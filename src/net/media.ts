@@ -1,9 +1,10 @@
 import { isOutOfDescriptors, outOfDescriptors } from '../core/descriptors.js'
 import { GatewayError } from '../core/errors.js'
+import type { Egress } from './egress.js'
+import { guardedClient } from './guarded.js'
 import { HEAD_BYTES, MEDIA_TYPES, mediaTypeOf, sniff } from './media-type.js'
 import { Blocked, MediaGuard, type MediaRules } from './media-url.js'
-import { addressesOf, pinned, type ResolvedAddress } from './resolve.js'
-import { Client } from './undici.js'
+import { addressesOf, type ResolvedAddress } from './resolve.js'
 
 interface MediaOptions extends MediaRules {
   /** Most bytes of one document. */
@@ -63,15 +64,20 @@ export class MediaFetcher {
 
   /**
    * All documents of a request, in order; one URL is fetched once. `earlier` counts documents and bytes that have been
-   * fetched for the same request.
+   * fetched for the same request; connections leave by `egress`.
    */
-  async fetchAll(wishes: readonly MediaWish[], signal?: AbortSignal, earlier = NONE): Promise<readonly Media[]> {
+  async fetchAll(
+    wishes: readonly MediaWish[],
+    signal?: AbortSignal,
+    earlier = NONE,
+    egress?: Egress,
+  ): Promise<readonly Media[]> {
     const { maxCount, maxTotal } = this.#options
     const urls = new Map(wishes.map(wish => [wish.url, wish]))
     const [first] = wishes
     if (urls.size + earlier.count > maxCount)
       throw refused(first, `more than ${maxCount} URLs would have to be fetched`)
-    const budget = { left: maxTotal - earlier.bytes }
+    const budget = { left: maxTotal - earlier.bytes, egress }
     const stop = new AbortController()
     const all = signal === undefined ? stop.signal : AbortSignal.any([signal, stop.signal])
     const found = new Map<string, Media>()
@@ -131,13 +137,7 @@ export class MediaFetcher {
       addresses.map(({ address }) => address),
     )
     const { timeoutMs, maxBytes } = this.#options
-    const client = new Client(url.origin, {
-      connect: { lookup: pinned(addresses), timeout: timeoutMs },
-      headersTimeout: timeoutMs,
-      bodyTimeout: timeoutMs,
-      maxHeaderSize: 16 * 1024,
-      pipelining: 0,
-    })
+    const client = guardedClient(url, addresses, timeoutMs, budget.egress)
     try {
       const { statusCode, headers, body } = await client.request({
         method: 'GET',
@@ -195,6 +195,7 @@ export class MediaFetcher {
 interface Budget {
   /** Bytes that may still come. */
   left: number
+  readonly egress: Egress | undefined
 }
 
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>

@@ -1,7 +1,9 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { createConnection, type Egress } from './egress.js'
 import { WebSocket, WebSocketServer, waiting } from './framed-socket.js'
 import { MessageQueue } from './message-queue.js'
+import { names } from './names.js'
 
 /** Bytes that may wait for a slow side; beyond it `send` asks for a pause. */
 const HIGH_WATER_BYTES = 64 * 1024
@@ -115,6 +117,20 @@ export class MessageSocket {
   }
 }
 
+/** The opening handshake towards an upstream. */
+export interface TunnelRequest {
+  /** `https://host:port`. */
+  readonly origin: string
+  /** Path and query, as they go out. */
+  readonly path: string
+  /** Lower-case names. What the handshake itself needs is added. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Absent: connections leave as the system has it. */
+  readonly egress: Egress | undefined
+  /** For the proxy, TCP and TLS together, milliseconds. */
+  readonly connectMs: number
+}
+
 /** The result of opening a WebSocket to an upstream. */
 export interface OpeningHandler<Socket> {
   /** TCP and TLS are established. */
@@ -144,24 +160,25 @@ export function readRefusal(answer: IncomingMessage, handler: Pick<OpeningHandle
 }
 
 /** Asks an upstream for a WebSocket. `largest` is in bytes of one message. The way to give it up is returned. */
-export function openUpstream(
-  asked: { readonly origin: string; readonly path: string; readonly headers: Readonly<Record<string, string>> },
-  largest: number,
-  handler: OpeningHandler<Passed>,
-): () => void {
+export function openUpstream(asked: TunnelRequest, largest: number, handler: OpeningHandler<Passed>): () => void {
   const { 'sec-websocket-protocol': offered, ...headers } = asked.headers
+  const { egress } = asked
   let connection: Duplex | undefined
   const socket = new PassedSocket(asked.origin.replace(/^http/, 'ws'), offered?.split(', ') ?? [], {
     ...PASSED,
     headers,
     maxPayload: largest,
     followRedirects: false,
+    ...(egress === undefined
+      ? { lookup: names.lookup }
+      : { createConnection: createConnection(egress, new URL(asked.origin), asked.connectMs) as never }),
     finishRequest: request => {
       // As it was built: the library would normalise it.
       request.path = asked.path
       request.once('socket', made => {
         connection = made
-        made.once(asked.origin.startsWith('https:') ? 'secureConnect' : 'connect', () => handler.connected())
+        if (egress !== undefined) handler.connected()
+        else made.once(asked.origin.startsWith('https:') ? 'secureConnect' : 'connect', () => handler.connected())
       })
       request.end()
     },

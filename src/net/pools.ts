@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import type { Dispatcher } from 'undici'
+import type { buildConnector, Dispatcher } from 'undici'
 import type { TransportName } from '../core/config.js'
 import { FairQueue } from '../core/fair-queue.js'
 import type {
@@ -8,7 +8,10 @@ import type {
   UpstreamController,
   UpstreamRequest,
 } from '../transport/client/handler.js'
-import { ClientPool } from '../transport/client/pool.js'
+import { ClientPool, MAX_AGE_MS } from '../transport/client/pool.js'
+import type { Egress } from './egress.js'
+import { Http2Pool } from './http2-pool.js'
+import { names } from './names.js'
 import { Pool } from './undici.js'
 
 export type { UpstreamController, UpstreamRequest } from '../transport/client/handler.js'
@@ -23,6 +26,8 @@ export interface PoolSettings {
   readonly queue: number
   /** Milliseconds for TCP and TLS. */
   readonly connect: number
+  /** Absent: connections leave as the system has it. */
+  readonly egress?: Egress
 }
 
 /** What one request hears of its connection. */
@@ -37,6 +42,8 @@ export type Dispatched = 'sent' | 'waiting' | 'full'
 
 /** How long an idle upstream connection stays open, milliseconds. Servers may ask for less by their `keep-alive` header. */
 const KEEP_ALIVE_MS = 15_000
+/** Beyond the time for connections: the kernel's watchdog keeps the exact times. */
+const GRACE_MS = 1000
 /** A larger response head is an error of the upstream. */
 const MAX_HEAD_BYTES = 64 * 1024
 
@@ -51,8 +58,11 @@ interface Waiter {
 /** Keep-alive connections to one upstream. Redirects are not followed, bodies are not decoded, nothing is cached. */
 export class UpstreamPool {
   readonly #settings: PoolSettings
-  readonly #transport: TransportName
+  /** Whether requests whose bodies are at hand are sent by our own client. */
+  readonly #isFast: boolean
   readonly #client: ClientPool
+  /** Set for upstreams that are called by HTTP/2. */
+  readonly #http2: Http2Pool | undefined
   /** For bodies that are streams. Its connections count among the same places. */
   #library: Pool | undefined
   /** The library's own queue stays empty but for the moment between two requests of a connection. */
@@ -64,14 +74,22 @@ export class UpstreamPool {
       this.send(request, handler)
     })
     this.#settings = settings
-    this.#transport = transport
+    const { origin, egress } = settings
+    // Our own client does not know proxies.
+    this.#isFast = transport === 'fast' && egress?.isProxied(new URL(origin)) !== true
+    this.#http2 = http2Pool(settings, (request, handler) => this.sendByHttp1(request, handler))
     // The kernel's watchdog keeps the exact times; this only frees a socket that hangs in its handshake.
-    this.#client = new ClientPool(settings.origin, settings.connect + 1000)
+    this.#client = new ClientPool(origin, settings.connect + GRACE_MS, clientOptions(egress))
   }
 
   /** Requests that wait for a connection. */
   get waiting(): number {
     return this.#queue.waiting
+  }
+
+  /** Requests that have a connection. */
+  get inUse(): number {
+    return this.#queue.taken
   }
 
   /**
@@ -97,8 +115,13 @@ export class UpstreamPool {
   }
 
   private send(request: UpstreamRequest, handler: UpstreamHandler): void {
+    if (this.#http2 === undefined) this.sendByHttp1(request, handler)
+    else this.#http2.send(request, handler)
+  }
+
+  private sendByHttp1(request: UpstreamRequest, handler: ExchangeHandler): void {
     const { method, path, headers, body } = request
-    if (this.#transport === 'fast' && isHeld(body)) this.#client.send({ method, path, headers, body }, handler)
+    if (this.#isFast && isHeld(body)) this.#client.send({ method, path, headers, body }, handler)
     else dispatchByLibrary(this.library(), request, handler)
   }
 
@@ -108,11 +131,11 @@ export class UpstreamPool {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#client.close(), this.#library?.close()])
+    await Promise.all([this.#http2?.close(), this.#client.close(), this.#library?.close()])
   }
 
   async destroy(): Promise<void> {
-    await Promise.all([this.#client.destroy(), this.#library?.destroy()])
+    await Promise.all([this.#http2?.destroy(), this.#client.destroy(), this.#library?.destroy()])
   }
 }
 
@@ -120,18 +143,70 @@ function isHeld(body: UpstreamRequest['body']): body is Uint8Array | null {
   return body === null || body instanceof Uint8Array
 }
 
-function libraryPool({ origin, connections, connect }: PoolSettings): Pool {
+function clientOptions(egress: Egress | undefined): ConstructorParameters<typeof ClientPool>[2] {
+  const { idle, age } = egress?.pool ?? {}
+  return {
+    ...egress?.secure,
+    lookup: names.lookup,
+    ...(idle === undefined ? {} : { idle: { usual: idle, most: idle } }),
+    ...(age === undefined ? {} : { ageMs: age }),
+  }
+}
+
+/** HTTP/2 comes with TLS alone, where both sides agree on it. */
+function http2Pool(
+  { origin, connect, egress }: PoolSettings,
+  byHttp1: (request: UpstreamRequest, handler: ExchangeHandler) => void,
+): Http2Pool | undefined {
+  const url = new URL(origin)
+  if (egress?.http2 !== true || url.protocol !== 'https:') return undefined
+  const { idle = KEEP_ALIVE_MS, age = MAX_AGE_MS } = egress.pool
+  return new Http2Pool({
+    origin: url,
+    egress,
+    connectMs: timeToConnect(egress, url, connect),
+    idleMs: idle,
+    ageMs: age,
+    byHttp1,
+  })
+}
+
+/** Through a proxy it has exactly the time for connections, so that what hangs is known to be the proxy. */
+function timeToConnect(egress: Egress, url: URL, connect: number): number {
+  return egress.isProxied(url) ? connect : connect + GRACE_MS
+}
+
+function libraryPool({ origin, connections, connect, egress }: PoolSettings): Pool {
+  const { idle, age } = egress?.pool ?? {}
   return new Pool(origin, {
     connections,
     pipelining: 1,
-    connect: { timeout: connect + 1000, keepAlive: true, keepAliveInitialDelay: 30_000, ...READ_AHEAD },
+    connect: egress === undefined ? directly(connect) : leavingBy(egress, connect),
     headersTimeout: 0,
     bodyTimeout: 0,
-    keepAliveTimeout: KEEP_ALIVE_MS,
-    keepAliveMaxTimeout: 60_000,
+    keepAliveTimeout: idle ?? KEEP_ALIVE_MS,
+    keepAliveMaxTimeout: idle ?? 60_000,
+    clientTtl: age ?? MAX_AGE_MS,
     maxHeaderSize: MAX_HEAD_BYTES,
     autoSelectFamily: true,
   })
+}
+
+function directly(connect: number): object {
+  return {
+    timeout: connect + GRACE_MS,
+    keepAlive: true,
+    keepAliveInitialDelay: 30_000,
+    lookup: names.lookup,
+    ...READ_AHEAD,
+  }
+}
+
+function leavingBy(egress: Egress, connect: number): buildConnector.connector {
+  return ({ protocol, host, hostname, port }, done) => {
+    const url = new URL(`${protocol}//${host ?? `${hostname}:${port}`}`)
+    egress.open({ url, timeoutMs: timeToConnect(egress, url, connect) }, done as Parameters<Egress['open']>[1])
+  }
 }
 
 /** Sends a request by the library. */
@@ -230,5 +305,6 @@ export class Pools {
 }
 
 function keyOf(settings: PoolSettings): string {
-  return JSON.stringify([settings.upstream, settings.origin, settings.connections, settings.queue, settings.connect])
+  const { upstream, origin, connections, queue, connect, egress } = settings
+  return JSON.stringify([upstream, origin, connections, queue, connect, egress?.digest])
 }

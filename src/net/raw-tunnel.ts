@@ -3,28 +3,25 @@ import { request as askPlain, type IncomingHttpHeaders } from 'node:http'
 import { request as askSecure } from 'node:https'
 import type { Duplex } from 'node:stream'
 import { acceptOf } from '../core/socket-key.js'
-import { type OpeningHandler, readRefusal } from './message-socket.js'
-
-/** The opening handshake towards an upstream. */
-export interface TunnelRequest {
-  /** `https://host:port`. */
-  readonly origin: string
-  /** Path and query, as they go out. */
-  readonly path: string
-  /** Lower-case names. What the handshake itself needs is added. */
-  readonly headers: Readonly<Record<string, string>>
-}
+import { createConnection } from './egress.js'
+import { type OpeningHandler, readRefusal, type TunnelRequest } from './message-socket.js'
+import { names } from './names.js'
 
 /**
  * Asks an upstream for a WebSocket whose bytes are passed on unchanged: the handler gets the connection as it is behind
  * the upstream's answer. The way to give it up is returned.
  */
-export function openRaw({ origin, path, headers }: TunnelRequest, handler: OpeningHandler<Duplex>): () => void {
+export function openRaw(
+  { origin, path, headers, egress, connectMs }: TunnelRequest,
+  handler: OpeningHandler<Duplex>,
+): () => void {
   const isSecure = origin.startsWith('https:')
   const key = randomBytes(16).toString('base64')
   let isOver = false
   const request = (isSecure ? askSecure : askPlain)(origin, {
-    agent: false,
+    ...(egress === undefined
+      ? { agent: false, lookup: names.lookup }
+      : { createConnection: createConnection(egress, new URL(origin), connectMs) }),
     headers: {
       ...headers,
       host: new URL(origin).host,
@@ -37,6 +34,10 @@ export function openRaw({ origin, path, headers }: TunnelRequest, handler: Openi
   // As it was built: the option of that name would be checked and normalised.
   request.path = path
   request.once('socket', socket => {
+    if (egress !== undefined) {
+      handler.connected()
+      return
+    }
     socket.setNoDelay(true).setKeepAlive(true)
     socket.once(isSecure ? 'secureConnect' : 'connect', () => handler.connected())
   })

@@ -3,12 +3,13 @@ import type { Codec, Traits } from '../core/codec.js'
 import type { Config, ModelConfig, TargetConfig, VerbConfig } from '../core/config.js'
 import type { Retry, Timeouts } from '../core/limits.js'
 import type { Choice, Exchange, Group, Translation } from '../core/plan.js'
+import { routingOf } from '../core/strategy.js'
 import { compileFormVerbs } from './form-verbs.js'
 import type { Found } from './model-index.js'
 import { compileUsage } from './protocols.js'
-import { compileRateLimits } from './rate-limits.js'
-import { mergeRetry, mergeTimeouts } from './settings.js'
-import type { Tariffs } from './tariffs.js'
+import { compileRateLimits, compileResets } from './rate-limits.js'
+import { mergeHealth, mergeRetry, mergeTimeouts } from './settings.js'
+import type { RouteTariffs } from './tariffs.js'
 import { upstreamName } from './upstream-name.js'
 import type { CompiledUpstream, Endpoint } from './upstreams.js'
 import { compileVerbs } from './verbs.js'
@@ -27,9 +28,13 @@ export interface ExchangeSettings {
   readonly batch?: boolean
 }
 
-/** An exchange without its model name, which is known only when a request arrives. */
+/** An exchange without its model's names: one is known only when a request arrives, and models of one shape share the rest. */
+type Unnamed = Omit<Exchange, 'model' | 'declared'>
+
 interface Candidate {
-  readonly exchange: Omit<Exchange, 'model'>
+  readonly exchange: Unnamed
+  /** The same with each of the upstream's other secrets. */
+  readonly others: readonly Unnamed[]
   readonly endpoint: Endpoint
   /** Index into the model's targets. Models of one shape share candidates, but each has its own upstream names. */
   readonly target: number
@@ -53,12 +58,23 @@ export function candidatesOf(
   model: ModelConfig,
   settings: ExchangeSettings,
   upstreams: ReadonlyMap<string, CompiledUpstream>,
-  config: Pick<Config, 'timeouts' | 'retry' | 'protocols'>,
+  config: Pick<Config, 'timeouts' | 'retry' | 'health' | 'protocols'>,
 ): CandidateGroups {
-  return groupTargets(model.targets).map(targets =>
+  return groupTargets(model.targets, model.strategy).map(targets =>
     targets.flatMap(target => {
       const served = servedBy(target, model, settings, upstreams)
-      return served === undefined ? [] : [candidateOf(target, model, served, settings, config)]
+      if (served === undefined) return []
+      const others = othersOf(served).map(one => exchangeOf(target, model, one, settings, config))
+      const exchange = exchangeOf(target, model, served, settings, config)
+      return [
+        {
+          exchange,
+          others,
+          endpoint: served.endpoint,
+          target: model.targets.indexOf(target),
+          weight: target.weight ?? 1,
+        },
+      ]
     }),
   )
 }
@@ -144,13 +160,23 @@ function textPartner({ endpoints }: CompiledUpstream): Partner | undefined {
   return undefined
 }
 
-function candidateOf(
+/** The same with each of the upstream's other secrets. */
+function othersOf(served: Served): readonly Served[] {
+  const { others, endpoints } = served.compiled
+  const protocol = [...endpoints].find(([, endpoint]) => endpoint === served.endpoint)?.[0]
+  return others.flatMap(compiled => {
+    const endpoint = compiled.endpoints.get(protocol ?? '')
+    return endpoint === undefined ? [] : [{ ...served, compiled, endpoint }]
+  })
+}
+
+function exchangeOf(
   target: TargetConfig,
   model: ModelConfig,
   { compiled: { upstream, config: written }, endpoint, codecs, traits }: Served,
   settings: ExchangeSettings,
-  config: Pick<Config, 'timeouts' | 'retry' | 'protocols'>,
-): Candidate {
+  config: Pick<Config, 'timeouts' | 'retry' | 'health' | 'protocols'>,
+): Unnamed {
   const translation: Translation | undefined = codecs && {
     ...codecs,
     traits,
@@ -161,6 +187,7 @@ function candidateOf(
     ),
     usage: compileUsage(config.protocols[codecs.client.protocol]?.usage),
   }
+  const resets = compileResets(config.protocols[codecs?.client.protocol ?? settings.protocol ?? '']?.rate_limits)
   const request = [
     // The route's verbs use the fields of its own protocol, so they do not apply to translated requests.
     ...(translation === undefined ? (settings.request ?? []) : []),
@@ -169,35 +196,43 @@ function candidateOf(
     ...model.request,
     ...target.request,
   ]
+  const failures = config.protocols[codecs?.client.protocol ?? settings.protocol]?.failures
   return {
-    exchange: {
-      upstream,
-      translation,
-      call: endpoint.call,
-      // In translation only text is streamed; other operations request a whole document.
-      streamCall:
-        translation !== undefined && translation.client.operation !== 'text' ? endpoint.call : endpoint.stream,
-      request: compileVerbs(request),
-      // Translated requests are sent as JSON.
-      form:
-        settings.forms === true && endpoint.forms !== 'json' && translation === undefined
-          ? compileFormVerbs(request)
-          : undefined,
-      takesJsonAlone: endpoint.forms === 'json',
-      response: compileVerbs([...target.response, ...model.response, ...endpoint.response, ...written.response]),
-      timeouts: mergeTimeouts(config.timeouts, written.timeouts, settings.timeouts, model.timeouts),
-      retry: mergeRetry(config.retry, written.retry, settings.retry, model.retry),
-    },
-    endpoint,
-    target: model.targets.indexOf(target),
-    weight: target.weight ?? 1,
+    upstream,
+    translation,
+    call: endpoint.call,
+    // In translation only text is streamed; other operations request a whole document.
+    streamCall: translation !== undefined && translation.client.operation !== 'text' ? endpoint.call : endpoint.stream,
+    request: compileVerbs(request),
+    // Translated requests are sent as JSON.
+    form:
+      settings.forms === true && endpoint.forms !== 'json' && translation === undefined
+        ? compileFormVerbs(request)
+        : undefined,
+    takesJsonAlone: endpoint.forms === 'json',
+    response: compileVerbs([...target.response, ...model.response, ...endpoint.response, ...written.response]),
+    timeouts: mergeTimeouts(config.timeouts, written.timeouts, settings.timeouts, model.timeouts),
+    retry: mergeRetry(config.retry, written.retry, settings.retry, model.retry),
+    ...mergeHealth(config.health, written.health, model.health),
+    ...(failures === undefined ? {} : { failures }),
+    ...(target.when === undefined ? {} : { when: target.when }),
+    ...(resets !== undefined && { resets }),
+    ...(model.stream !== undefined && { contract: model.stream }),
+    ...(model.hedge !== undefined && { hedge: model.hedge }),
   }
 }
 
 /** The exchanges that serve one model name; `undefined` if there are none. */
-export function choose(candidates: CandidateGroups, name: string, found: Found, tariffs?: Tariffs): Choice | undefined {
+export function choose(
+  candidates: CandidateGroups,
+  name: string,
+  found: Found,
+  tariffs?: RouteTariffs,
+): Choice | undefined {
   const groups = candidates.map(group => named(group, name, found, tariffs)).filter(group => group.exchanges.length > 0)
-  return groups.length === 0 ? undefined : { groups }
+  if (groups.length === 0) return undefined
+  const routing = routingOf(found.model.config)
+  return routing === undefined ? { groups } : { groups, routing }
 }
 
 /** Whether {@link choose} would return a choice. */
@@ -205,17 +240,30 @@ export function isServing(candidates: CandidateGroups, name: string, found: Foun
   return candidates.some(group => group.some(candidate => modelOf(candidate, name, found) !== undefined))
 }
 
-function named(candidates: readonly Candidate[], name: string, found: Found, tariffs: Tariffs | undefined): Group {
+function named(candidates: readonly Candidate[], name: string, found: Found, tariffs: RouteTariffs | undefined): Group {
   const exchanges: Exchange[] = []
   const weights: number[] = []
   for (const candidate of candidates) {
     const model = modelOf(candidate, name, found)
     if (model === undefined) continue
     const tariff = tariffs?.of(found, candidate.exchange.upstream.name, model, name)
-    exchanges.push({ ...candidate.exchange, model, ...(tariff === undefined ? {} : { tariff }) })
+    const declared = found.model.name
+    exchanges.push(withSecrets(candidate, { model, declared, ...(tariff === undefined ? {} : { tariff }) }))
     weights.push(candidate.weight)
   }
   return { exchanges, weights }
+}
+
+/** The exchange of the first secret; each one knows those of the others. */
+function withSecrets(
+  { exchange, others }: Candidate,
+  named: Pick<Exchange, 'model' | 'declared' | 'tariff'>,
+): Exchange {
+  if (others.length === 0) return { ...exchange, ...named }
+  const secrets: Exchange[] = []
+  const first = { ...exchange, ...named, secrets }
+  secrets.push(first, ...others.map(one => ({ ...one, ...named, secrets })))
+  return first
 }
 
 function modelOf({ target, endpoint }: Candidate, name: string, found: Found): string | undefined {

@@ -2,6 +2,7 @@ import type { Config } from '../core/config.js'
 import type { Match, Miss, Plan, Route, Shown, Upstream } from '../core/plan.js'
 import type { Secret } from '../core/secret.js'
 import type { Steps } from '../core/steps.js'
+import { routingOf } from '../core/strategy.js'
 import { taskKind } from '../core/task-kind.js'
 import { compileAdmin, compileKeys, type DigestRing } from './keys.js'
 import { ModelIndex } from './model-index.js'
@@ -9,6 +10,7 @@ import { ModelCatalog } from './models.js'
 import { parsePattern, prefixed } from './pattern.js'
 import { Policies } from './policies.js'
 import { type CompileProblem, Problems } from './problems.js'
+import { Regions } from './regions.js'
 import { Router } from './router.js'
 import { RouteCompiler } from './routes.js'
 import type { CompileSchema } from './schemas.js'
@@ -40,9 +42,14 @@ export class CompiledPlan implements Plan {
   readonly spool: Plan['spool']
   readonly log: Plan['log']
   readonly transport: Plan['transport']
+  readonly overload: Plan['overload']
+  readonly workers: Plan['workers']
   readonly media: Plan['media']
   readonly tasks: Plan['tasks']
   readonly webhooks: Plan['webhooks']
+  readonly learnsHealth: boolean
+  readonly egress: Plan['egress']
+  readonly hasRegions: boolean
   readonly admin: Plan['admin']
   readonly accounting: Plan['accounting']
   readonly keys: DigestRing
@@ -50,6 +57,10 @@ export class CompiledPlan implements Plan {
   readonly off: Plan['off']
   readonly routes: readonly Route[]
   readonly upstreams: ReadonlyMap<string, Upstream>
+  readonly hasRouting: boolean
+  readonly hasHedges: boolean
+  readonly mirrors: Plan['mirrors']
+  readonly canaries: Plan['canaries']
   readonly taskKinds: Plan['taskKinds']
   readonly policies: Policies
   readonly tariffs: Tariffs | undefined
@@ -60,7 +71,19 @@ export class CompiledPlan implements Plan {
     digest: string,
     parts: Pick<
       CompiledPlan,
-      'admin' | 'keys' | 'models' | 'off' | 'routes' | 'upstreams' | 'taskKinds' | 'policies' | 'tariffs'
+      | 'admin'
+      | 'keys'
+      | 'models'
+      | 'off'
+      | 'routes'
+      | 'upstreams'
+      | 'hasRouting'
+      | 'hasHedges'
+      | 'mirrors'
+      | 'canaries'
+      | 'taskKinds'
+      | 'policies'
+      | 'tariffs'
     >,
     router: Router,
   ) {
@@ -71,18 +94,27 @@ export class CompiledPlan implements Plan {
     this.spool = config.spool
     this.log = config.log
     this.transport = config.transport
+    this.overload = config.overload
+    this.workers = config.workers
     this.media = config.media
     this.tasks = config.tasks
     this.webhooks = config.webhooks
+    this.learnsHealth = learnsHealth(config)
+    this.egress = config.egress
     this.admin = parts.admin
     this.accounting = config.accounting
     this.policies = parts.policies
+    this.hasRegions = parts.policies.regions.names.size > 0
     this.tariffs = parts.tariffs
     this.keys = parts.keys
     this.models = parts.models
     this.off = parts.off
     this.routes = parts.routes
     this.upstreams = parts.upstreams
+    this.hasRouting = parts.hasRouting
+    this.hasHedges = parts.hasHedges
+    this.mirrors = parts.mirrors
+    this.canaries = parts.canaries
     this.taskKinds = parts.taskKinds
     this.#router = router
   }
@@ -103,7 +135,7 @@ export function* compiling(config: Config, digest: string, tools: Tools, before?
   yield* index.add(config.models)
   yield* checkVerbs(index)
   const taskKinds = new Map(Object.entries(config.task_kinds).map(([name, kind]) => [name, taskKind(name, kind)]))
-  const policies = new Policies(config, before?.policies)
+  const policies = new Policies(config, before?.policies, new Regions(config.upstreams, index))
   const tariffs = yield* Tariffs.compile(config, before?.tariffs)
   const compiler = new RouteCompiler(
     { config, compiledUpstreams, index, taskKinds, tariffs },
@@ -121,6 +153,10 @@ export function* compiling(config: Config, digest: string, tools: Tools, before?
       [...compiledUpstreams.values()].map(compiled => compiled.upstream),
     ),
     upstreams: new Map([...compiledUpstreams].map(([name, compiled]) => [name, compiled.upstream])),
+    hasRouting: index.shapes.some(shape => routingOf(shape) !== undefined),
+    hasHedges: index.shapes.some(({ hedge }) => hedge !== undefined),
+    mirrors: index.shapes.flatMap(({ mirror }) => mirror ?? []),
+    canaries: index.shapes.flatMap(({ canary }) => canary ?? []),
     taskKinds,
     policies,
     tariffs,
@@ -169,4 +205,10 @@ function callerHeaders({ routes }: Config): ReadonlySet<string> {
     for (const place of caller) if (place.in === 'header') names.add(place.name.toLowerCase())
   }
   return names
+}
+
+/** Whether any level of the configuration has it on. */
+function learnsHealth({ health, upstreams, models }: Config): boolean {
+  const levels = [health, ...[...Object.values(upstreams), ...Object.values(models)].map(one => one.health)]
+  return levels.some((level, index) => level?.isOn ?? index === 0)
 }

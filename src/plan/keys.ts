@@ -1,6 +1,7 @@
 import { hash, randomInt, timingSafeEqual } from 'node:crypto'
-import type { AdminConfig, AdminPlan, KeyConfig, KeySecret } from '../core/config.js'
-import type { Caller, KeyRing, Refusal } from '../core/plan.js'
+import type { Caller, KeyRing, Refusal } from '../core/caller.js'
+import type { KeyConfig } from '../core/config.js'
+import type { AdminConfig, AdminPlan, KeySecret } from '../core/process-config.js'
 import type { Secret } from '../core/secret.js'
 import type { Steps } from '../core/steps.js'
 import { type CompiledGroup, Policies } from './policies.js'
@@ -158,7 +159,9 @@ const MALFORMED = 'no client could send this key: keys are 1 to 512 printable AS
 export function compileHolder(name: string, config: KeyConfig, policies: Policies, before?: Holder): Holder {
   const group = policies.groupOf(config)
   const { counted } = policies
-  if (before?.config === config && before.group === group && before.counted === counted) return before
+  // Which models a caller with regions reaches is of this plan.
+  const isSame = before?.config === config && before.group === group && before.counted === counted
+  if (isSame && before.caller.regions === undefined) return before
   const { disabled, expires } = config
   const caller = policies.caller(name, config, before?.caller)
   return { config, caller, group, counted, disabled, expires: expires ?? Number.POSITIVE_INFINITY }

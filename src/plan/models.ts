@@ -1,6 +1,9 @@
+import type { Caller } from '../core/caller.js'
+import type { ModelConfig } from '../core/config.js'
 import { Glob, isGlob, overlap } from '../core/glob.js'
 import type { ModelEntry } from '../core/model-entry.js'
-import type { Caller, ModelSource, ModelTable } from '../core/plan.js'
+import type { ModelSource, ModelTable } from '../core/plan.js'
+import { mayReach } from '../core/region.js'
 import type { ModelIndex } from './model-index.js'
 import { isName } from './names.js'
 import { asWritten } from './upstream-name.js'
@@ -12,7 +15,7 @@ const DEFAULT_CREATED_SECONDS = Date.UTC(2025, 0, 1) / 1000
 /** Under `speaks`: how an upstream is asked for its models. */
 const LISTING = 'models'
 
-/** Client's names for what the upstream calls `told`, if the glob matches them. */
+/** Clients' names for the names that an upstream listed, if the glob matches them. */
 function namesFor(name: string, as: string | undefined, told: readonly string[]): readonly string[] {
   const glob = new Glob(name)
   if (as === undefined) return told.filter(one => glob.matches(one))
@@ -55,6 +58,7 @@ export class ModelCatalog implements ModelTable {
   }
 
   sources(caller: Caller): readonly ModelSource[] {
+    const { regions } = caller
     return this.index.asking
       .filter(({ name }) => reaches(caller, name))
       .flatMap(model =>
@@ -62,6 +66,7 @@ export class ModelCatalog implements ModelTable {
           const compiled = this.#upstreams.get(upstream)
           const endpoint = compiled?.endpoints.get(LISTING)
           if (compiled === undefined || endpoint === undefined || compiled.upstream.off !== undefined) return []
+          if (!mayReach(regions, compiled.upstream.region)) return []
           return [{ upstream: compiled.upstream, call: endpoint.call, names: told => namesFor(model.name, as, told) }]
         }),
       )
@@ -84,9 +89,15 @@ export class ModelCatalog implements ModelTable {
   upstreams(caller: Caller, name?: string): ReadonlySet<string> | undefined {
     if (name === undefined) {
       const reached = this.index.declared.filter(model => reaches(caller, model.name))
-      return new Set(reached.flatMap(model => model.config.targets.map(target => target.upstream)))
+      return this.#upstreamsOf(reached, caller)
     }
     const found = isName(name) && caller.may(name) ? this.index.find(name) : undefined
-    return found && new Set(found.model.config.targets.map(target => target.upstream))
+    return found && this.#upstreamsOf([found.model], caller)
+  }
+
+  #upstreamsOf(models: readonly { readonly config: ModelConfig }[], { regions }: Caller): ReadonlySet<string> {
+    const names = new Set(models.flatMap(({ config }) => config.targets.map(({ upstream }) => upstream)))
+    if (regions === undefined) return names
+    return new Set([...names].filter(name => mayReach(regions, this.#upstreams.get(name)?.upstream.region)))
   }
 }

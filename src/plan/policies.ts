@@ -1,16 +1,20 @@
 import type { GroupConfig } from '../core/accounting-config.js'
 import type { CallerPolicy, Scope, ScopeLimits, ScopeType } from '../core/bounds.js'
+import type { Caller } from '../core/caller.js'
 import { Networks } from '../core/client-address.js'
 import type { Config, KeyConfig } from '../core/config.js'
 import { Glob, isGlob, overlap } from '../core/glob.js'
-import type { Caller } from '../core/plan.js'
+import type { Priority } from '../core/priority.js'
 import { isName, NameSet } from './names.js'
+import { Regions, regionsInCommon } from './regions.js'
 
 /** A group with the groups that it belongs to. */
 export interface CompiledGroup {
   readonly name: string
   readonly config: GroupConfig
   readonly outer: CompiledGroup | undefined
+  /** Its name and those of its outer groups. */
+  readonly names: readonly string[]
   /** Its own bounds, then those of its outer groups. */
   readonly scopes: readonly Scope[]
   /** What it and its outer groups say of models, those that say something. */
@@ -18,23 +22,33 @@ export interface CompiledGroup {
   readonly may: (model: string) => boolean
   /** What it says of models without a price, or its outer groups do. */
   readonly unpriced: ScopeLimits['unpriced']
+  /** Its own, or that of its outer groups. */
+  readonly priority: Priority | undefined
 }
 
 const NO_SCOPES: readonly Scope[] = []
+const NO_GROUPS: readonly string[] = []
 
 /** What holds for callers without limits of their own, where others have some. */
-const NO_BOUNDS: CallerPolicy = { scopes: NO_SCOPES, group: undefined }
+const NO_BOUNDS: CallerPolicy = { scopes: NO_SCOPES, group: undefined, groups: [] }
 
 /** Turns what keys and groups say into what holds for callers. */
 export class Policies {
   readonly groups = new Map<string, CompiledGroup>()
   /** Whether anything is limited or counted. */
   readonly counted: boolean
+  /** Where upstreams are, in this plan. */
+  readonly regions: Regions
   readonly #uses = new Map<string, (route: string) => boolean>()
   readonly #origins = new Map<string, (address: string) => boolean>()
 
   /** Groups that say the same as `before` are the same objects, with the same scopes. */
-  constructor({ groups = {}, accounting }: Partial<Pick<Config, 'groups' | 'accounting'>> = {}, before?: Policies) {
+  constructor(
+    { groups = {}, accounting }: Partial<Pick<Config, 'groups' | 'accounting'>> = {},
+    before?: Policies,
+    regions = new Regions(),
+  ) {
+    this.regions = regions
     this.counted = accounting !== undefined
     for (const name of Object.keys(groups)) this.#addGroup(name, groups, before)
   }
@@ -45,13 +59,24 @@ export class Policies {
     const policy = this.#policy(name, config, group, previous?.policy)
     const theirs = group?.models ?? []
     const models = theirs.reduce(meet, config.models)
+    const regions = regionsInCommon([config.regions, ...chain(group).map(one => one.config.regions)])
     let names: NameSet | undefined
     const may = (model: string): boolean => {
       // Made at first use: most of very many keys are seldom used.
       names ??= new NameSet(config.models)
-      return isName(model) && names.has(model) && (group === undefined || group.may(model))
+      if (!isName(model) || !names.has(model) || group?.may(model) === false) return false
+      return regions === undefined || this.regions.reaches(model, regions)
     }
-    return { name, models, may, strict: config.strict, ...(policy === undefined ? {} : { policy }) }
+    const priority = config.priority ?? group?.priority
+    return {
+      name,
+      models,
+      may,
+      strict: config.strict,
+      ...(priority === undefined ? {} : { priority }),
+      ...(regions === undefined ? {} : { regions }),
+      ...(policy === undefined ? {} : { policy }),
+    }
   }
 
   groupOf({ group }: Pick<KeyConfig, 'group'>): CompiledGroup | undefined {
@@ -72,6 +97,7 @@ export class Policies {
     return {
       scopes: own === undefined ? (group?.scopes ?? NO_SCOPES) : [own, ...(group?.scopes ?? [])],
       group: group?.name,
+      groups: group?.names ?? NO_GROUPS,
       ...(mayUse === undefined ? {} : { mayUse }),
       ...(mayComeFrom === undefined ? {} : { mayComeFrom }),
     }
@@ -117,7 +143,10 @@ function compileGroup(
   const models = chain(outer).flatMap(one => (one.config.models === undefined ? [] : [one.config.models]))
   if (config.models !== undefined) models.unshift(config.models)
   const sets = models.map(list => new NameSet(list))
-  return { name, config, outer, scopes, models, may: model => sets.every(set => set.has(model)), unpriced }
+  const priority = config.priority ?? outer?.priority
+  const names = [name, ...(outer?.names ?? [])]
+  const may = (model: string): boolean => sets.every(set => set.has(model))
+  return { name, config, outer, names, scopes, models, may, unpriced, priority }
 }
 
 /** `before` itself if it has the same holder and the same limits: accounts are found by its identity. */

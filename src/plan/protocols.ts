@@ -1,7 +1,9 @@
 import type { AmountPaths, AmountsConfig } from '../core/amounts.js'
 import type { ProtocolConfig, UsageConfig } from '../core/config.js'
 import { DEFAULTS } from '../core/defaults.generated.js'
-import type { Protocol, Subprotocols, Usage, UsagePaths } from '../core/plan.js'
+import type { Subprotocols } from '../core/message-rules.js'
+import type { Protocol, Usage, UsagePaths } from '../core/plan.js'
+import { amountsOf } from '../core/price-fit.js'
 import { type Path, parsePath } from '../wire/json-edit.js'
 import { NameSet } from './names.js'
 
@@ -17,7 +19,9 @@ export class Protocols {
   /** A protocol that nothing is declared of is relayed as it is: its streams end where the transfer ends. */
   get(name: string): Protocol {
     const written = Object.hasOwn(this.#written, name) ? this.#written[name] : undefined
-    const protocol = this.#made.get(name) ?? compileProtocol(name, written ?? {})
+    const found = amountsOf(this.#written, name)
+    const amounts = found === undefined ? {} : { amounts: found }
+    const protocol = this.#made.get(name) ?? compileProtocol(name, { ...written, ...amounts })
     this.#made.set(name, protocol)
     return protocol
   }

@@ -1,4 +1,4 @@
-import type { RateLimitName, RateLimits } from '../core/plan.js'
+import type { RateLimitName, RateLimitReset, RateLimits } from '../core/plan.js'
 import { RATE_LIMITED, type RateLimitsConfig } from '../core/rate-limits-config.js'
 import { NameSet } from './names.js'
 
@@ -10,6 +10,16 @@ export function compileRateLimits(
   const own = new NameSet(lower(client?.headers))
   const theirs = new NameSet(lower(upstream?.headers))
   return { names: namesOf(upstream, client), foreign: name => theirs.has(name) && !own.has(name) }
+}
+
+/** The headers of a protocol that say when limits reset. */
+export function compileResets(config: RateLimitsConfig | undefined): readonly RateLimitReset[] | undefined {
+  if (config === undefined) return undefined
+  return RATE_LIMITED.flatMap(what => {
+    const found = config[what]
+    if (found === undefined) return []
+    return [{ remaining: found.remaining.toLowerCase(), reset: found.reset.toLowerCase(), form: config.reset }]
+  })
 }
 
 function namesOf(

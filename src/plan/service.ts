@@ -6,7 +6,7 @@ import type { TaskKind } from '../core/task-kind.js'
 import { type CandidateGroups, candidatesOf, choose, type ExchangeSettings, isServing, servedBy } from './candidates.js'
 import type { Found, ModelIndex } from './model-index.js'
 import { isName } from './names.js'
-import type { Tariffs } from './tariffs.js'
+import type { RouteTariffs, Tariffs } from './tariffs.js'
 import type { CompiledUpstream, Endpoint } from './upstreams.js'
 
 /** Cached names per half of the cache. Another name costs a lookup of its model, or a walk over the globs. */
@@ -37,6 +37,7 @@ export interface Service {
 export class ModelService implements Service {
   readonly #parts: Parts
   readonly #settings: ExchangeSettings
+  readonly #tariffs: RouteTariffs | undefined
   /** By shape. */
   readonly #groups = new Map<ModelConfig, CandidateGroups>()
   readonly #choices = new LruCache<Choice>(CACHE_HALF_NAMES)
@@ -45,13 +46,14 @@ export class ModelService implements Service {
   constructor(parts: Parts, settings: ExchangeSettings) {
     this.#parts = parts
     this.#settings = settings
+    this.#tariffs = parts.tariffs?.on(settings.protocol)
   }
 
   resolve(name: string): Choice | undefined {
     const ready = this.#choices.get(name)
     if (ready !== undefined) return ready
     const found = this.#find(name)
-    const choice = found && choose(this.#groupsOf(found.model.shape), name, found, this.#parts.tariffs)
+    const choice = found && choose(this.#groupsOf(found.model.shape), name, found, this.#tariffs)
     if (choice !== undefined) this.#choices.set(name, choice)
     return choice
   }
@@ -120,7 +122,7 @@ abstract class UnnamedService implements Service {
     const groups = candidatesOf(model, settings, compiledUpstreams, config)
     this.#needs = needsOf(groups.flat().map(({ endpoint }) => endpoint))
     const found: Found = { model: { name: '', config: model, shape: model }, star: undefined }
-    this.#choice = choose(groups, '', found, tariffs)
+    this.#choice = choose(groups, '', found, tariffs?.on(settings.protocol))
   }
 
   // biome-ignore lint/correctness/useYield: completes in one step

@@ -1,6 +1,7 @@
 import type { AccountingConfig } from '../core/accounting-config.js'
-import type { Price, Scope, Tariff } from '../core/bounds.js'
+import type { Price, PriceUnit, Scope, Tariff } from '../core/bounds.js'
 import type { Config, ModelConfig } from '../core/config.js'
+import { amountsOf, fits, unitsBilled } from '../core/price-fit.js'
 import { findPrice, PriceList } from '../core/price-list.js'
 import type { Steps } from '../core/steps.js'
 import type { Found } from './model-index.js'
@@ -9,10 +10,17 @@ import { scopeOf } from './policies.js'
 /** Of requests that name no model: nothing is known that they would use. */
 const NOTHING: Price = {}
 
+/** Makes the tariffs of exchanges that serve one protocol. */
+export interface RouteTariffs {
+  /** `target` is the upstream's name for the model; `name` the client's, which is empty on routes without models. */
+  of(found: Found, upstream: string, target: string, name: string): Tariff
+}
+
 /** Makes the tariffs of exchanges. There is none where nothing is counted. */
 export class Tariffs {
   readonly #accounting: AccountingConfig
   readonly #upstreams: Config['upstreams']
+  readonly #protocols: Config['protocols']
   readonly #own: PriceList
   readonly #shipped: PriceList
   readonly #lists = new Map<string, PriceList>()
@@ -21,20 +29,21 @@ export class Tariffs {
   /** By model and upstream: stages keep what they work out by these very lists. */
   readonly #met = new Map<string, readonly Scope[]>()
 
-  private constructor(upstreams: Config['upstreams'], accounting: AccountingConfig) {
+  private constructor({ upstreams, protocols }: Pick<Config, 'upstreams' | 'protocols'>, accounting: AccountingConfig) {
     this.#accounting = accounting
     this.#upstreams = upstreams
+    this.#protocols = protocols
     this.#own = new PriceList(accounting.prices)
     this.#shipped = new PriceList(accounting.shippedPrices)
   }
 
   /** Scopes that say the same as `before` are the same objects. */
   static *compile(
-    { accounting, upstreams, models }: Pick<Config, 'accounting' | 'upstreams' | 'models'>,
+    { accounting, upstreams, models, protocols }: Pick<Config, 'accounting' | 'upstreams' | 'models' | 'protocols'>,
     before?: Tariffs,
   ): Steps<Tariffs | undefined> {
     if (accounting === undefined) return undefined
-    const tariffs = new Tariffs(upstreams, accounting)
+    const tariffs = new Tariffs({ upstreams, protocols }, accounting)
     const scopesBefore = before === undefined ? undefined : before.#scopes
     for (const [type, holders] of [
       ['upstream', upstreams],
@@ -51,12 +60,19 @@ export class Tariffs {
     return tariffs
   }
 
-  /** `target` is the upstream's name for the model; `name` the client's, which is empty on routes without models. */
-  of({ model }: Found, upstream: string, target: string, name: string): Tariff {
+  /** Those of exchanges that serve one protocol. */
+  on(protocol: string): RouteTariffs {
+    const units = unitsBilled(amountsOf(this.#protocols, protocol))
+    return { of: (...exchange) => this.#of(units, ...exchange) }
+  }
+
+  #of(units: ReadonlySet<PriceUnit>, { model }: Found, upstream: string, target: string, name: string): Tariff {
+    const known =
+      name === '' ? this.#ofNothing(upstream) : this.price(upstream, target, [...new Set([name, model.name])])
     const theirs = this.#upstreams[upstream]
     const { maxOutput, onClientAbort, limits }: ModelConfig = model.config
     return {
-      price: name === '' ? this.#ofNothing(upstream) : this.price(upstream, target, [...new Set([name, model.name])]),
+      price: known !== undefined && fits(known, units) ? known : undefined,
       scopes: this.#scopesOf(model.name, upstream),
       maxOutput,
       unpriced: limits?.unpriced ?? theirs?.limits?.unpriced ?? this.#accounting.unpriced ?? 'refuse',

@@ -29,7 +29,9 @@ export function compileTaskRoute(
   const targets = new Map<string, readonly TaskTarget[]>()
   for (const [name, compiled] of protocol === undefined ? [] : upstreams) {
     if (compiled.upstream.off !== undefined) continue
-    const found = [compiled, ...compiled.former].flatMap(one => targetOf(protocol ?? '', one, shape, config) ?? [])
+    const found = [compiled, ...compiled.others, ...compiled.former].flatMap(
+      one => targetOf(protocol ?? '', one, shape, config) ?? [],
+    )
     if (found.length > 0) targets.set(name, found)
   }
   return {

@@ -1,17 +1,21 @@
-import type { Config, EndpointConfig, UpstreamConfig, VerbConfig } from '../core/config.js'
-import type { Upstream } from '../core/plan.js'
+import type { CallConfig, Config, EndpointConfig, UpstreamConfig, VerbConfig } from '../core/config.js'
+import { keeperName } from '../core/keeper.js'
+import type { Upstream, UpstreamProbe } from '../core/plan.js'
+import type { Secret } from '../core/secret.js'
 import type { Steps } from '../core/steps.js'
 import type { TaskShapeConfig } from '../core/task.js'
 import { UpstreamCall } from './calls.js'
 import { credentialReference, type Placed, placeCredential } from './credential.js'
 import { requestFilter, responseFilter } from './headers.js'
-import { mergeTimeouts } from './settings.js'
+import { mergeHealth, mergeTimeouts } from './settings.js'
 
 /** An upstream with its compiled endpoints, by protocol. */
 export interface CompiledUpstream {
   readonly upstream: Upstream
   readonly config: UpstreamConfig
   readonly endpoints: ReadonlyMap<string, Endpoint>
+  /** The same upstream with each of its other secrets. */
+  readonly others: readonly CompiledUpstream[]
   /** The same upstream with its previous credentials. */
   readonly former: readonly CompiledUpstream[]
 }
@@ -46,8 +50,9 @@ export function* compileUpstreams(
 function compileUpstream(
   name: string,
   config: UpstreamConfig,
-  { timeouts }: Pick<Config, 'timeouts'>,
+  { timeouts, health }: Pick<Config, 'timeouts' | 'health'>,
   callerHeaders: ReadonlySet<string>,
+  isOneOfSeveral = config.otherSecrets !== undefined,
 ): CompiledUpstream {
   const { origin, prefix } = locate(config.base)
   const credential = placeCredential(config.credential)
@@ -56,11 +61,19 @@ function compileUpstream(
   const fixed = namesOf(declared).filter(header => !config.forward.request.includes(header))
   const held = [...callerHeaders, ...credentialNames(credential, config), ...fixed]
   const secret = config.credential?.secret
-  const former = config.previousSecrets.flatMap(one => {
-    if (config.credential === undefined) return []
-    const before = { ...config, credential: { ...config.credential, secret: one }, previousSecrets: [] }
-    return [compileUpstream(name, before, { timeouts }, callerHeaders)]
-  })
+  const alike = (secrets: readonly Secret[]): readonly CompiledUpstream[] =>
+    secrets.flatMap(one => {
+      if (config.credential === undefined) return []
+      const { otherSecrets: _, ...rest } = config
+      const other = { ...rest, credential: { ...config.credential, secret: one }, previousSecrets: [] }
+      return [compileUpstream(name, other, { timeouts, health }, callerHeaders, isOneOfSeveral)]
+    })
+  const others = alike(config.otherSecrets ?? [])
+  const former = alike(config.previousSecrets)
+  const reference = secret && credentialReference(name, secret)
+  const supported = Object.entries(config.speaks)
+  const endpoints = new Map(supported.map(([protocol, one]) => [protocol, compileEndpoint(one, prefix, credential)]))
+  const probe = compileProbe(config, health, call => new UpstreamCall(call, prefix, credential))
   const upstream: Upstream = {
     name,
     kind: config.kind,
@@ -69,18 +82,21 @@ function compileUpstream(
     headers: [...credential.headers, ...declared],
     shownHeaders: [...credential.shownHeaders, ...declared],
     secret,
-    credential: secret && credentialReference(name, secret),
+    credential: reference,
     former: former.map(one => one.upstream),
+    others: others.map(one => one.upstream),
+    keeper: isOneOfSeveral && reference !== undefined ? keeperName(name, reference) : name,
+    ...(probe === undefined ? {} : { probe }),
     passesUnknown: config.passesUnknown,
     forward: {
       request: requestFilter(config.forward, held),
       response: responseFilter(config.forward.response),
     },
     connect: mergeTimeouts(timeouts, config.timeouts).connect,
+    ...(config.egress === undefined ? {} : { egress: config.egress }),
+    ...(config.region === undefined ? {} : { region: config.region }),
   }
-  const supported = Object.entries(config.speaks)
-  const endpoints = new Map(supported.map(([protocol, one]) => [protocol, compileEndpoint(one, prefix, credential)]))
-  return { upstream, config, endpoints, former }
+  return { upstream, config, endpoints, others, former }
 }
 
 function compileEndpoint(config: EndpointConfig, prefix: string, credential: Placed): Endpoint {
@@ -96,6 +112,20 @@ function compileEndpoint(config: EndpointConfig, prefix: string, credential: Pla
     ...(forms === undefined ? {} : { forms }),
     ...(task === undefined ? {} : { task }),
   }
+}
+
+/** Undefined where none is declared, or there is nothing to ask for. */
+function compileProbe(
+  { health: own, speaks }: UpstreamConfig,
+  all: Config['health'],
+  compile: (call: CallConfig) => UpstreamCall,
+): UpstreamProbe | undefined {
+  const probe = own?.probe ?? all.probe
+  const { health: rule } = mergeHealth(all, own)
+  const call = probe?.call ?? speaks.models?.call
+  if (probe === undefined || call === undefined || rule === undefined) return undefined
+  const body = probe.body === undefined ? null : Buffer.from(JSON.stringify(probe.body))
+  return { every: probe.every, timeout: probe.timeout, call: compile(call), body, rule }
 }
 
 /** `embedded:` addresses have no path. */

@@ -3,7 +3,8 @@ import type { AddressInfo } from 'node:net'
 import type { AdminHost } from '../admin/host.js'
 import { TABLE } from '../admin/routes/index.js'
 import { createAdminServer } from '../admin/server.js'
-import type { AdminPlan } from '../core/config.js'
+import { answerPeers } from '../admin/workers.js'
+import type { AdminPlan } from '../core/process-config.js'
 import type { Kernel } from '../kernel/kernel.js'
 import type { Log } from '../sinks/log.js'
 import { listen } from './server.js'
@@ -14,7 +15,7 @@ import { TaskStore } from './task-store.js'
 const BACKLOG = 64
 
 /** What the admin API does with the gateway. */
-interface Parts extends Pick<AdminHost, 'drain' | 'reload' | 'limits'> {
+interface Parts extends Pick<AdminHost, 'drain' | 'restart' | 'reload' | 'limits' | 'health' | 'routing' | 'metrics'> {
   readonly kernel: Kernel
   readonly running: () => Pick<AdminHost, 'plan' | 'config'>
   readonly log: Log
@@ -25,13 +26,21 @@ export class Admin {
   readonly #settings: AdminPlan
   readonly #server: Server
 
-  constructor(settings: AdminPlan, { kernel, running, log, drain, reload, limits }: Parts) {
+  constructor(
+    settings: AdminPlan,
+    { kernel, running, log, drain, restart, reload, limits, health, routing, metrics }: Parts,
+  ) {
     this.#settings = settings
+    answerPeers(kernel)
     const host: AdminHost = {
       kernel,
       drain,
+      ...(restart === undefined ? {} : { restart }),
       reload,
       limits,
+      health,
+      routing,
+      metrics,
       callerOf: key => callerOf(key, running().plan),
       get plan() {
         return running().plan

@@ -14,6 +14,7 @@ const SETTINGS = [
   'spool',
   'log',
   'transport',
+  'workers',
   'media',
   'tasks',
   'webhooks',

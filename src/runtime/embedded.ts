@@ -5,29 +5,56 @@ import type { Plan, Upstream } from '../core/plan.js'
 /** `base` of upstreams that this process answers itself. */
 const EMBEDDED = 'embedded:simulator'
 
-/** The simulator inside this process: started on loopback when a plan first asks for it. */
+/** Where a simulator listens, and the key that it asks for. */
+export interface SimulatorPlace {
+  readonly origin: string
+  readonly key: string
+}
+
+/** The simulator inside this process: started on loopback when a plan first asks for it. Workers use the supervisor's. */
 export class Embedded {
-  /** Objects of the simulator name its port, which others on this machine could ask without a key of the gateway's. */
-  readonly #key = randomBytes(32).toString('base64url')
   #simulator: Simulator | undefined
+  #place: SimulatorPlace | undefined
+  #starting: Promise<void> | undefined
+
+  /** Undefined until a plan has asked for it. */
+  get place(): SimulatorPlace | undefined {
+    return this.#place
+  }
+
+  /** It is elsewhere. */
+  set place(place: SimulatorPlace | undefined) {
+    this.#place = place
+  }
 
   async prepare(plan: Plan): Promise<void> {
     const wanted = [...plan.upstreams.values()].some(one => one.off === undefined && one.origin === EMBEDDED)
-    if (!wanted || this.#simulator !== undefined) return
+    if (!wanted || this.#place !== undefined) return
+    // Several may ask before it listens.
+    this.#starting ??= this.#start().finally(() => {
+      this.#starting = undefined
+    })
+    await this.#starting
+  }
+
+  async #start(): Promise<void> {
     const { startSimulator } = await import('#simulator')
-    this.#simulator = await startSimulator({ host: '127.0.0.1', port: 0, key: this.#key })
+    // Objects of the simulator name its port, which others on this machine could ask without a key of the gateway's.
+    const key = randomBytes(32).toString('base64url')
+    this.#simulator = await startSimulator({ host: '127.0.0.1', port: 0, key })
+    this.#place = { origin: this.#simulator.origin, key }
   }
 
   /** Where an upstream is reached. */
   readonly origin = (upstream: Upstream): string => {
     if (upstream.origin !== EMBEDDED) return upstream.origin
-    if (this.#simulator === undefined) throw new Error('the simulator has not been started')
-    return this.#simulator.origin
+    if (this.#place === undefined) throw new Error('the simulator has not been started')
+    return this.#place.origin
   }
 
   /** Headers that go with every request to an upstream, beside its own: flat name, value list. */
   readonly headers = (upstream: Upstream): readonly string[] =>
-    upstream.origin === EMBEDDED ? ['x-simulator-key', this.#key] : []
+    upstream.origin === EMBEDDED && this.#place !== undefined ? ['x-simulator-key', this.#place.key] : []
 
   /** What the simulator received, for tests of those who embed the gateway. */
   get received(): Simulator['received'] {
@@ -35,6 +62,7 @@ export class Embedded {
   }
 
   async close(): Promise<void> {
+    await this.#starting?.catch(() => undefined)
     await this.#simulator?.close()
   }
 }

@@ -2,13 +2,13 @@ import { existsSync } from 'node:fs'
 import type { Server } from 'node:http'
 import type { Server as HttpsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { resolve } from 'node:path'
 import type { Writable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { loadChecks } from '../config/schemas.js'
+import type { Caller } from '../core/caller.js'
 import { GatewayError } from '../core/errors.js'
 import type { Placement } from '../core/placement.js'
-import type { Caller, Plan } from '../core/plan.js'
+import type { Plan } from '../core/plan.js'
 import type { Store } from '../core/store.js'
 import { FEATURES } from '../features/index.js'
 import { limits } from '../features/limits/index.js'
@@ -20,18 +20,24 @@ import type { Feature } from '../kernel/stages.js'
 import { Pools } from '../net/pools.js'
 import { type Log, openLog } from '../sinks/log.js'
 import { Admin } from './admin.js'
+import { closing, firstRequests } from './closing.js'
 import { descriptorLimit, onCrowded, warnOfDescriptors } from './descriptors.js'
-import { Embedded } from './embedded.js'
-import { answerHealth, type Health } from './health.js'
-import { type LoadedPlan, loadPlan, type Running } from './load.js'
-import { ConfigError, messageOf, StartError } from './problems.js'
-import { type ReloadOptions, Reloads } from './reload.js'
+import { Embedded, type SimulatorPlace } from './embedded.js'
+import { answerHealth, type Health, healthOf, logDisabled } from './health.js'
+import { HealthLog } from './health-log.js'
+import { retentionOf } from './ledger-retention.js'
+import type { LoadedPlan } from './load.js'
+import { GatewayMetrics } from './metrics.js'
+import { type Opened, openFiles, type Start, startOf } from './opening.js'
+import { messageOf, StartError } from './problems.js'
+import { type PlanSource, type ReloadOptions, Reloads } from './reload.js'
+import { restingFor, shownBy } from './resting.js'
+import { routingFor, shownRouting } from './routing.js'
+import type { Seat } from './seat.js'
 import { createServer, listen } from './server.js'
-import { shownEntries } from './shown.js'
 import { Sockets } from './sockets.js'
-import { isCounting, loadCounting, needsCounting, serveStoredKeys, setCounting } from './store-keys.js'
-import { StoreState } from './store-state.js'
-import { openStore } from './stores.js'
+import { serveStoredKeys } from './store-keys.js'
+import { Swap } from './swap.js'
 import { Sweeper } from './sweeper.js'
 import { answerWelcome } from './welcome.js'
 
@@ -42,6 +48,8 @@ export interface StartOptions extends Omit<ReloadOptions, 'env'> {
   readonly log?: Writable
   /** What requests pass, in this order. Default: all features of the gateway. */
   readonly features?: readonly Feature[]
+  /** Of a worker. Absent: this process is the whole gateway. */
+  readonly seat?: Seat
 }
 
 const BEARER: readonly Placement[] = [{ in: 'header', name: 'authorization', scheme: 'Bearer' }]
@@ -60,8 +68,11 @@ export class Gateway {
   readonly #sockets: Sockets
   readonly #server: Server | HttpsServer
   readonly #health: Health
-  readonly #reloads: Reloads
+  readonly #reloads: PlanSource
   readonly #admin: Admin | undefined
+  readonly #metrics: GatewayMetrics
+  /** Whether no supervisor says what holds for all workers. */
+  readonly #isAlone: boolean
   /** Most that the process may have open, where the system says so. */
   readonly #descriptors = descriptorLimit()
   /** Requests that the drain did not wait for. */
@@ -73,59 +84,69 @@ export class Gateway {
   /** Settles when the gateway has ended. */
   readonly closed: Promise<void>
 
-  constructor(
-    options: StartOptions & ReloadOptions,
-    loaded: LoadedPlan,
-    running: Running,
-    embedded: Embedded,
-    store: Store,
-    state: StoreState,
-  ) {
+  constructor(options: Start<StartOptions>, { loaded, running, store, state }: Opened, embedded: Embedded) {
     const { plan } = running
+    const { seat } = options
     this.#pools = new Pools(plan.transport)
     this.#embedded = embedded
     this.#store = store
-    this.#log = openLog(plan.log.level, options.log)
+    this.#isAlone = seat === undefined
+    this.#log = openLog(plan.log.level, options.log, seat?.peers.number)
     state.attach(this.#log)
-    this.#sweeper = new Sweeper(store, state, () => this.plan.accounting?.ledger?.retention)
+    this.#sweeper = new Sweeper(store, state, () => retentionOf(this.plan))
     const pipeline = new Pipeline(options.features ?? FEATURES)
-    this.#kernel = new Kernel(new Generation(plan, 1, this.#pools, embedded), this.#log, store, pipeline)
+    const generation = new Generation(plan, seat?.generation ?? 1, this.#pools, embedded)
+    this.#metrics = new GatewayMetrics(plan, store)
+    this.#kernel = new Kernel(generation, this.#log, this.#metrics.store, pipeline, seat?.peers)
     this.#sockets = new Sockets(this.#kernel, pipeline)
     this.#kernel.onRefusedCredential = () => this.#reloads.rereadSecrets()
     this.#kernel.onStageFault = (stage, hook, cause) =>
       this.#log.error({ stage, hook, error: String(cause) }, 'a stage failed')
+    const healthLog = new HealthLog(this.#log)
+    this.#kernel.onHealthChange = change => healthLog.changed(change)
+    this.#kernel.onNotice = (fields, message) => this.#log.warn(fields, message)
     this.#kernel.onStoreFault = error => state.failed(error)
     state.onUp = () => this.#kernel.tasks.checkNow()
     this.#logTasks()
-    serveStoredKeys(this.#kernel, this.#log, () => this.#count(options))
+    serveStoredKeys(this.#kernel, this.#log, () => this.#reloads.count())
     this.#health = healthOf(plan, state)
-    this.#server = this.#createServer(plan)
+    this.#server = this.#createServer(plan, caller => this.#shownFor(caller, pipeline))
     this.#server.on('connection', () => this.#kernel.turns.accepted())
     if (this.#descriptors !== undefined) {
       onCrowded(this.#server, this.#descriptors, socket => this.#kernel.crowded.add(socket))
     }
-    this.#reloads = new Reloads(options, loaded, running, {
+    const served = { kernel: this.#kernel, server: this.#server, pools: this.#pools, embedded, log: this.#log }
+    const parts = { target: new Swap(served), health: this.#health, log: this.#log, descriptors: this.#descriptors }
+    this.#reloads = seat?.planSource(running, parts) ?? new Reloads(options, loaded, running, parts)
+    this.#metrics.attach({
+      pipeline,
       kernel: this.#kernel,
       server: this.#server,
       health: this.#health,
-      pools: this.#pools,
-      embedded,
-      log: this.#log,
-      descriptors: this.#descriptors,
+      plans: () => this.#reloads,
     })
-    this.#admin = plan.admin && new Admin(plan.admin, this.#adminParts(pipeline))
+    this.#admin = plan.admin && new Admin(plan.admin, this.#adminParts(pipeline, seat))
     this.closed = new Promise(ended => {
       this.#ended = ended
     })
   }
 
-  #adminParts(pipeline: Pipeline): ConstructorParameters<typeof Admin>[1] {
+  #shownFor(caller: Caller, pipeline: Pipeline): ReturnType<Parameters<typeof answerHealth>[3]> {
+    const resting = restingFor(this.plan.models.upstreams(caller), shownBy(pipeline))
+    return { resting, ...routingFor(caller, shownRouting(pipeline)) }
+  }
+
+  #adminParts(pipeline: Pipeline, seat: Seat | undefined): ConstructorParameters<typeof Admin>[1] {
     return {
       kernel: this.#kernel,
       log: this.#log,
       running: () => this.#reloads.running,
-      drain: () => void this.close(),
+      drain: () => (seat === undefined ? void this.close() : seat.drain()),
+      ...(seat !== undefined && { restart: () => seat.restart() }),
       limits: async scopes => (await pipeline.serviceOf(limits)?.shown(scopes)) ?? [],
+      health: () => shownBy(pipeline),
+      routing: () => shownRouting(pipeline),
+      metrics: accept => this.#metrics.text(accept),
       reload: async () => {
         const { plan, problems } = await this.reload()
         return { isValid: plan !== undefined, problems }
@@ -133,12 +154,12 @@ export class Gateway {
     }
   }
 
-  #createServer(plan: Plan): Server | HttpsServer {
+  #createServer(plan: Plan, shown: Parameters<typeof answerHealth>[3]): Server | HttpsServer {
     return createServer(
       plan.listen,
       plan.limits,
       exchange => {
-        if (answerHealth(exchange, this.#health, one => this.#knows(one))) return
+        if (answerHealth(exchange, this.#health, one => this.#knows(one), shown)) return
         if (answerWelcome(exchange, () => this.plan.match('GET', '/', exchange.headers).route !== undefined)) return
         this.#kernel.serve(exchange)
       },
@@ -147,7 +168,7 @@ export class Gateway {
         this.#log.info({ parse_error: code, client }, 'request refused before it could be read')
       },
       (request, socket, head) => {
-        this.#sockets.open(request, socket, head).catch((error: Error) => {
+        this.#sockets.open(request, socket, head, error => {
           socket.destroy()
           this.#log.error({ error: error.message }, 'a WebSocket could not be opened')
         })
@@ -213,15 +234,11 @@ export class Gateway {
     this.#kernel.tasks.start()
     this.#kernel.callers.start().catch(error => this.#kernel.onStoreFault(error))
     const { origin: address, adminOrigin: admin } = this
-    this.#log.info({ address, admin, generation: 1, digest: this.plan.digest }, 'listening')
-    this.#logDisabled(this.plan)
-    warnOfDescriptors(this.plan, this.#descriptors, this.#log)
-  }
-
-  /** Their callers get "model not found". */
-  #logDisabled({ off: { upstreams, models } }: Plan): void {
-    if (upstreams.size === 0) return
-    this.#log.warn({ upstreams: shownEntries(upstreams), models: shownEntries(models) }, 'upstreams are off')
+    const { number, plan } = this.#kernel.generation
+    this.#log.info({ address, admin, generation: number, digest: plan.digest }, 'listening')
+    if (!this.#isAlone) return
+    logDisabled(plan, this.#log)
+    warnOfDescriptors(plan, this.#descriptors, this.#log)
   }
 
   /** Removes body files that a crash left on the disk. An unusable folder is reported, and large bodies are refused later. */
@@ -230,6 +247,11 @@ export class Gateway {
     await this.#kernel.spooler.prepare().catch((error: Error) => {
       this.#log.warn({ error: error.message }, 'large requests cannot be stored')
     })
+  }
+
+  /** Where upstreams of the simulator are, from the next plan on. */
+  reach(simulator: SimulatorPlace | undefined): void {
+    this.#embedded.place = simulator
   }
 
   /** Follows the files of `loaded` from now on. */
@@ -264,9 +286,11 @@ export class Gateway {
     const { calls } = this.#kernel
     const before = calls.size
     await this.#reloads.close()
-    this.#server.close()
+    const closed = closing(this.#server)
     this.#sockets.drain()
     const grace = setTimeout(() => this.#cut(), this.plan.limits.drain)
+    await this.#kernel.idle()
+    await firstRequests(closed, this.plan.limits.drain)
     await this.#kernel.idle()
     await this.#kernel.tasks.submitted(this.plan.limits.drain)
     clearTimeout(grace)
@@ -290,13 +314,6 @@ export class Gateway {
     tasks.hooks.onAttempt = ({ outcome, ...attempt }) => {
       this.#log[outcome === 'taken' ? 'info' : 'warn'](attempt, `notification ${outcome}`)
     }
-  }
-
-  /** Keys of the store have limits: from now on requests are counted, also if the files have none. */
-  async #count({ overrides }: StartOptions): Promise<void> {
-    if (overrides === undefined || isCounting(this.plan)) return
-    setCounting(overrides)
-    await this.reload()
   }
 
   #cut(): void {
@@ -338,26 +355,26 @@ export class Gateway {
   }
 }
 
-/** Loads, checks, compiles, listens and watches. Throws {@link ConfigError} or {@link StartError}. */
+/**
+ * Loads, checks, compiles, listens and watches, all in this process. Throws {@link ConfigError} or {@link StartError}.
+ */
 export async function startGateway(given: StartOptions): Promise<Gateway> {
-  const options = { env: process.env, ...given, file: resolve(given.file), overrides: { ...given.overrides } }
-  const first = await loadPlan(options)
-  const state = new StoreState()
-  const store = await openStore(mustHave(first).plan.store, state)
-  const loaded = (await needsCounting(mustHave(first).plan, store)) ? await loadCounting(options) : first
-  const { plan, config } = loaded
-  if (plan === undefined || config === undefined) {
-    await store.close()
-    throw new ConfigError(loaded.problems)
-  }
+  const options = startOf(given)
+  return serveHere(options, await openFiles(options))
+}
+
+/** The rest of it. Closes the store where it fails. */
+export async function serveHere(options: Start<StartOptions>, opened: Opened): Promise<Gateway> {
+  const { loaded, running, store } = opened
   const embedded = new Embedded()
+  embedded.place = options.seat?.simulator
   let gateway: Gateway
-  await embedded.prepare(plan).catch(async (error: unknown) => {
+  await embedded.prepare(running.plan).catch(async (error: unknown) => {
     await store.close()
     throw error
   })
   try {
-    gateway = new Gateway(options, loaded, { plan, config }, embedded, store, state)
+    gateway = new Gateway(options, opened, embedded)
   } catch (error) {
     await embedded.close()
     await store.close()
@@ -371,24 +388,4 @@ export async function startGateway(given: StartOptions): Promise<Gateway> {
   }
   await gateway.follow(loaded)
   return gateway
-}
-
-/** Throws {@link ConfigError} where there is no plan. */
-function mustHave({ plan, config, problems }: LoadedPlan): Running {
-  if (plan === undefined || config === undefined) throw new ConfigError(problems)
-  return { plan, config }
-}
-
-function healthOf(plan: Plan, state: StoreState): Health {
-  return {
-    draining: false,
-    generation: 1,
-    digest: plan.digest,
-    reloads: { applied: 0, failed: 0, unchanged: 0 },
-    valid: true,
-    problems: [],
-    restart: [],
-    off: plan.off,
-    store: { type: plan.store.type, state },
-  }
 }

@@ -1,6 +1,8 @@
-import type { Caller } from '../core/plan.js'
+import type { Caller } from '../core/caller.js'
+import type { Plan } from '../core/plan.js'
 import type { Problem } from '../core/problems.js'
 import type { SwitchedOff } from '../core/switched-off.js'
+import type { Log } from '../sinks/log.js'
 import type { HttpExchange, HttpRequest } from '../transport/exchange.js'
 import { shownEntries } from './shown.js'
 
@@ -23,6 +25,42 @@ export interface Health {
   readonly store: { readonly type: string; readonly state: { readonly reason: string | undefined } }
 }
 
+export function healthOf(plan: Plan, state: Health['store']['state']): Health {
+  return {
+    draining: false,
+    generation: 1,
+    digest: plan.digest,
+    reloads: { applied: 0, failed: 0, unchanged: 0 },
+    valid: true,
+    problems: [],
+    restart: [],
+    off: plan.off,
+    store: { type: plan.store.type, state },
+  }
+}
+
+/** What all workers of a gateway have in common: the supervisor knows it. */
+export type CommonHealth = Pick<Health, 'generation' | 'digest' | 'reloads' | 'valid' | 'problems' | 'restart'>
+
+export function commonOf(health: Health): CommonHealth {
+  const { generation, digest, reloads, valid, problems, restart } = health
+  return { generation, digest, reloads, valid, problems, restart }
+}
+
+export function takeCommon(health: Health, { reloads, ...common }: CommonHealth): void {
+  Object.assign(health, common)
+  Object.assign(health.reloads, reloads)
+}
+
+/** Callers of these models get "model not found". */
+export function logDisabled({ off: { upstreams, models } }: Plan, log: Log): void {
+  if (upstreams.size === 0) return
+  log.warn({ upstreams: shownEntries(upstreams), models: shownEntries(models) }, 'upstreams are off')
+}
+
+/** Of a caller's models: lists by name, such as which upstreams rest because they fail, and why. */
+type Shown = (caller: Caller) => Readonly<Record<string, ReadonlyMap<string, string>>>
+
 /**
  * Answers `/livez` and `/readyz`; false for any other path. `/livez` says that the process runs; `/readyz` says whether
  * it takes work, and with `?verbose` and a key that the gateway knows, what is wrong with the files on disk and which
@@ -32,6 +70,7 @@ export function answerHealth(
   exchange: HttpExchange,
   health: Health,
   known: (request: HttpRequest) => Promise<Caller | undefined>,
+  shown: Shown,
 ): boolean {
   const { method, target: url } = exchange
   if (url !== '/livez' && url !== '/readyz' && url !== '/readyz?verbose') return false
@@ -40,14 +79,14 @@ export function answerHealth(
     return true
   }
   const ready = (caller: Caller | undefined): void =>
-    send(exchange, health.draining ? 503 : 200, readiness(health, caller))
+    send(exchange, health.draining ? 503 : 200, readiness(health, caller, shown))
   if (url === '/livez') send(exchange, 200, { status: 'live' })
   else if (url === '/readyz') ready(undefined)
   else void known(exchange).then(ready)
   return true
 }
 
-function readiness(health: Health, caller: Caller | undefined): object {
+function readiness(health: Health, caller: Caller | undefined, shown: Shown): object {
   const { draining, generation, digest, reloads, valid, problems, restart, store } = health
   const config = { valid, generation, digest: digest.slice(0, 16), reloads, problems: problems.length }
   const { reason } = store.state
@@ -61,7 +100,13 @@ function readiness(health: Health, caller: Caller | undefined): object {
     },
   }
   if (caller === undefined) return body
-  return { ...body, problems: problems.map(describe), needs_restart: restart, off: offFor(caller, health.off) }
+  return {
+    ...body,
+    problems: problems.map(describe),
+    needs_restart: restart,
+    off: offFor(caller, health.off),
+    ...Object.fromEntries(Object.entries(shown(caller)).map(([name, entries]) => [name, shownEntries(entries)])),
+  }
 }
 
 /** Only the models that the key may use: others stay unknown to it. */

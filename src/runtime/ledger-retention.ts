@@ -1,3 +1,5 @@
+import { DEFAULTS } from '../core/defaults.generated.js'
+import type { Plan } from '../core/plan.js'
 import type { Store } from '../core/store.js'
 
 /** The record that says up to which day the ledger has been dropped; written before the days are. */
@@ -6,6 +8,11 @@ const MARK = { namespace: 'ledger', owner: 'gateway', key: 'dropped' } as const
 const NEVER = Date.UTC(9999, 11, 31)
 /** Processes that share a store may write the mark at once; each try is a read and a write. */
 const MAX_TRIES = 10
+
+/** How long the ledger is kept, milliseconds. Files without limits keep what earlier ones have written as long as is usual. */
+export function retentionOf({ accounting }: Plan): number {
+  return accounting?.ledger?.retention ?? DEFAULTS.ledger.retention
+}
 
 /** The last day, `2026-11-23`, that the ledger may lack because its time was over; undefined where none was dropped. */
 export async function droppedUntil(store: Store): Promise<string | undefined> {

@@ -7,6 +7,7 @@ import type { Config, LogLevel } from '../core/config.js'
 import type { Problem } from '../core/problems.js'
 import type { Secret } from '../core/secret.js'
 import { atOnce, inSlices, type Steps } from '../core/steps.js'
+import type { WorkerCount } from '../core/worker-count.js'
 import { type Compiled, type CompiledPlan, compiling, type Tools } from '../plan/compile.js'
 import type { Order } from './reading/messages.js'
 import { Reader } from './reading/reader.js'
@@ -17,6 +18,7 @@ export interface Overrides {
   readonly logLevel?: LogLevel
   /** Of the admin listener; 0: none. */
   readonly adminPort?: number
+  readonly workers?: WorkerCount
   /** Whether keys of the store have limits: then requests are counted, also if the file has none. */
   readonly counted?: boolean
 }
@@ -110,6 +112,19 @@ async function reloadLarge(options: LoadOptions, running: Running, parsed: Parse
   }
 }
 
+/** The plan of a configuration that another process has read and compiled before. */
+export async function compileRead(
+  config: Config,
+  digest: string,
+  tools: Pick<LoadOptions, 'generated'>,
+  before?: CompiledPlan,
+): Promise<CompiledPlan> {
+  const { plan, problems } = await inSlices(compiling(config, digest, toolsOf(tools, config), before))
+  const fault = problems.find(({ severity }) => severity === 'error')
+  if (fault !== undefined) throw new Error(`${fault.path} ${fault.message}`)
+  return plan
+}
+
 type Read = Omit<LoadedPlan, 'plan' | 'config'>
 
 async function compiled(
@@ -132,7 +147,7 @@ function orderOf({ file, env, overrides, text }: LoadOptions): Order {
   return { file, env, ...(overrides === undefined ? {} : { overrides }), ...(text === undefined ? {} : { text }) }
 }
 
-function toolsOf({ generated }: LoadOptions, config: Config): Tools {
+function toolsOf({ generated }: Pick<LoadOptions, 'generated'>, config: Config): Tools {
   return { compileSchema, generated: name => generated?.(name, config.store.path) }
 }
 

@@ -1,22 +1,17 @@
-import type { Server } from 'node:http'
-import type { Server as HttpsServer } from 'node:https'
 import type { Config } from '../core/config.js'
 import type { Plan } from '../core/plan.js'
 import type { Problem } from '../core/problems.js'
 import { Secret } from '../core/secret.js'
 import { atOnce, inSlices, type Steps } from '../core/steps.js'
-import { Generation } from '../kernel/generation.js'
-import type { Kernel } from '../kernel/kernel.js'
-import type { Pools } from '../net/pools.js'
 import type { Log } from '../sinks/log.js'
 import { changesBetween } from './changes.js'
 import { descriptorsWanted, warnOfDescriptors } from './descriptors.js'
-import type { Embedded } from './embedded.js'
 import type { Health } from './health.js'
 import { type LoadedPlan, type LoadOptions, type Running, reloadPlan } from './load.js'
 import { OneAfterAnother } from './one-after-another.js'
 import { messageOf } from './problems.js'
-import { applyLimits, renewCertificate } from './server.js'
+import { isCounting, setCounting } from './store-keys.js'
+import type { Prepared, Target } from './swap.js'
 import { type SourceWatch, watchSources } from './watch.js'
 
 export interface ReloadOptions extends LoadOptions {
@@ -24,33 +19,50 @@ export interface ReloadOptions extends LoadOptions {
   readonly watch?: boolean
 }
 
+/** How a gateway gets plans, and what serves at the moment. */
+export interface PlanSource {
+  /** What the files said when they were last read, problems included. */
+  readonly loaded: LoadedPlan
+  /** What serves, and what it was compiled from. */
+  readonly running: Running
+  /** Follows the files of `loaded` from now on. */
+  follow(loaded: LoadedPlan): Promise<void>
+  /** Reads the files again. Without a plan in what it resolves with, nothing has changed. */
+  reload(): Promise<LoadedPlan>
+  /** Keys of the store have limits: from now on requests are counted, also if the files have none. */
+  count(): Promise<void>
+  /** A rotated secret may have been missed; it is looked for once a generation. */
+  rereadSecrets(): void
+  close(): Promise<void>
+}
+
 /** What a reload changes, and what it needs for that. */
 interface Served {
-  readonly kernel: Kernel
-  readonly server: Server | HttpsServer
+  readonly target: Target
   readonly health: Health
-  readonly pools: Pools
-  readonly embedded: Embedded
   readonly log: Log
+  /** The health has changed. */
+  readonly onHealth?: () => void
   /** Most descriptors that the process may have open, where the system says so. */
   readonly descriptors: number | undefined
 }
 
+/** What of the admin listener a reload changes. */
+const LIVE_ADMIN = { digest: undefined, metrics: undefined }
+
 /** What a process has from its start to its end. */
-type StartSettings = Pick<Plan, 'listen' | 'store' | 'spool' | 'transport' | 'admin'>
+type StartSettings = Pick<Plan, 'listen' | 'store' | 'spool' | 'transport' | 'admin' | 'workers'>
 
 /**
  * Keeps a running gateway in step with its files. A reload is a transaction: read, check, compile, acquire pools, swap one
  * pointer; on any error the old plan keeps serving.
  */
-export class Reloads {
+export class Reloads implements PlanSource {
   readonly #options: ReloadOptions
-  readonly #kernel: Kernel
-  readonly #server: Server | HttpsServer
+  readonly #target: Target
   readonly #health: Health
-  readonly #pools: Pools
-  readonly #embedded: Embedded
   readonly #log: Log
+  readonly #onHealth: () => void
   readonly #descriptors: number | undefined
   /** Settings that the process started with. */
   readonly #first: StartSettings
@@ -71,24 +83,20 @@ export class Reloads {
     this.#options = options
     this.#loaded = loaded
     this.#running = running
-    this.#kernel = served.kernel
-    this.#server = served.server
+    this.#target = served.target
     this.#health = served.health
-    this.#pools = served.pools
-    this.#embedded = served.embedded
     this.#log = served.log
+    this.#onHealth = served.onHealth ?? (() => undefined)
     this.#descriptors = served.descriptors
-    const { listen, store, spool, transport, admin } = running.plan
-    this.#first = { listen, store, spool, transport, admin }
+    const { listen, store, spool, transport, admin, workers } = running.plan
+    this.#first = { listen, store, spool, transport, admin, workers }
     this.#unusable = atOnce(unusable(running.config))
   }
 
-  /** What the files said when they were last read, problems included. */
   get loaded(): LoadedPlan {
     return this.#loaded
   }
 
-  /** What serves, and what it was compiled from. */
   get running(): Running {
     return this.#running
   }
@@ -98,7 +106,6 @@ export class Reloads {
     await this.#watch?.close()
   }
 
-  /** Follows the files of `loaded` from now on. */
   async follow(loaded: LoadedPlan): Promise<void> {
     if (this.#options.watch === false) return
     if (this.#watch !== undefined) return this.#watch.update(loaded.sources, loaded.watch)
@@ -119,7 +126,13 @@ export class Reloads {
     return this.#turns.run()
   }
 
-  /** A rotated secret may have been missed; it is looked for once a generation. */
+  async count(): Promise<void> {
+    const { overrides } = this.#options
+    if (overrides === undefined || isCounting(this.#running.plan)) return
+    setCounting(overrides)
+    await this.reload()
+  }
+
   rereadSecrets(): void {
     if (this.#reread === this.#health.generation) return
     this.#reread = this.#health.generation
@@ -137,8 +150,9 @@ export class Reloads {
     await this.follow(loaded)
     const { plan, config } = loaded
     if (plan === undefined || config === undefined) this.#refuse(loaded, isAsked)
-    else if (plan === this.#kernel.generation.plan) this.#unchanged(loaded)
-    else await this.#apply({ plan, config }, loaded.problems)
+    else if (plan === this.#running.plan) this.#unchanged(loaded)
+    else await this.#apply({ plan, config }, loaded.problems, isAsked)
+    this.#onHealth()
     return loaded
   }
 
@@ -183,20 +197,17 @@ export class Reloads {
     this.#failed({ generation, problems: told }, digest + JSON.stringify(told), isAsked)
   }
 
-  async #apply(next: Running, warnings: readonly Problem[]): Promise<void> {
+  async #apply(next: Running, warnings: readonly Problem[], isAsked: boolean): Promise<void> {
     const { plan, config } = next
-    await this.#embedded.prepare(plan)
     const withoutSecret = await inSlices(unusable(config))
     const changes = await inSlices(changesBetween(this.#running.config, config))
-    if (this.#health.draining) return
-    const before = this.#kernel.generation.plan
-    const generation = new Generation(plan, this.#health.generation + 1, this.#pools, this.#embedded)
-    this.#kernel.swap(generation)
+    const number = this.#health.generation + 1
+    const prepared = await this.#prepare(next, number, isAsked)
+    if (this.#health.draining) return prepared.drop()
+    const { plan: before } = this.#running
+    await prepared.commit()
     this.#running = next
-    applyLimits(this.#server, plan.limits)
-    renewCertificate(this.#server, plan.listen)
-    this.#log.level(plan.log.level)
-    this.#health.generation = generation.number
+    this.#health.generation = number
     this.#health.digest = plan.digest
     this.#health.reloads.applied++
     this.#failure = undefined
@@ -205,7 +216,7 @@ export class Reloads {
     this.#health.restart = needsRestart(this.#first, plan)
     this.#health.off = plan.off
     const told = warnings.length > 0 ? { warnings: warnings.map(briefly) } : {}
-    this.#log.info({ generation: generation.number, digest: plan.digest, ...changes, ...told }, 'reloaded')
+    this.#log.info({ generation: number, digest: plan.digest, ...changes, ...told }, 'reloaded')
     for (const { name, off } of plan.upstreams.values()) {
       const was = before.upstreams.get(name)?.off
       if (off !== undefined && off !== was) this.#log.warn({ upstream: name, reason: off }, 'an upstream is off')
@@ -214,6 +225,17 @@ export class Reloads {
     this.#logKeys(config, withoutSecret)
     if (descriptorsWanted(plan) > descriptorsWanted(before)) warnOfDescriptors(plan, this.#descriptors, this.#log)
     for (const what of this.#health.restart) this.#log.warn({ setting: what }, 'needs a restart to take effect')
+  }
+
+  async #prepare(next: Running, number: number, isAsked: boolean): Promise<Prepared> {
+    try {
+      return await this.#target.prepare(next, number)
+    } catch (error) {
+      const message = messageOf(error)
+      this.#failed({ generation: this.#health.generation, error: message }, next.plan.digest + message, isAsked)
+      this.#onHealth()
+      throw error
+    }
   }
 
   /** Keys whose secret disappeared or came back: their callers are refused without a reason. */
@@ -254,7 +276,8 @@ function needsRestart(running: StartSettings, wanted: StartSettings): readonly s
     'listen.tls': (running.listen.tls === undefined) !== (wanted.listen.tls === undefined),
     store: textOf(running.store) !== textOf(wanted.store),
     transport: running.transport !== wanted.transport,
-    admin: textOf({ ...running.admin, digest: '' }) !== textOf({ ...wanted.admin, digest: '' }),
+    workers: running.workers !== wanted.workers,
+    admin: textOf({ ...running.admin, ...LIVE_ADMIN }) !== textOf({ ...wanted.admin, ...LIVE_ADMIN }),
     // The folder is usually inside the store's folder, which was reported already.
     spool: differs(running.spool, wanted.spool, running.store.path === wanted.store.path),
   }

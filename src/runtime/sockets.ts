@@ -4,7 +4,7 @@ import { outOfDescriptors } from '../core/descriptors.js'
 import { type Family, GatewayError } from '../core/errors.js'
 import type { Kernel } from '../kernel/kernel.js'
 import type { Pipeline } from '../kernel/pipeline.js'
-import { ResponseSession } from '../kernel/session.js'
+import { ResponseSession } from '../kernel/response-session.js'
 import { isTunnel, openTunnel } from '../kernel/tunnel/open.js'
 import { tooManySockets } from '../kernel/tunnel/tunnels.js'
 import { admitSocket } from '../kernel/upgrade.js'
@@ -33,11 +33,20 @@ export class Sockets {
     return this.#sessions.size
   }
 
-  /** Refuses with a status before the handshake, or completes it. */
-  async open(incoming: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+  /** Refuses with a status before the handshake, or completes it: now, or when its turn comes. */
+  open(incoming: IncomingMessage, socket: Duplex, head: Buffer, onFault: (error: Error) => void): void {
     socket.on('error', () => socket.destroy())
-    if (this.#kernel.crowded.has(socket)) return refuse(socket, outOfDescriptors(), 'compatible')
+    if (this.#kernel.crowded.has(socket)) {
+      refuse(socket, outOfDescriptors(), 'compatible')
+      return
+    }
     const request = new NodeRequest(incoming)
+    this.#kernel.turns.begin(() => {
+      if (!socket.destroyed) this.shake(incoming, request, socket, head).catch(onFault)
+    })
+  }
+
+  private async shake(incoming: IncomingMessage, request: NodeRequest, socket: Duplex, head: Buffer): Promise<void> {
     if (isTunnel(this.#kernel, request)) {
       openTunnel(this.#pipeline, this.#kernel, new HandshakeExchange(incoming, socket, head))
       return
@@ -60,6 +69,7 @@ export class Sockets {
       request,
       route.limits,
       this.#kernel.memory.requests.lease(''),
+      this.#kernel.turns,
       this.#kernel.serve,
       () => {
         sockets.release(key)

@@ -7,6 +7,9 @@ export type SpentBy = (typeof SPENT_BY)[number]
 /** Most names that are summed each for itself; those that come later are summed together. */
 const MAX_NAMES = 10_000
 
+/** The name under which copies for mirrors are summed, beside those of keys and groups. */
+const MIRRORS = '(mirrors)'
+
 /** What some entries of the ledger add up to. Money in millionths of a USD. */
 export interface Spent {
   /** Attempts that answered, also those whose client left before the end, and tasks. */
@@ -41,7 +44,7 @@ export class Spending {
 
   add(day: string, record: LedgerRecord): void {
     add(this.#total, record)
-    add(this.sumOf(this.#by === 'day' ? day : (record[this.#by] ?? '')), record)
+    add(this.sumOf(nameOf(this.#by, day, record)), record)
   }
 
   /** The dearest first; days in their order. The name of what has none is empty. */
@@ -77,6 +80,12 @@ export class Spending {
 /** Units in the order of the configuration that are used anywhere. */
 export function unitsOf({ units }: Spent): readonly PriceUnit[] {
   return PRICE_UNITS.filter(unit => units[unit] !== undefined)
+}
+
+/** No key and no group asked for what mirrors got. */
+function nameOf(by: SpentBy, day: string, record: LedgerRecord): string {
+  if (by === 'day') return day
+  return record.mirror_of !== undefined && (by === 'key' || by === 'group') ? MIRRORS : (record[by] ?? '')
 }
 
 function nothing(): Sum {

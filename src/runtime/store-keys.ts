@@ -1,6 +1,7 @@
 import { readKeyTerms } from '../config/key-terms.js'
+import type { Caller } from '../core/caller.js'
 import { GatewayError } from '../core/errors.js'
-import type { Caller, Plan } from '../core/plan.js'
+import type { Plan } from '../core/plan.js'
 import type { Store } from '../core/store.js'
 import type { Kernel } from '../kernel/kernel.js'
 import type { StoredHolder } from '../kernel/keys/callers.js'
@@ -54,7 +55,7 @@ export function isCounting({ accounting }: Plan): boolean {
 /** What a plan makes of a key of the store; undefined where its terms do not fit the file any more. */
 function compileStoredKey({ name, terms }: StoredKey, plan: Plan): StoredHolder | undefined {
   const policies = policiesOf(plan)
-  const read = readKeyTerms(name, terms, policies.groups.keys())
+  const read = readKeyTerms(name, terms, policies.groups.keys(), policies.regions.names)
   if ('faults' in read) return undefined
   if (isCounted(terms) && !isCounting(plan)) throw new GatewayError('unavailable', NOT_COUNTING, { retryAfter: 1000 })
   return compileHolder(name, read.config, policies)
@@ -69,7 +70,8 @@ export function callerOf(key: StoredKey, plan: Plan): Caller | undefined {
 
 /** What is wrong with the terms of a key, by the rules of the file; empty where they fit. */
 export function faultsOf(name: string, terms: KeyTerms, plan: Plan): readonly string[] {
-  const read = readKeyTerms(name, terms, policiesOf(plan).groups.keys())
+  const policies = policiesOf(plan)
+  const read = readKeyTerms(name, terms, policies.groups.keys(), policies.regions.names)
   return 'faults' in read ? read.faults : []
 }
 

@@ -19,7 +19,8 @@ const MAX_BYTES_PER_UNIT = 3
  */
 export class LineWriter {
   readonly #descriptor: number
-  #batch: Buffer = Buffer.allocUnsafeSlow(BATCH_BYTES)
+  readonly #batchBytes: number
+  #batch: Buffer
   #used = 0
   /** One that has been written: a new one would have to be given its pages by the system. */
   #spare: Buffer | undefined
@@ -34,8 +35,11 @@ export class LineWriter {
   #timer: NodeJS.Timeout | undefined
   #dropped = 0
 
-  constructor(descriptor: number) {
+  /** `batchBytes`: most that is written at once, unless a line is longer. */
+  constructor(descriptor: number, batchBytes: number = BATCH_BYTES) {
     this.#descriptor = descriptor
+    this.#batchBytes = batchBytes
+    this.#batch = Buffer.allocUnsafeSlow(batchBytes)
   }
 
   /** Lines that a blocked reader cost. */
@@ -62,7 +66,7 @@ export class LineWriter {
       this.#dropped++
       return false
     }
-    if (maxBytes > BATCH_BYTES - this.#used) this.#turn(maxBytes)
+    if (maxBytes > this.#batchBytes - this.#used) this.#turn(maxBytes)
     return true
   }
 
@@ -74,12 +78,12 @@ export class LineWriter {
       this.#dropped++
       return
     }
-    let rest = Buffer.concat([this.#writing ?? Buffer.alloc(0), ...this.#full, this.#batch.subarray(0, this.#used)])
+    const batches = [this.#writing ?? Buffer.alloc(0), ...this.#full, this.#batch.subarray(0, this.#used)]
     this.#writing = undefined
     this.#full = []
     this.#used = 0
     try {
-      while (rest.length > 0) rest = rest.subarray(writeSync(this.#descriptor, rest))
+      for (let rest of batches) while (rest.length > 0) rest = rest.subarray(writeSync(this.#descriptor, rest))
     } catch {
       this.#dropped++
     }
@@ -101,11 +105,11 @@ export class LineWriter {
   #turn(room: number): void {
     if (this.#used > 0) this.#full.push(this.#batch.subarray(0, this.#used))
     this.#waiting += this.#used
-    if (this.#spare !== undefined && room <= BATCH_BYTES) {
+    if (this.#spare !== undefined && room <= this.#batchBytes) {
       this.#batch = this.#spare
       this.#spare = undefined
     } else {
-      this.#batch = Buffer.allocUnsafeSlow(Math.max(BATCH_BYTES, room))
+      this.#batch = Buffer.allocUnsafeSlow(Math.max(this.#batchBytes, room))
     }
     this.#used = 0
   }
@@ -121,7 +125,7 @@ export class LineWriter {
     clearTimeout(this.#timer)
     this.#timer = undefined
     if (this.#writing !== undefined || this.#closing) return
-    if (this.#full.length === 0 && this.#used > 0) this.#turn(BATCH_BYTES)
+    if (this.#full.length === 0 && this.#used > 0) this.#turn(this.#batchBytes)
     const next = this.#full.shift()
     if (next === undefined) return
     this.#waiting -= next.length
@@ -139,7 +143,7 @@ export class LineWriter {
       if (error !== null && !blocked) this.#dropped++
       const rest = bytes.subarray(error === null ? written : blocked ? 0 : bytes.length)
       this.#writing = rest.length === 0 ? undefined : rest
-      if (rest.length === 0 && bytes.buffer.byteLength === BATCH_BYTES) this.#spare = Buffer.from(bytes.buffer)
+      if (rest.length === 0 && bytes.buffer.byteLength === this.#batchBytes) this.#spare = Buffer.from(bytes.buffer)
       landed?.()
       if (this.#closing) return
       if (rest.length > 0) setTimeout(() => this.#retryLater(rest), blocked ? RETRY_MS : 0).unref()

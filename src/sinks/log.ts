@@ -14,11 +14,28 @@ interface Lines {
   close?(): Promise<void>
 }
 
-/** Opens the log on a stream, or on standard error in batches. */
-export function openLog(level: LogLevel, stream?: Writable): Log {
-  if (stream === undefined) return new Log(level, new LineWriter(2))
+/** Opens the log on a stream, or on standard error in batches. `worker`: its number, in each line. */
+export function openLog(level: LogLevel, stream?: Writable, worker?: number): Log {
+  const lines = linesTo(stream, worker !== undefined)
+  return new Log(level, worker === undefined ? lines : marked(lines, `{"worker":${worker},`))
+}
+
+function linesTo(stream: Writable | undefined, isShared: boolean): Lines {
+  if (stream === undefined) return new LineWriter(2, isShared ? ATOMIC_BYTES : undefined)
   const write = (line: string): boolean => stream.write(line)
-  return new Log(level, { write, writeAscii: write })
+  return { write, writeAscii: write }
+}
+
+/** What the system writes to a pipe as one piece (PIPE_BUF of Linux): other workers write to it as well. */
+const ATOMIC_BYTES = 4096
+
+/** Lines that begin with this instead of a brace. */
+function marked(lines: Lines, mark: string): Lines {
+  return {
+    write: line => lines.write(mark + line.slice(1)),
+    writeAscii: line => lines.writeAscii(mark + line.slice(1)),
+    close: async () => await lines.close?.(),
+  }
 }
 
 /** The structured log: one JSON line an event, one line a request. Fields hold names and numbers, never bodies or secrets. */

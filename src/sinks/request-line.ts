@@ -10,6 +10,7 @@ export function requestLine(entry: RequestEntry, level: string, time: string): s
   return (
     `{"level":"${level}","time":"${time}","msg":"request","id":"${entry.id}","method":"${entry.method}"` +
     string('trace', entry.trace) +
+    string('mirror_of', entry.copyOf) +
     string('route', entry.route) +
     string('path', entry.path) +
     string('client', entry.client) +

@@ -71,7 +71,7 @@ export class FileAccounts implements Accounts {
       if (last !== undefined && last.number >= number) return leases.map(change => this.state(change, now))
       this.release(now, MAX_RELEASED_LEASES)
       this.remember(writer, { number, remembered }, last)
-      for (const entry of entries) this.append(entry)
+      this.append(entries)
       return leases.map(change => this.apply(change, now))
     })
   }
@@ -135,16 +135,17 @@ export class FileAccounts implements Accounts {
   }
 
   private apply({ account: name, lease, expires, bound, spend, hold, until }: LeaseChange, now: number): LeaseState {
-    const account = this.open(name, expires, now)
-    const known = this.#leases.get([name, lease])
-    const before = known?.held ?? 0
+    const known = this.live(name, now)
+    const account = known ?? { ...NOTHING_SPENT, expires }
+    const knownLease = this.#leases.get([name, lease])
+    const before = knownLease?.held ?? 0
     const left = Math.max(0, before - spend)
     const spent = account.spent + spend
     const heldByOthers = account.held - before
     const held = Math.min(hold, left + Math.max(0, bound - spent - heldByOthers - left))
     const tally = { spent, held: heldByOthers + held }
-    this.keepLease(name, lease, { held, until }, known)
-    this.keepAccount(name, { ...tally, expires: Math.max(account.expires, expires) })
+    this.keepLease(name, lease, { held, until }, knownLease)
+    this.keepAccount(name, { ...tally, expires: Math.max(account.expires, expires) }, known)
     return { ...tally, lease: held }
   }
 
@@ -161,12 +162,12 @@ export class FileAccounts implements Accounts {
     }
   }
 
-  /** The account in its present window. */
-  private open(name: string, expires: number, now: number): Account {
+  /** The account in its present window; one whose window has ended is removed. */
+  private live(name: string, now: number): Account | undefined {
     const known = this.#accounts.get(name)
-    if (known !== undefined && known.expires > now) return known
-    if (known !== undefined) this.dropAccount(name, known)
-    return { ...NOTHING_SPENT, expires }
+    if (known === undefined || known.expires > now) return known
+    this.dropAccount(name, known)
+    return undefined
   }
 
   /** Gives back what leases held that have ended; returns their number. */
@@ -177,7 +178,8 @@ export class FileAccounts implements Accounts {
       const known = this.#leases.get([name, lease])
       const account = this.#accounts.get(name)
       this.keepLease(name, lease, { held: 0, until: now }, known)
-      if (account !== undefined) this.keepAccount(name, { ...account, held: account.held - (known?.held ?? 0) })
+      const held = (account?.held ?? 0) - (known?.held ?? 0)
+      if (account !== undefined) this.keepAccount(name, { ...account, held }, account)
     }
     return ended.length
   }
@@ -195,8 +197,7 @@ export class FileAccounts implements Accounts {
     quietly(this.#leases.put([account, lease], next))
   }
 
-  private keepAccount(name: string, next: Account): void {
-    const known = this.#accounts.get(name)
+  private keepAccount(name: string, next: Account, known: Account | undefined): void {
     if (known?.expires !== next.expires) {
       if (known !== undefined) quietly(this.#accountEnds.remove([known.expires, name]))
       quietly(this.#accountEnds.put([next.expires, name], NOTHING))
@@ -220,10 +221,15 @@ export class FileAccounts implements Accounts {
     quietly(this.#writers.put(writer, next))
   }
 
-  private append({ day, value }: Entry): void {
-    const sequence = 1 + (this.#days.get(day) ?? 0)
-    quietly(this.#days.put(day, sequence))
-    quietly(this.#entries.put([day, sequence], Buffer.from(value)))
+  /** The counters of days are written once, not for each entry. */
+  private append(entries: readonly Entry[]): void {
+    const last = new Map<string, number>()
+    for (const { day, value } of entries) {
+      const sequence = 1 + (last.get(day) ?? this.#days.get(day) ?? 0)
+      last.set(day, sequence)
+      quietly(this.#entries.put([day, sequence], Buffer.from(value)))
+    }
+    for (const [day, sequence] of last) quietly(this.#days.put(day, sequence))
   }
 
   private forgetAccounts(now: number, limit: number): number {

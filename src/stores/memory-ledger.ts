@@ -1,12 +1,25 @@
 import type { Entry, StoredEntry } from '../core/accounts.js'
 
-/** Memory of an entry besides its value. */
+/** Memory of an entry besides its value, at most. */
 const ENTRY_OVERHEAD_BYTES = 128
+/** Entries share blocks: as objects of their own they would be most of what the collector of garbage has to look at. */
+const BLOCK_BYTES = 64 * 1024
+const FIRST_BLOCK_BYTES = 4 * 1024
+/** A block is at most this part of the ledger, since the oldest one makes room as a whole. */
+const MAX_BLOCK_SHARE = 1 / 16
+
+/** Entries that follow each other. */
+interface Block {
+  readonly bytes: Buffer
+  /** Where each of them ends. */
+  readonly ends: number[]
+  /** How many of its day came before. */
+  readonly first: number
+}
 
 interface Day {
-  readonly values: Buffer[]
-  /** How many of the oldest had to make room. */
-  gone: number
+  readonly blocks: Block[]
+  count: number
   bytes: number
 }
 
@@ -21,20 +34,25 @@ export class MemoryLedger {
   }
 
   append({ day: name, value }: Entry): void {
-    const day = this.#days.get(name) ?? { values: [], gone: 0, bytes: 0 }
+    const day = this.#days.get(name) ?? { blocks: [], count: 0, bytes: 0 }
     this.#days.set(name, day)
-    day.values.push(Buffer.from(value))
-    this.count(day, costOf(value))
+    const { bytes, ends } = this.blockFor(day, value.length)
+    const start = ends.at(-1) ?? 0
+    bytes.set(value, start)
+    ends.push(start + value.length)
+    day.count++
+    this.count(day, value.length + ENTRY_OVERHEAD_BYTES)
     while (this.#bytes > this.#maxBytes && this.#days.size > 1) this.drop(this.days()[0] ?? name)
-    if (this.#bytes > this.#maxBytes) this.cut(day)
+    while (this.#bytes > this.#maxBytes && day.blocks.length > 1) this.cut(day)
   }
 
   entries(name: string, { after, limit }: { readonly after: number; readonly limit: number }): readonly StoredEntry[] {
-    const day = this.#days.get(name)
-    if (day === undefined) return []
-    const from = Math.max(0, after - day.gone)
-    const found = day.values.slice(from, from + limit)
-    return found.map((value, index) => ({ sequence: day.gone + from + index + 1, value }))
+    const found: StoredEntry[] = []
+    for (const { bytes, ends, first } of this.#days.get(name)?.blocks ?? []) {
+      for (let at = Math.max(0, after - first); at < ends.length && found.length < limit; at++)
+        found.push({ sequence: first + at + 1, value: bytes.subarray(ends[at - 1] ?? 0, ends[at]) })
+    }
+    return found
   }
 
   days(): readonly string[] {
@@ -53,19 +71,25 @@ export class MemoryLedger {
     this.#bytes = 0
   }
 
-  /** A tenth at a time: to take out the first one moves all others. */
+  /** The last block, or a new one where that has no room for so many bytes. */
+  private blockFor({ blocks, count }: Day, size: number): Block {
+    const last = blocks.at(-1)
+    if (last !== undefined && last.bytes.length - (last.ends.at(-1) ?? 0) >= size) return last
+    const usual = last === undefined ? FIRST_BLOCK_BYTES : BLOCK_BYTES
+    const length = Math.max(size, Math.min(usual, Math.floor(this.#maxBytes * MAX_BLOCK_SHARE)))
+    const block = { bytes: Buffer.allocUnsafeSlow(length), ends: [], first: count }
+    blocks.push(block)
+    return block
+  }
+
   private cut(day: Day): void {
-    const oldest = day.values.splice(0, Math.ceil(day.values.length / 10))
-    day.gone += oldest.length
-    this.count(day, -oldest.reduce((sum, value) => sum + costOf(value), 0))
+    const oldest = day.blocks.shift()
+    if (oldest === undefined) return
+    this.count(day, -(oldest.ends.at(-1) ?? 0) - oldest.ends.length * ENTRY_OVERHEAD_BYTES)
   }
 
   private count(day: Day, bytes: number): void {
     day.bytes += bytes
     this.#bytes += bytes
   }
-}
-
-function costOf(value: Uint8Array): number {
-  return value.length + ENTRY_OVERHEAD_BYTES
 }

@@ -69,8 +69,11 @@ export class PostgresPool {
       ...(tls !== undefined && { ssl: tls.ca === undefined ? true : { ca: tls.ca } }),
       max: pool,
       connectionTimeoutMillis: MAX_CONNECTING * wait,
-      statement_timeout: timeout,
-      options: `-c search_path=${schema}`,
+      // Not in the first message of a connection: PgBouncer takes neither there.
+      onConnect: async client => {
+        const text = `SET search_path = "${schema}"; SET statement_timeout = ${timeout}`
+        await client.query({ text, query_timeout: MAX_CONNECTING * wait } as pg.QueryConfig)
+      },
       application_name: 'model-gateway',
       keepAlive: true,
       allowExitOnIdle: true,

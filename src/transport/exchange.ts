@@ -28,7 +28,7 @@ export interface HttpRequest {
   readonly connection: object
 }
 
-/** One request of a client and its answer, whatever carries them: `node:http`, a server of our own, or this process itself. */
+/** One request of a client and its answer, from any source: `node:http`, the gateway's own server, or this process itself. */
 export interface HttpExchange extends HttpRequest {
   /** Whether all of the request has arrived. */
   readonly complete: boolean

@@ -52,8 +52,8 @@ let messageEnded = false
 let loaded: { readonly wasm: Wasm; readonly address: number; window: Uint8Array } | undefined
 
 /**
- * Loads the parser that the package `undici` carries, once. All its leniency is off. Whoever will need a parser calls this
- * when the process starts: later there may be no descriptor left to read its file.
+ * Loads the parser in the package `undici`, once. All its leniency is off. Users of the parser call this when the process
+ * starts, since later there may be no descriptor left to read its file.
  */
 export function loadParser(): NonNullable<typeof loaded> {
   if (loaded !== undefined) return loaded

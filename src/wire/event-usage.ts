@@ -82,8 +82,8 @@ function documentOf(lines: Uint8Array): unknown {
 }
 
 /**
- * Where the names stand, in ascending order, but for values of null: some servers have one in each event. The search is for
- * a name without its first quote, since it stops at each character that is the first one of what it is for.
+ * Offsets of the names, in ascending order, without those whose value is null: some servers have one in each event. The
+ * search is for a name without its first quote, since quotes are frequent and it stops at each.
  */
 function mentionsOf(bytes: Buffer, names: readonly Buffer[]): number[] {
   const mentions: number[] = []

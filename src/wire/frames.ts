@@ -23,6 +23,36 @@ export function textFrame(text: string, masked: boolean): Buffer {
   return frame(TEXT, Buffer.from(text), masked)
 }
 
+/** Bytes of a head at most, unmasked. */
+const MAX_HEAD_BYTES = 10
+
+/** Text messages to a client, each a frame. */
+export function textFrames(texts: readonly string[]): Buffer {
+  let size = 0
+  for (const text of texts) size += MAX_HEAD_BYTES + Buffer.byteLength(text)
+  const frames = Buffer.allocUnsafe(size)
+  let at = 0
+  for (const text of texts) at = writeText(frames, text, at)
+  return frames.subarray(0, at)
+}
+
+/** Gives where the frame ends. */
+function writeText(frames: Buffer, text: string, at: number): number {
+  const length = Buffer.byteLength(text)
+  frames[at++] = 0x80 | TEXT
+  if (length < 126) {
+    frames[at++] = length
+  } else if (length < 0x10000) {
+    frames[at++] = 126
+    at = frames.writeUInt16BE(length, at)
+  } else {
+    frames[at++] = 127
+    at = frames.writeUIntBE(0, at, 2)
+    at = frames.writeUIntBE(length, at, 6)
+  }
+  return at + frames.write(text, at)
+}
+
 /** One complete frame; its payload is under 64 KiB. @testonly */
 export function frame(opcode: number, payload: Buffer, masked: boolean): Buffer {
   const extended = payload.length > 125

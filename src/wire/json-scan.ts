@@ -8,6 +8,7 @@ import { JsonReader } from './json-reader.js'
 import { StringReader } from './json-runs.js'
 import { MAX_TOKEN_BYTES, Skeleton } from './json-skeleton.js'
 import type { MemberKeys } from './member-keys.js'
+import type { NotedNames } from './noted-names.js'
 
 /** Longer control values are not decoded. */
 const MAX_CONTROL_VALUE_BYTES = 64 * 1024
@@ -26,6 +27,8 @@ export interface ScanOptions {
   readonly watched?: WatchedKeys
   /** Members that rules refer to. */
   readonly ruled?: MemberKeys
+  /** Members whose places are asked for. */
+  readonly noted?: NotedNames
 }
 
 /** Keys that JSON writes without escapes. */
@@ -51,7 +54,8 @@ interface ScanProblem {
   readonly name?: string
 }
 
-interface Span {
+/** The value of a top-level member, by its absolute byte offsets. */
+export interface MemberSpan {
   readonly name: string
   readonly start: number
   readonly end: number
@@ -66,7 +70,9 @@ export class JsonScanner extends JsonReader {
   readonly #control: ControlNames
   readonly #chunks = new Chunks()
   readonly #skeleton = new Skeleton()
-  readonly #found: Span[] = []
+  readonly #found: MemberSpan[] = []
+  /** Of several with one name the last counts, as for `JSON.parse`. */
+  #noted: MemberSpan[] | undefined
   /** By depth: members of the open container so far. */
   readonly #counts: number[] = [0]
   readonly #mostValues: number
@@ -84,6 +90,8 @@ export class JsonScanner extends JsonReader {
   #opened = 0
   /** The control name whose key has been read, until its value has been read. */
   #wanted: string | undefined
+  /** The same for a noted name. */
+  #noting: string | undefined
   /** The current chunk and its offset. */
   #piece: Buffer = NOTHING
   #base = 0
@@ -142,6 +150,11 @@ export class JsonScanner extends JsonReader {
       start,
       end,
     }
+  }
+
+  /** Those of the noted members that the document has. */
+  get noted(): readonly MemberSpan[] {
+    return this.#noted ?? []
   }
 
   /**
@@ -216,7 +229,7 @@ export class JsonScanner extends JsonReader {
 
   private endKey(at: number): number {
     this.isKey = false
-    const { watched, ruled } = this.#options
+    const { watched, ruled, noted } = this.#options
     const isWatched = watched !== undefined && !this.#seen
     const isTop = this.depth === 1
     if (!isTop && !isWatched && (!this.#isInside || this.#ruled)) return g.COLON
@@ -236,6 +249,7 @@ export class JsonScanner extends JsonReader {
       this.#isInside = top === 'inside'
       this.#ruled = top === 'all'
     }
+    if (noted !== undefined) this.#noting = noted.find(bytes, from, to)
     const key = this.#control.mayHave(to - from) ? this.#control.find(bytes, from, to) : undefined
     return key === undefined ? g.COLON : this.endControlKey(key)
   }
@@ -247,7 +261,7 @@ export class JsonScanner extends JsonReader {
     return g.COLON
   }
 
-  private span(name: string): Span | undefined {
+  private span(name: string): MemberSpan | undefined {
     for (const found of this.#found) if (found.name === name) return found
     return undefined
   }
@@ -265,6 +279,11 @@ export class JsonScanner extends JsonReader {
     if (this.#wanted !== undefined && this.depth === 1) {
       this.#found.push({ name: this.#wanted, start, end })
       this.#wanted = undefined
+    }
+    if (this.#noting !== undefined && this.depth === 1) {
+      const name = this.#noting
+      this.#noted = [...(this.#noted?.filter(known => known.name !== name) ?? []), { name, start, end }]
+      this.#noting = undefined
     }
     return this.after()
   }

@@ -1,5 +1,7 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import t from 'tap'
 import { packageRoot } from '../../src/core/package-root.js'
 import { Bin } from './bin.js'
@@ -50,8 +52,52 @@ t.test('dependencies stay packages of their own, which users can update', { skip
 })
 
 t.test('the bundle is ASCII: one other character doubles the memory of its whole file', { skip }, async t => {
-  for (const name of readdirSync(BUNDLE).filter(file => file.endsWith('.js'))) {
+  for (const name of readdirSync(BUNDLE).filter(file => /\.c?js$/.test(file))) {
     // biome-ignore lint/suspicious/noControlCharactersInRegex: the range of ASCII
     t.notMatch(readFileSync(join(BUNDLE, name), 'utf8'), /^.*[^\x00-\x7f].*$/m, name)
   }
 })
+
+t.test('what is compiled of a bundle is kept, and used only for the same text', t => {
+  const folder = t.testdir({ 'main.cjs': 'exports.answer = () => 1', kept: {} })
+  const kept = join(folder, 'kept')
+  const only = (): string => join(kept, readdirSync(kept).join())
+
+  t.equal(answerOf(folder), '1')
+  const first = only()
+  const { ino } = statSync(first)
+  t.equal(answerOf(folder), '1')
+  t.equal(statSync(only()).ino, ino, 'what is kept is good for the same text: it is not made again')
+
+  writeFileSync(join(folder, 'main.cjs'), 'exports.answer = () => 2')
+  t.equal(answerOf(folder), '2', 'another text of the same length')
+  t.not(only(), first, 'the form of the old text is gone')
+
+  writeFileSync(only(), 'damaged')
+  t.equal(answerOf(folder), '2')
+  t.not(readFileSync(only(), 'latin1'), 'damaged', 'it is made anew')
+  t.equal(answerOf(folder), '2')
+  t.end()
+})
+
+t.test('a module that is known only at run time is loaded, also by a bundle whose compiled form was kept', t => {
+  const url = "require('node:url').pathToFileURL('own.mjs').href"
+  const main = `exports.answer = () => { importModule(${url}).then(own => console.log(own.default)); return '' }`
+  const folder = t.testdir({ 'main.cjs': main, 'own.mjs': 'export default 7', kept: {} })
+  t.equal(answerOf(folder), '7')
+  t.equal(answerOf(folder), '7')
+  const bundle = readFileSync(join(packageRoot(), 'dist/bundle/main.cjs'), 'latin1')
+  t.equal(/[^\w.$]import\(/.exec(bundle.replace(/^ *(\/\/|\*).*$/gm, ''))?.[0], undefined, 'the bundle has no import()')
+  t.match(bundle, /importModule\(/)
+  t.end()
+})
+
+/** What a process prints that loads `main.cjs` of a folder, and keeps what it compiled in `kept`. */
+function answerOf(folder: string): string {
+  const script = `
+    import { loadBundle } from ${JSON.stringify(pathToFileURL(join(packageRoot(), 'bin/bundle.js')).href)}
+    console.log(loadBundle(process.cwd() + '/main.cjs', 'kept', 0).answer())
+    setTimeout(() => undefined, 20)`
+  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script], { cwd: folder })
+  return stdout.toString().trim() || stderr.toString()
+}

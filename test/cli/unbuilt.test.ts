@@ -5,10 +5,11 @@ import { promisify } from 'node:util'
 import t from 'tap'
 import { packageRoot } from '../../src/core/package-root.js'
 
-/** `bin/gateway.js` as it stands in a checkout that nothing was built in. */
+/** Runs `bin/gateway.js` in a checkout that was never built. */
 async function unbuilt(folder: string): Promise<{ code: number; stdout: string; stderr: string }> {
   mkdirSync(join(folder, 'bin'))
-  for (const file of ['bin/gateway.js', 'package.json']) copyFileSync(join(packageRoot(), file), join(folder, file))
+  for (const file of ['bin/gateway.js', 'bin/bundle.js', 'package.json'])
+    copyFileSync(join(packageRoot(), file), join(folder, file))
   const started = promisify(execFile)(process.execPath, [join(folder, 'bin', 'gateway.js'), 'serve'])
   return started.then(
     ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),

@@ -26,7 +26,7 @@ t.test('what the file says of limits, time-outs and retries goes over the defaul
   )
   t.same(config?.limits, { ...DEFAULTS.limits, body: 1_048_576, headers: 5000, depth: 8 })
   t.same(config?.timeouts, { ...DEFAULTS.timeouts, idle: 90_000 })
-  t.same(config?.retry, { attempts: 3, on: [503] })
+  t.same(config?.retry, { ...DEFAULTS.retry, on: [503] })
 })
 
 t.test('the command line wins over the file', async t => {

@@ -62,7 +62,7 @@ const SLIPS: readonly (readonly [title: string, text: string, ...found: readonly
     `${HEAD.replace('version: 1', 'version: "1"')}${UPSTREAM}${MODEL}listen: { port: "8080" }\nretry: { on: ["429"] }\n`,
     '1:10 expected 1: the version of the configuration language; remove the quotes',
     '5:17 expected a port, a number from 0 to 65535; remove the quotes',
-    '6:15 expected connect, reset, first_byte, bad_response, queue, 4xx or 5xx, or a status such as 429, but found "429"; remove the quotes',
+    '6:15 expected connect, reset, first_byte, silent_stream, bad_response, queue, 4xx or 5xx, or a status such as 429, but found "429"; remove the quotes',
   ],
   [
     'quotes of a word processor',
@@ -96,7 +96,7 @@ const SLIPS: readonly (readonly [title: string, text: string, ...found: readonly
   [
     'failures as other programs name them',
     `${HEAD}${UPSTREAM}${MODEL}retry: { on: [timeout] }\n`,
-    '5:15 expected connect, reset, first_byte, bad_response, queue, 4xx or 5xx, or a status such as 429, but found "timeout" → first_byte',
+    '5:15 expected connect, reset, first_byte, silent_stream, bad_response, queue, 4xx or 5xx, or a status such as 429, but found "timeout" → first_byte',
   ],
   [
     'kinds as people call them',
@@ -114,7 +114,7 @@ const SLIPS: readonly (readonly [title: string, text: string, ...found: readonly
     '7:20 unknown key "max_body": the largest body of a request → body',
     '8:13 unknown key "request": the time limit of a whole exchange → total',
     '9:10 unknown key "max_retries": attempts in all, the first included → attempts',
-    '9:26 unknown key "backoff": the next target is tried at once',
+    '9:26 unknown key "backoff": the first wait before a target is asked again → wait',
   ],
   [
     'the place of a secret, but not under secret',

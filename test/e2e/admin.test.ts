@@ -59,6 +59,24 @@ t.test('the clients’ listener serves nothing of it, and takes no admin key', a
   }
 })
 
+t.test('keys of the file are shown with the regions that they and their groups allow', async t => {
+  const { line, origin } = await adminLine()
+  const yaml = `version: 1
+groups: { europe: { regions: [eu, us] } }
+keys: { caller: { secret: { env: CALLER_KEY }, group: europe, regions: [eu] }, free: { secret: { env: CALLER_KEY_2 } } }
+upstreams: { sim: { kind: simulator, region: eu }, far: { kind: simulator, region: us } }
+models: { "sim-*": sim, other: far }
+store: { type: memory }
+${line}`
+  const env = { GATEWAY_ADMIN_KEY: ADMIN_SECRET, CALLER_KEY_2: 'another-key-of-a-caller-0123456789' }
+  await startTestGateway(t, yaml, { env })
+  const ask = adminOf(t, origin)
+  const { data } = (await ask('GET', '/admin/keys')).json()
+  t.match(data, [{ name: 'caller', regions: ['eu'] }, { name: 'free' }])
+  t.notOk('regions' in (data[1] ?? {}))
+  t.match((await ask('GET', '/admin/keys/caller')).json(), { regions: ['eu'] })
+})
+
 t.test('a key is created, listed, changed, rotated and revoked, and each counts at once here', async t => {
   const at = await stage(t)
   const { ask } = at

@@ -207,9 +207,17 @@ t.test('an upstream of the protocol gets the items, and nothing of an id that it
     { type: 'response.completed', response: response('b') },
   ]
   const failed = { type: 'response.failed', response: { ...response('c'), status: 'failed' } }
+  // Content first: a failure before it would be tried again.
+  const started = {
+    type: 'response.output_text.delta',
+    item_id: 'msg_c',
+    output_index: 0,
+    content_index: 0,
+    delta: 'No',
+  }
   const sse = (list: readonly { type: string }[]) =>
     stream(list.map(event => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`))
-  up.answer(json(response('a')), sse(events), sse([failed]), json(response('d')))
+  up.answer(json(response('a')), sse(events), sse([started, failed]), json(response('d')))
   const { id } = await ann.conversations.create({ items: [user('First.')] })
   t.match(await ann.responses.create({ model: 'm', input: 'Second.', conversation: { id } }), { conversation: { id } })
   const sent = up.requests.items[0]?.json() as { input: unknown[]; conversation?: unknown }

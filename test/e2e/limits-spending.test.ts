@@ -80,6 +80,29 @@ t.test('a whole answer costs what its usage says, at the prices of the target', 
   t.strictSame(charges, { [`key:caller budget day ${new Date(at).toISOString().slice(0, 10)}`]: COST })
 })
 
+t.test('a request with more input than a step of the price costs the prices of that step, all of it', async t => {
+  const steps = 'above: { 0.15k: { input: 8.00 }, 99: { input: 4.00, cached: 1.00 } }'
+  const price = PRICES.replace(/(first.*) }/, `$1, ${steps} }`)
+  const { gateway, first } = await staged(t, undefined, price)
+  const counts = [99, 100, 151]
+  first.answer(...counts.map(count => answering({ ...USAGE, prompt_tokens: count, total_tokens: count + 50 })))
+  for (const _ of counts) t.equal((await gateway.chat()).status, 200)
+  const records = await ledgerRecords(gateway)
+  t.strictSame(
+    records.map(({ cost }) => cost),
+    [59 * 2 + 40 * 0.5 + 50 * 8, 60 * 4 + 40 * 1 + 50 * 8, 111 * 8 + 40 * 0.5 + 50 * 8],
+  )
+})
+
+t.test('a step that a request may reach is in its reservation', async t => {
+  const price =
+    'prices: { first/m: { input: 1.00, output: 1.00, above: { 50: { output: 100.00 } } }, second/m: &none { request: 0 }, chat/m: *none }\n'
+  const { gateway, first } = await staged(t, 'limits: { budget: 0.01 USD/day }', price)
+  first.answer(answering(USAGE))
+  t.equal((await gateway.chat({ max_tokens: 200 })).status, 429, '200 tokens may cost 0.02 USD')
+  t.equal((await gateway.chat({ max_tokens: 90 })).status, 200)
+})
+
 t.test('F-A8 a stream is charged by its usage', async t => {
   const { gateway, first, only } = await staged(t)
   const last = `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [], usage: USAGE })}\n\n`
@@ -115,6 +138,39 @@ t.test('F-A8 a client that leaves in mid-stream pays for what it got', async t =
   t.match(record, { outcome: 'cancelled', estimated: true })
   t.ok((record.units.output ?? 0) >= 8, `${record.units.output}`)
   t.ok(record.cost > 0)
+})
+
+t.test('F-A8 a client that leaves pays for what it got, though the first event says one token', async t => {
+  const upstream = await startRawUpstream(t)
+  const gateway = await startTestGateway(
+    t,
+    `version: 1
+store: { type: file, path: ./data }
+keys: { caller: { secret: { env: CALLER_KEY }, models: ["*"] } }
+upstreams: { up: { base: "${upstream.origin}", speaks: { messages: POST /v1/messages } } }
+models: { m: up }
+prices: { m: { input: 2.00, output: 8.00 } }
+`,
+  )
+  const event = (type: string, rest: object) => chunk(`event: ${type}\ndata: ${JSON.stringify({ type, ...rest })}\n\n`)
+  const usage = { input_tokens: 30, output_tokens: 1 }
+  const message = { id: 'msg_1', type: 'message', role: 'assistant', model: 'm', content: [], usage }
+  upstream.answer(async peer => {
+    await startStream(peer)
+    await peer.send(event('message_start', { message }))
+    await peer.send(event('content_block_start', { index: 0, content_block: { type: 'text', text: '' } }))
+    const delta = { type: 'text_delta', text: 'word' }
+    for (let count = 0; count < 20; count++) await peer.send(event('content_block_delta', { index: 0, delta }))
+    await hang(peer)
+  })
+  const body = { model: 'm', max_tokens: 100, messages: [{ role: 'user', content: 'hello' }], stream: true }
+  const client = await gateway.open('/v1/messages', { body, headers: { 'anthropic-version': '2023-06-01' } })
+  await client.body(await client.head(), bytes => bytes.toString().split('word').length > 20)
+  client.socket.destroy()
+  const { outcome, units, estimated } = await found(gateway)
+  t.match({ outcome, estimated }, { outcome: 'cancelled', estimated: true })
+  t.equal(units.input, 30)
+  t.ok((units.output ?? 0) >= 20 && (units.output ?? 0) <= 30, `${units.output}`)
 })
 
 t.test('F-A8 a client that leaves before the first byte pays for the input that was sent', async t => {

@@ -1,5 +1,7 @@
 import t from 'tap'
+import type { Feature } from '../../src/kernel/stages.js'
 import { startTestGateway } from '../helpers/gateway.js'
+import { withFeature } from '../helpers/metered.js'
 
 /** The words of the guide as people write them first: a rate by the minute, a budget by the day, a route of their own. */
 
@@ -41,3 +43,32 @@ for (const path of ['/v1/chat/completions', '/own/chat']) {
     if (new Date().getUTCDate() === before) t.equal(statuses[2], 429)
   })
 }
+
+t.test('pages of other origins may read the rate-limit headers, and what any other feature names', async t => {
+  const yaml = `${YAML.replace('@LIMITS@', 'requests: 3/min')}listen: { cors: { origins: [https://app.example] } }\n`
+  const own: Feature = {
+    name: 'own',
+    compile: () => ({
+      name: 'own',
+      exposes: ['x-gateway-own'],
+      onAnswerHead: (_call, _status, headers) => void headers.push('x-gateway-own', '1'),
+    }),
+  }
+  const gateway = await startTestGateway(t, yaml, { features: withFeature(own) })
+  const headers = { origin: 'https://app.example' }
+  for (const path of ['/v1/chat/completions', '/v1/nothing']) {
+    const answer = await gateway.request(path, { body, headers })
+    const exposed = answer.header('access-control-expose-headers')?.split(', ') ?? []
+    for (const name of [
+      'x-request-id',
+      'x-ratelimit-remaining-requests',
+      'anthropic-ratelimit-requests-reset',
+      'x-gateway-own',
+    ])
+      t.ok(exposed.includes(name), `${path}: ${name}`)
+    t.equal(answer.header('x-gateway-own'), '1')
+    t.equal(new Set(exposed).size, exposed.length)
+  }
+  const bare = await gateway.request('/v1/chat/completions', { body })
+  t.equal(bare.header('access-control-expose-headers'), undefined)
+})

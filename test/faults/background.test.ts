@@ -45,6 +45,19 @@ t.test('F-U16 more events than are kept reach who reads them all the same', asyn
   t.match((await gateway.request(`/v1/responses/${id}`)).json(), { status: 'completed' })
 })
 
+t.test('F-C3 a reader that stops for some megabytes gets them all', async t => {
+  const { up, gateway } = await stage(t)
+  up.answer(says(3))
+  const client = await follow(gateway)
+  const head = await client.head()
+  client.socket.pause()
+  await gateway.log.find(line => line.msg === 'request' && line.outcome === 'ok')
+  client.socket.resume()
+  const { body, whole } = await client.body(head)
+  t.equal(whole, true)
+  t.equal(eventsOf(body.toString()).at(-1)?.event, 'response.completed')
+})
+
 t.test('F-C3 a slow reader gets an error, and delays no one', async t => {
   const { up, gateway } = await stage(t)
   up.answer(says(26))

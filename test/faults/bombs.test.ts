@@ -14,7 +14,7 @@ import { FOUR_UPSTREAMS, TEXT, upstreamOf } from '../helpers/text-upstreams.js'
 const ALL = process.env.BOMBS === 'all'
 const SEED = Number(process.env.BOMB_SEED ?? Date.now() % 100_000)
 const AT_ONCE = 10
-/** Under `limits.body`, of 32 MiB, whatever stands around it. */
+/** Below `limits.body`, of 32 MiB, with everything around it. */
 const LARGEST_BYTES = 30_000_000
 /** Of a sampled row: more than any limit but that one takes. */
 const BODY_BYTES = ALL ? LARGEST_BYTES : 6_000_000

@@ -63,7 +63,7 @@ const PRESENTED: readonly (readonly [string, string])[] = [
     `authorization: Bearer sha256:${createHash('sha256').update(SECRETS.hashed).digest('hex')}\r\n`,
   ],
   ['a key of 10000 characters', `authorization: Bearer ${'k'.repeat(10_000)}\r\n`],
-  ['bytes that are no ASCII', 'authorization: Bearer \xff\xfe\r\n'],
+  ['bytes that are not ASCII', 'authorization: Bearer \xff\xfe\r\n'],
 ]
 
 const FIXED_ID = 'x-request-id: same\r\n'

@@ -8,7 +8,7 @@ import { proveNoLeak } from '../helpers/canaries.js'
 import { eventsOf } from '../helpers/expect.js'
 import { CHAT, oneUpstream, startTestGateway, type TestGateway } from '../helpers/gateway.js'
 import { withResolvers } from '../helpers/journal.js'
-import { requestBytes } from '../helpers/raw-client.js'
+import { connectRaw, requestBytes } from '../helpers/raw-client.js'
 import { type RawUpstream, type Script, startRawUpstream } from '../helpers/raw-upstream.js'
 
 async function playing(t: Test, script: Script, more = ''): Promise<{ gateway: TestGateway; upstream: RawUpstream }> {
@@ -109,6 +109,20 @@ t.test('F-P1 an idle kept-alive connection does not hold the drain', async t => 
   await client.closed()
 })
 
+t.test('F-P1 a connection that was opened just before the drain has its first request answered', async t => {
+  const { gateway } = await playing(t, json(CHAT_ANSWER))
+  const client = await connectRaw(t, gateway.origin)
+  // The gateway has accepted the first connection, too, when it answers the second.
+  t.equal((await gateway.request('/livez')).status, 200)
+  const closing = gateway.gateway.close()
+  await client.send(requestBytes(gateway.origin, PATH, { body: CHAT, key: gateway.key }))
+  const answer = await client.answer()
+  t.equal(answer.status, 200)
+  t.equal(answer.header('connection'), 'close')
+  await client.closed()
+  await closing
+})
+
 t.test('F-P2 a second signal ends at once, live streams included', async t => {
   const { gateway, upstream } = await playing(t, brokenStream([chatEvent('a')], hang))
   const client = await gateway.open(PATH, STREAM)
@@ -139,7 +153,7 @@ t.test('F-P3 a port in use is reported in one line', async t => {
 
 t.test('F-P3 an invalid certificate is reported before anything listens', async t => {
   const { gateway, upstream } = await playing(t, json(CHAT_ANSWER))
-  await gateway.write('bad.pem', 'this is no certificate')
+  await gateway.write('bad.pem', 'not a certificate')
   await gateway.write(
     'gateway.yaml',
     oneUpstream(upstream.origin, 'listen: { tls: { cert: bad.pem, key: bad.pem } }\n'),

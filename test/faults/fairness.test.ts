@@ -112,7 +112,7 @@ t.test('a connection that comes free goes to the key that has none', async t => 
   t.match(up.requests.items[2]?.json(), { user: '6' })
   end()
   await up.requests.count(4)
-  t.match(up.requests.items[3]?.json(), { user: '2' }, 'then its own go on, in their order')
+  t.match(up.requests.items[3]?.json(), { user: '2' }, 'then its own continue, in their order')
   for (let n = 0; n < 5; n++) end()
   t.equal((await late.answer()).whole, true)
 })

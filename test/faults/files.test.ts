@@ -351,7 +351,7 @@ t.test('F-M2 uploads that break off half-way: their upstream hears of it, and no
     () => openSockets() <= before,
     () => `${openSockets()} sockets are open, ${before} were`,
   )
-  t.match((await gateway.request('/v1/files')).json(), { data: [] }, 'nobody has a file of them')
+  t.match((await gateway.request('/v1/files')).json(), { data: [] }, 'no other key has a file of them')
   upstream.answer(uploaded('file-1'))
   t.equal((await post(gateway)).status, 200, 'and the next one arrives')
 })

@@ -183,7 +183,7 @@ t.test('Idempotency-Key: the same request is the same task, also where an older 
   t.match((await get(`/mj/task/${id}/fetch`)).json(), { id })
 })
 
-// ── what is told of a task
+// ── what a task reports
 
 t.test('a record has what the family’s clients read, and no address of the upstream', async t => {
   const records = [

@@ -48,7 +48,7 @@ const COURSE = [
   { status: 'IN_PROGRESS', progress: '40%', imageUrl: '/more.png' },
   DONE,
 ]
-/** Its progress is less than that of the record before, and so nothing is told of it. */
+/** Its progress is less than that of the record before, so it causes no notification. */
 const STEP_BACK = 3
 
 /** Says the records one after the other: the next one when `mayGoOn`. */

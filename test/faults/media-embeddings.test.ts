@@ -74,7 +74,7 @@ function refused(t: Test, { upstream }: Stage, { at }: Way, answer: Answer, why:
   const { message } = (answer.json() as { error: { message: string } }).error
   t.match(message, why)
   t.ok(message.includes(`'${at}'`), message)
-  t.notMatch(message, /127\.0|loopback|ECONN|:\d\d/, 'nothing of the network is told')
+  t.notMatch(message, /127\.0|loopback|ECONN|:\d\d/, 'the message says nothing of the network')
   t.equal(upstream.requests.items.length, 0)
 }
 
@@ -92,7 +92,7 @@ for (const [name, way] of Object.entries(WAYS)) {
     const answer = await ask(made, way, `${host.origin}/a.png`)
     t.equal(answer.status, 200, answer.text)
     t.equal(way.picture(made.upstream.requests.items[0]?.json() as never), BASE64)
-    t.notOk(made.upstream.requests.items[0]?.body.includes(GOOD), 'the URL itself does not go on')
+    t.notOk(made.upstream.requests.items[0]?.body.includes(GOOD), 'the URL itself is not sent')
   })
 
   t.test(`F-X1 ${name}: a redirect to a forbidden address makes no connection there`, async t => {

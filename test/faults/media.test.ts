@@ -20,7 +20,7 @@ interface Client {
   readonly path: string
   readonly at: string
   body(url: string): Readonly<Record<string, unknown>>
-  /** The code, or whatever stands for one, and the message of an error of the family. */
+  /** The code, or its equivalent, and the message of an error of the family. */
   error(answer: Answer): { readonly type: string; readonly message: string }
 }
 
@@ -147,7 +147,7 @@ const SERVERS = {
   },
 } as const satisfies Readonly<Record<string, Server>>
 
-/** Pairs in which no one but the gateway can read the URL; upstreams that could are told not to. */
+/** Pairs in which only the gateway can read the URL; other upstreams are configured not to. */
 const PAIRS = (Object.keys(CLIENTS) as Name[]).flatMap(client =>
   (Object.keys(SERVERS) as Name[]).filter(server => server !== client).map(server => [client, server] as const),
 )
@@ -184,7 +184,7 @@ function refused(t: Test, { upstream }: Stage, client: Name, answer: Answer, why
   t.equal(type, client === 'generate' ? 'INVALID_ARGUMENT' : 'invalid_request_error')
   t.match(message, why)
   t.ok(message.includes(`'${CLIENTS[client].at}'`), message)
-  t.notMatch(message, /127\.0|loopback|ECONN|:\d\d/, 'nothing of the network is told')
+  t.notMatch(message, /127\.0|loopback|ECONN|:\d\d/, 'the message says nothing of the network')
   t.equal(upstream.requests.items.length, 0)
 }
 
@@ -208,7 +208,7 @@ for (const [client, server] of PAIRS) {
     t.equal(SERVERS[server].picture(open.upstream.requests.items[0]?.json() as never), OF_IMAGE)
     const url = 'HTTPS://pictures.example/a.png'
     t.equal((await ask(open, client, url)).status, 200)
-    t.ok(open.upstream.requests.items[1]?.body.includes(url), 'what it fetches itself goes on as it is')
+    t.ok(open.upstream.requests.items[1]?.body.includes(url), 'what it fetches itself is sent unchanged')
     t.equal(host.requests.length, 1)
   })
 
@@ -219,7 +219,7 @@ for (const [client, server] of PAIRS) {
     t.equal(answer.status, 200, answer.text)
     const body = made.upstream.requests.items[0]?.json() as never
     t.equal(SERVERS[server].picture(body), OF_IMAGE)
-    t.notOk(made.upstream.requests.items[0]?.body.includes(GOOD), 'the URL itself does not go on')
+    t.notOk(made.upstream.requests.items[0]?.body.includes(GOOD), 'the URL itself is not sent')
     const { headers } = host.requests[0] ?? {}
     t.strictSame(Object.keys(headers ?? {}).sort(), ['accept', 'accept-encoding', 'connection', 'host', 'user-agent'])
   })

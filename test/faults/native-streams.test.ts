@@ -5,7 +5,7 @@ import { CALLER, startTestGateway, type TestGateway } from '../helpers/gateway.j
 import type { Answer } from '../helpers/raw-client.js'
 import { startRawUpstream } from '../helpers/raw-upstream.js'
 
-/** Native streams have no last event; they are whole where a message of them has told how the answer ended. */
+/** Native streams have no last event; they are complete once a message has said how the answer ended. */
 
 const text = (words: string, more: object = {}) => ({
   candidates: [{ content: { role: 'model', parts: [{ text: words }] }, index: 0, ...more }],

@@ -81,7 +81,7 @@ for (const kind of KINDS) {
     socket.pause()
     const message = frames(24 * MIB)
     server.send(message)
-    // Minutes go by while it reads, a piece at a time; the upstream answers pings, as far as it is asked.
+    // Minutes pass while it reads, a piece at a time; the upstream answers the pings that it gets.
     fastClock(t)
     const timers = [
       setInterval(() => socket.read(), 2),
@@ -94,7 +94,7 @@ for (const kind of KINDS) {
     const size = await whole(socket, message.length)
     t.ok(size >= message.length, `${size} bytes came`)
     const lines = gateway.log.items.filter(line => line.msg === 'request')
-    t.same(lines, [], 'and the session goes on')
+    t.same(lines, [], 'and the session continues')
   })
 
   t.test(`F-W2 a client that takes nothing is cut after limits.stall (${kind})`, async t => {

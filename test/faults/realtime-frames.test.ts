@@ -7,7 +7,7 @@ import { lineOf, open, startRealtime } from '../helpers/realtime.js'
 
 const FRAMED = 'routes: { WS /v1/realtime: { protocol: realtime, model: query.model, tunnel: framed } }\n'
 
-/** What the other side is told where one side broke the protocol. */
+/** The close code for the other side if one side broke the protocol. */
 const TOLD = { client: 1001, upstream: 1011 } as const
 
 for (const tunnel of ['raw', 'framed'] as const) {

@@ -13,7 +13,7 @@ import { ask, type End, lineOf, open, realtimeYaml, startRealtime } from '../hel
 type Test = Pick<typeof t, 'teardown'>
 
 const PEER = fileURLToPath(new URL('../helpers/half-open.js', import.meta.url))
-/** On the fast clock minutes go by between two looks: the session must not end because nobody spoke. */
+/** On the fast clock minutes pass between two checks: the session must not end because neither side has sent anything. */
 const FRAMED =
   'routes: { WS /v1/realtime: { protocol: realtime, model: query.model, tunnel: framed, timeouts: { idle: 2h, total: 2h } } }\n'
 
@@ -23,7 +23,7 @@ function peer(test: Test, ...args: readonly string[]): ChildProcess & { readonly
   return child
 }
 
-/** Stops a process as a machine stops that is cut off: its connections stand, and no one answers. */
+/** Stops a process like a machine that is cut off: its connections stay open, and no one answers. */
 async function stop({ pid }: ChildProcess): Promise<void> {
   process.kill(pid as number, 'SIGSTOP')
   while (!readFileSync(`/proc/${pid}/stat`, 'latin1').includes(') T ')) await new Promise(setImmediate)

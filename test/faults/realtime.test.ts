@@ -260,7 +260,7 @@ t.test('F-W4 a key may have so many sessions: 429 before the handshake', async t
   t.match(JSON.parse(refused.body), { error: { code: 'rate_limit_exceeded' } })
   t.match(refused.head, /retry-after: 1\r\n/)
   t.match(await stage.gateway.log.find(line => line.status === 429), { limit: 'sessions', key: 'caller' })
-  t.equal(stage.up.requests.items.length, 2, 'nobody upstream was asked')
+  t.equal(stage.up.requests.items.length, 2, 'no upstream was called')
   first?.client.socket.destroy()
   await stage.gateway.log.find(line => line.outcome === 'client_abort')
   t.equal((await ask(t, stage.gateway)).status, 101, 'a place is free again')

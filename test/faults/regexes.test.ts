@@ -3,11 +3,11 @@ import { packageRoot } from '../../src/core/package-root.js'
 import { RegexSteps } from '../helpers/regex-steps.js'
 import { readSources, regexesOf } from '../helpers/source-rules.js'
 
-// Whatever a text holds, a regular expression takes steps in proportion to its length: of twice the text no more than
+// For any text, a regular expression takes steps in proportion to its length: for twice the text no more than
 // about twice the steps. Four times would be a square.
 
 const MOST = 3
-/** What a character may cost, whatever else: less is not looked into. */
+/** Steps that a character may cost in any case: fewer are not examined. */
 const FREE = 5
 /** Characters of the longer texts, of which half is tried too. The counting goes a few calls deeper with each of them. */
 const LONG = 300

@@ -58,7 +58,7 @@ for (const [title, breaks] of BROKEN) {
     t.notMatch(JSON.stringify(line), /node_modules|\.js:\d/, 'no stack')
     t.notMatch(JSON.stringify(loaded.problems), literal)
     const ready = await gateway.request('/readyz?verbose')
-    t.equal(ready.status, 200, 'it goes on serving')
+    t.equal(ready.status, 200, 'it continues to serve')
     t.match(ready.json(), { config: { valid: false, reloads: { failed: 1 } } })
     t.match(ready.text, /gateway\.yaml:\d+:\d+/)
     t.notMatch(

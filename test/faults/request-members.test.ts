@@ -10,7 +10,7 @@ import { startTaskUpstream } from '../helpers/task-upstream.js'
 
 // Beside the model, requests may name further models, and say who is to serve them, where, and with which credential.
 
-// Members of aggregators stand in no document.
+// Members of aggregators are not documented.
 relaysAnything()
 
 const PATH = '/v1/chat/completions'

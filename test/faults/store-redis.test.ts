@@ -191,7 +191,7 @@ t.test(
     await store.create(lasting('a'))
     await admin.config('SET', 'maxmemory', '1')
     t.match(await faultOf(store.create(lasting('b'))), /^full: .* has no memory left/)
-    t.ok(await get(store), 'reading goes on')
+    t.ok(await get(store), 'reading continues')
     await admin.config('SET', 'maxmemory', '0')
     t.ok(await store.create(lasting('b')))
     await admin.call('REPLICAOF', '127.0.0.1', '1')

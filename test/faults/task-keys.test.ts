@@ -37,7 +37,7 @@ for (const kind of kinds) {
     t.equal(another.header('x-should-retry'), 'false')
 
     const theirs = await gateway.request('/v1/videos', { body: CAT, headers, key: env.OTHER_KEY })
-    t.equal(theirs.status, 200, 'the key of somebody else is another key')
+    t.equal(theirs.status, 200, 'the same key of another caller is another key')
 
     const impatient = await gateway.request('/v1/videos', { body: CAT, headers })
     compatibleError(t, impatient, 409, 'idempotency_key_in_use')

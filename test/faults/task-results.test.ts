@@ -12,7 +12,7 @@ import { request } from '../helpers/raw-client.js'
 import { DURABLE, storeYaml } from '../helpers/store-kinds.js'
 import { compatible, FILM, filmYaml, startTaskUpstream, type TaskScript } from '../helpers/task-upstream.js'
 
-// Results that stand in an upstream's answer itself: the store keeps them as long as their task has them.
+// Results inside an upstream's answer: the store keeps them as long as their task has them.
 
 t.setTimeout(120_000)
 
@@ -235,7 +235,7 @@ t.test(
     most = 2
     await gateway.log.find(line => line.task === result && line.to === 'succeeded')
     const last = await follow()
-    t.equal(last.header('content-type'), 'image/jpeg', 'told by its first bytes')
+    t.equal(last.header('content-type'), 'image/jpeg', 'detected by its first bytes')
     t.ok(last.body.equals(picture(2)))
     t.not(last.header('etag'), early.header('etag'))
   },

@@ -14,7 +14,7 @@ const TIMES = Number(process.env.KILLS ?? 1)
 t.setTimeout(180_000 + TIMES * 600_000)
 t.jobs = 3
 
-/** A film's: the intent, whom it goes to, that it was taken, three polls, the notification, that it stands in its queue. */
+/** Writes for a film: the intent, its target, its acceptance, three polls, the notification, and that it is queued. */
 const WRITES: readonly Write[] = [1, 2, 3, 4, 5, 6, 7, 8].flatMap(n => [
   { n, how: 'cut' } as const,
   { n, how: 'done' } as const,
@@ -55,7 +55,7 @@ for (const kind of DURABLE) {
           // What the upstream has is known. What never reached it may be, until it is removed.
           const never = id === undefined && submits === 0
           t.ok(known.length === 1 || (never && known.length === 0), `${name}: known`)
-          if (id !== undefined) t.equal(known[0]?.id, id, `${name}: by the id that its client was told`)
+          if (id !== undefined) t.equal(known[0]?.id, id, `${name}: by the id that its client got`)
           tasks.push({ name, id })
         }
       }

@@ -20,7 +20,7 @@ t.jobs = 3
 interface Begun {
   readonly way: Way
   readonly name: string
-  /** Where its client was told one. */
+  /** The id, if its client got one. */
   readonly id: string | undefined
   /** Whether it stood there when the process ended; on a slow machine it may have gone on. */
   readonly stood: boolean
@@ -101,7 +101,7 @@ async function killed(stage: KillStage, ways: readonly Way[], round: number): Pr
 
 const isFilm = ({ name }: Way): boolean => !/^(image|imagine|action)-/.test(name)
 
-/** Tasks that their clients were told of, and the gateway does not know. */
+/** Tasks that their clients know, and the gateway does not. */
 async function unknown({ ask }: KillStage, tasks: readonly Begun[]): Promise<readonly string[]> {
   const looked = tasks.map(async ({ way, name, id }) => {
     if (id === undefined) return []
@@ -116,7 +116,7 @@ function submittedTwice({ upstream }: KillStage, tasks: readonly Begun[]): reado
   return tasks.flatMap(({ name }) => ((upstream.submits.get(name) ?? 0) > 1 ? [name] : []))
 }
 
-/** The gateway waited too long for the answer to a submit. Its task stays open for minutes, for whatever turns up. */
+/** The gateway waited too long for the answer to a submit. Its task stays open for minutes, in case one arrives. */
 function isLeftOpen({ way: { mark }, id, stood }: Begun): boolean {
   return id !== undefined && !stood && mark?.at === 'submit'
 }
@@ -141,7 +141,7 @@ async function wrongWith(stage: KillStage, begun: Begun, films: readonly Film[])
   }
   if (submits !== 1) return about
   if (isLeftOpen(begun)) return []
-  // Anyone who was being told when the process ended is told again.
+  // Clients whose notification was being sent when the process ended get it again.
   const tellings = way.mark?.at === 'told' && way.mark.how === 'held' ? 2 : 1
   await stage.told.count(tellings, told => told.name === name && ENDED.has(told.status))
   const last = await stage.told.find(told => told.name === name && ENDED.has(told.status))

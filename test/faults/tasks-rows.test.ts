@@ -9,8 +9,8 @@ import { startRawUpstream } from '../helpers/raw-upstream.js'
 import { EVERY, storesOf } from '../helpers/store-kinds.js'
 import { FILM, film, startTaskUpstream, type TaskRequest, type TaskUpstream } from '../helpers/task-upstream.js'
 
-// What must hold of a task whatever goes wrong around it, on every type of store: one gateway, and one model for each
-// thing that can go wrong.
+// What must hold for a task in every failure, on every type of store: one gateway, and one model for each
+// kind of failure.
 
 const RUNNING = { status: 'in_progress', progress: 85 }
 const DONE = { status: 'completed', progress: 100 }

@@ -207,7 +207,7 @@ function awayOn(
         const told: readonly string[] =
           bin.stderr.match(/(?<="msg":"the store )can(not be used|\sbe used again)/g) ?? []
         const twice = told.filter((what, n) => what === 'cannot be used' && told[n - 1] === what)
-        t.same([told.includes('cannot be used'), twice], [true, []], 'told once, and not once for each request')
+        t.same([told.includes('cannot be used'), twice], [true, []], 'reported once, and not once for each request')
       }
     })
   })

@@ -127,7 +127,7 @@ t.test('F-T2 an upstream that refuses our credential does not know that no one w
   t.same(
     tasks.map(({ id, phase, faults }) => ({ id, phase, faults })),
     [{ id, phase: 'deleting', faults: 1 }],
-    'it is told again',
+    'it is sent again',
   )
 })
 
@@ -164,7 +164,7 @@ t.test('F-T2 trouble while polling is invisible, and ends nothing', async t => {
   const { begin, reaches, gateway } = await stage(t, script, 'poll: { every: 5ms, slowest: 10ms }')
   const id = await begin()
   t.match(await reaches(id, 'succeeded'), { status: 'completed' })
-  t.equal(gateway.log.items.filter(line => line.msg === 'task changed').length, 1, 'no other change was to be seen')
+  t.equal(gateway.log.items.filter(line => line.msg === 'task changed').length, 1, 'there was no other change')
 })
 
 t.test('F-T2 words that no one knows mean that the task continues; progress never goes back', async t => {
@@ -269,7 +269,7 @@ t.test('F-T2 an upstream that hangs: deadlines are kept, and tasks of other upst
   await gateway.log.find(line => line.task === id && line.to === 'succeeded')
   for (const one of ids) await gateway.log.find(line => line.task === one && line.to === 'failed')
   const polls = upstream.requests.items.filter(({ method }) => method === 'GET').length
-  t.ok(polls < 100, `${polls} polls: nobody waits for one to be told that time is up`)
+  t.ok(polls < 100, `${polls} polls: a task ends at its deadline without waiting for a poll`)
   const codes = new Set(gateway.log.items.filter(line => line.to === 'failed').map(line => line.code))
   t.same([...codes], ['deadline'])
   upstream.breakAll()
@@ -377,7 +377,7 @@ t.test('Idempotency-Key: the same request is the same task, another one is refus
   const another = await gateway.request('/v1/videos', { body: { ...BODY, prompt: 'A dog' }, headers })
   compatibleError(t, another, 409, 'idempotency_key_reused')
   const theirs = await gateway.request('/v1/videos', { body: { ...BODY, prompt: 'A dog' }, headers, key: other })
-  t.equal(theirs.status, 200, 'the key of somebody else is another key')
+  t.equal(theirs.status, 200, 'the same key of another caller is another key')
   t.not(await begin({}), id)
 })
 
@@ -412,7 +412,7 @@ t.test('Idempotency-Key: a request while the first one is under way learns what 
   const answer = await second
   t.equal(answer.status, 200)
   const { id } = answer.json() as { id: string }
-  t.equal((await gateway.request(`/v1/videos/${id}`)).status, 200, 'what a client was told of is there')
+  t.equal((await gateway.request(`/v1/videos/${id}`)).status, 200, 'a task that a client knows is there')
   t.match((await gateway.request('/v1/videos')).json(), { data: [{ id }], has_more: false })
 })
 
@@ -816,7 +816,7 @@ t.test('F-T4 a result in the answer itself: a video, or nothing; in part where a
   t.equal(whole.header('content-type'), 'video/mp4')
   t.same(whole.body, FILM)
   const backwards = await gateway.request(path, { headers: { range: 'bytes=5-2' } })
-  t.equal(backwards.status, 200, 'that is no range')
+  t.equal(backwards.status, 200, 'an invalid range is ignored')
   t.same(backwards.body, FILM)
   t.equal((await gateway.request(path, { headers: { range: 'bytes=9999-' } })).status, 416)
   const part = await gateway.request(path, { headers: { range: 'bytes=-10' } })

@@ -228,14 +228,14 @@ t.test(
             const told = await asBob(path, method, body)
             t.ok([400, 404].includes(told[0]), `${method} ${path}: ${told[0]}`)
             t.notMatch(told[1], /secret|one two/)
-            t.same(told, await asBob(...unknown[index]!), 'as if nobody had it')
+            t.same(told, await asBob(...unknown[index]!), 'as if it did not exist')
           }
           t.equal(stage.asked(model).length, asked, 'the upstream hears nothing of it')
           const more = { input: 'and', previous_response_id: id }
           t.match(
             responseOf(await stage.ask(client, model, stream, more)),
             { status: 'completed' },
-            'its owner goes on',
+            'its owner continues',
           )
           t.match(stage.asked(model).at(-1)?.body.toString(), /a secret.*one two three.*and/)
         })

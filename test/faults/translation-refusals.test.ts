@@ -7,7 +7,7 @@ import { CLIENTS, FOUR, PROTOCOLS, type Protocol, type TextClient } from '../hel
 import { answers, begins, ends, FOUR_UPSTREAMS, streams, TEXT, upstreamOf } from '../helpers/text-upstreams.js'
 import { type Stage, startStage, translated } from '../helpers/translation-stage.js'
 
-// What upstreams refuse, and answers that are none: told in the client's family, or another target answers.
+// Refusals of upstreams, and invalid answers: reported in the client's family, or another target answers.
 
 t.setTimeout(300_000)
 

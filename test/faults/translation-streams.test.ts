@@ -74,7 +74,7 @@ t.test('streams that go wrong', async t => {
           .filter(length => last !== ends || length < (trusted ? 1 : enough))
         const seen = await Promise.all(cuts.map(length => run(streams(upstream, pieces.slice(0, length), last))))
         for (const [index, one] of seen.entries()) {
-          // A whole answer may have been told before the connection broke.
+          // A whole answer may have been sent before the connection broke.
           if (one.good === 1 && index >= enough) t.match(one, GOOD, `after ${index}`)
           else t.match(one, bad(one), `after ${index}`)
           t.ok(TEXT.startsWith(one.text), 'what came is a beginning of what was sent')

@@ -279,7 +279,7 @@ for (const [path, asked, answer] of WITHOUT_USAGE) {
   })
 }
 
-/** Errors that come with status 200, and the status by which the client is told. */
+/** Errors that arrive with status 200, and the status that the client gets. */
 const ERRORS_OF_200: readonly (readonly [title: string, body: object, status: number])[] = [
   ['says no status', { error: { message: 'overloaded', type: 'server_error', code: 'overloaded' } }, 502],
   ['says its status', { error: { message: 'slow down', code: 429 }, user_id: 'u' }, 429],

@@ -276,7 +276,7 @@ t.test('F-U14 an error behind other members of a chunk counts, whatever comes be
   }
   const told = chatEvent('"error": {"code": 502}')
   const { gateway } = await streamed(t, stream([told, DONE]))
-  t.match(await gateway.log.find(line => line.msg === 'request'), { outcome: 'ok' }, 'words are no error')
+  t.match(await gateway.log.find(line => line.msg === 'request'), { outcome: 'ok' }, 'text is not an error')
 })
 
 t.test('F-U14 as the first event it lets another target answer', async t => {

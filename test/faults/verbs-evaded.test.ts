@@ -11,7 +11,7 @@ relaysAnything()
 
 const MESSAGES = '"messages":[{"role":"user","content":"x","name":"LEAK"}]'
 
-/** Bodies in each of which `metadata.secret` and the names of messages stand where some reader finds them. */
+/** Bodies with `metadata.secret` and the names of messages at places where only some readers find them. */
 const SPELLINGS: Readonly<Record<string, string>> = {
   'the parent twice': `"metadata":{"secret":"LEAK"},"metadata":{},${MESSAGES}`,
   'the parent twice, then null': `"metadata":{"secret":"LEAK"},"metadata":null,${MESSAGES}`,
@@ -45,7 +45,7 @@ for (const [how, members] of Object.entries(SPELLINGS)) {
     t.equal(answer.status, 200, answer.text.slice(0, 200))
     const sent = upstream.requests.items[0]?.body.toString() ?? ''
     t.notOk(sent.includes('LEAK'), sent.slice(0, 300))
-    t.notOk(/"here"\s*:\s*true/.test(sent), 'what is set stands there alone')
+    t.notOk(/"here"\s*:\s*true/.test(sent), 'only the value that was set is there')
     t.same((JSON.parse(sent) as { extra: unknown }).extra, { here: false })
   })
 }

@@ -71,7 +71,7 @@ t.test('F-X3 a target that hangs holds up no one else', async t => {
   await hanging.told.count(8)
   await imagine(origin, sound.url)
   await sound.told.count(1)
-  t.equal(hanging.told.items.length, 8, 'one host is told of so many at a time')
+  t.equal(hanging.told.items.length, 8, 'one host gets only so many at a time')
 })
 
 t.test('F-X3 a target that hangs is asked again: the same id, signed for its own moment', async t => {
@@ -107,7 +107,7 @@ t.test('F-X3 undelivered webhooks are kept and can be listed; newer ones are sen
   made.now = { status: 'SUCCESS', progress: '100%', imageUrl: '/1.png' }
   const second = await made.open()
   await second.bin.until(/"msg":"notification taken"/)
-  t.same(told.items.map(sequenceOf), [1, 2], 'numbers go on over the restart')
+  t.same(told.items.map(sequenceOf), [1, 2], 'numbers continue after the restart')
 })
 
 t.test('F-X3 a notification that no one acknowledged outlives kill -9, under its number', async t => {

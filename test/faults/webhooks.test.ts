@@ -133,7 +133,7 @@ t.test('without webhooks nothing is sent, and requests for one are refused', asy
   t.equal(upstream.requests.items.length, 0)
 })
 
-/** A gateway that may tell anyone, and a task that should be told of at that address. */
+/** A gateway that may notify any address, and a task with a notification for that address. */
 async function toBeTold(t: Test, webhook_url: string) {
   let done = false
   const upstream = await startTaskUpstream(t, (request, self) =>

@@ -23,7 +23,7 @@ export interface AwayStage {
   readonly processes: readonly Process[]
   /** Times at which each film was asked for, milliseconds. */
   readonly polls: Journal<{ readonly id: string; readonly at: number }>
-  /** What each film was to be, in the order in which its upstream was asked. */
+  /** The prompt of each film, in the order of the upstream's requests. */
   begun(): readonly string[]
   begin(process: Process, prompt: string): Promise<Answered>
   /** Lets what was begun up to now end. */
@@ -150,7 +150,7 @@ export async function soon(asking: () => Promise<Answered>): Promise<Answered> {
   }
 }
 
-/** Resolves when anyone who wanted to be told of a task has been, and the store knows. */
+/** Resolves when every webhook of a task has been delivered, and the store has noted it. */
 export async function taken(processes: readonly Process[], id: string): Promise<void> {
   const line = new RegExp(
     `"task":"${id}"[^\\n]*"msg":"notification taken"|"msg":"notification taken"[^\\n]*"task":"${id}"`,
@@ -169,15 +169,15 @@ function changesIn(processes: readonly Process[]): Json[] {
 }
 
 /**
- * What the upstream saw, what the store says, what the logs tell and what was told agree: each of these tasks, its prompt by
- * its id, was begun once, is known, ended once and was told of once. What was refused was not begun.
+ * The upstream's requests, the store, the logs and the webhooks agree: each of these tasks, its prompt by
+ * its id, was begun once, is in the store, ended once and was reported once. What was refused was not begun.
  */
 export async function nothingLost(t: Test, stage: AwayStage, begun: ReadonlyMap<string, string>): Promise<void> {
   const { processes, told, polls } = stage
   const [one] = processes as [Process]
   const asked = stage.begun()
   t.same([...asked].sort(), [...new Set(asked)].sort(), 'each film was begun once')
-  t.same([...asked].sort(), [...begun.values()].sort(), 'and those of clients that were told so')
+  t.same([...asked].sort(), [...begun.values()].sort(), 'and those that clients know of')
   const listed = (await ask(one, '/v1/videos?limit=100')).json.data as readonly Json[]
   const known = listed.filter(({ prompt }) => asked.includes(prompt))
   t.same(known.map(({ id }) => id).sort(), [...begun.keys()].sort())
@@ -193,7 +193,7 @@ export async function nothingLost(t: Test, stage: AwayStage, begun: ReadonlyMap<
     )
   }
   const numbers = told.items.map(({ headers }) => String(headers['webhook-id']))
-  t.same([...numbers].sort(), [...begun.keys()].map(id => `msg_${id}.1`).sort(), 'each was told of once')
+  t.same([...numbers].sort(), [...begun.keys()].map(id => `msg_${id}.1`).sort(), 'each was reported once')
   for (const id of new Set(polls.items.map(({ id }) => id))) {
     const times = polls.items.filter(poll => poll.id === id).map(({ at }) => at)
     const gaps = times.slice(1).map((time, index) => time - (times[index] ?? 0))

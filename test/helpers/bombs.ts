@@ -9,7 +9,7 @@ export interface Shape {
   readonly json: (bytes: number) => string
 }
 
-/** As deep as fits under `limits.depth` wherever it stands. */
+/** As deep as `limits.depth` allows at any place of a body. */
 const DEPTH = 50
 
 const list = (item: string, bytes: number): string => {

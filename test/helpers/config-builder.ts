@@ -22,10 +22,12 @@ export function configOf(parts: Partial<Config> = {}): Config {
     limits: DEFAULTS.limits,
     timeouts: DEFAULTS.timeouts,
     retry: DEFAULTS.retry,
+    health: DEFAULTS.healthRule,
     store: { type: 'memory', path: join('/', 'data') },
     spool: { path: join('/', 'data', 'spool'), ...DEFAULTS.spool },
     log: DEFAULTS.log,
     transport: DEFAULTS.transport,
+    workers: DEFAULTS.workers,
     media: {},
     tasks: DEFAULTS.tasks,
     groups: {},
@@ -93,7 +95,7 @@ export function modelOf(targets: TargetLike | readonly TargetLike[], parts: Part
 
 export const SSE: RouteFraming = { byDefault: 'sse', parameter: undefined, values: {} }
 
-/** A route of the protocol `chat` whose model and stream stand in the body. */
+/** A route of the protocol `chat` that reads model and stream from the body. */
 export function routeOf(parts: Partial<RouteConfig> = {}): RouteConfig {
   return {
     caller: [{ in: 'header', name: 'authorization', scheme: 'Bearer' }],

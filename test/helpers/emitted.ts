@@ -4,7 +4,7 @@ import { type OpenApiName, openApi, openApiFolder } from './openapi.js'
 
 /**
  * Every JSON request that a gateway of this process sends to an upstream is checked against the OpenAPI document of the
- * upstream's family, whatever the test is about: one look at what the HTTP clients are given. The process ends with an
+ * upstream's family, in every test: one look at what the HTTP clients are given. The process ends with an
  * error where one does not fit. Files whose clients send, on purpose, what no document allows say so by {@link relaysAnything}.
  */
 
@@ -146,6 +146,6 @@ function faultsOf(name: OpenApiName, body: string): readonly string[] {
   try {
     return openApi(name)(JSON.parse(body)).slice(0, 3)
   } catch {
-    return ['it is no JSON']
+    return ['it is not JSON']
   }
 }

@@ -32,7 +32,7 @@ export function noise(length: number): Buffer {
 
 /**
  * Bodies that this process holds on the disk in a folder: files that are there by name, and open ones whose name is gone
- * already, as far as the system tells of these.
+ * already, where the system reports them.
  */
 export function heldIn(folder: string): readonly string[] {
   return [...listed(folder), ...openFiles().filter(file => file.startsWith(folder))]

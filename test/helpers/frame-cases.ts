@@ -62,7 +62,7 @@ const EURO = Buffer.from('€')
 /** An overlong slash, a lone surrogate, beyond U+10FFFF, a byte that never is in UTF-8. */
 const NO_UTF8 = [[0xc0, 0xaf], [0xed, 0xa0, 0x80], [0xf4, 0x90, 0x80, 0x80], [0xff]].map(bytes => Buffer.from(bytes))
 
-/** The cases of the Autobahn suite's chapters 1 to 7, 9 and 12, as far as they are about what one side sends. */
+/** The cases of the Autobahn suite's chapters 1 to 7, 9 and 12, those about what one side sends. */
 export const FRAME_CASES: readonly FrameCase[] = [
   ...[0, 125, 126, 127, 128, 65_535, 65_536, 65_537].map(size =>
     passes(`1.1 a text of ${size} bytes`, ['*'.repeat(size)], [FIN | TEXT, '*'.repeat(size)]),
@@ -77,7 +77,7 @@ export const FRAME_CASES: readonly FrameCase[] = [
     [FIN | PING, 'p'.repeat(125)],
     [FIN | TEXT, 'x'],
   ),
-  passes('2.7 a pong that nobody asked for', ['x'], [FIN | PONG, 'unasked'], [FIN | TEXT, 'x']),
+  passes('2.7 a pong without a ping', ['x'], [FIN | PONG, 'unasked'], [FIN | TEXT, 'x']),
   judged('2.5 a ping of 126 bytes', 1002, 1002, [FIN | PING, Buffer.alloc(126)]),
   ...[0x10, 0x20, 0x30, 0x40, 0x50, 0x60, 0x70].map(bits =>
     judged(`3 reserved bits ${bits.toString(16)}`, 1002, 1002, [FIN | bits | TEXT, 'x']),

@@ -1,5 +1,5 @@
 // A peer of realtime sessions in a process of its own, to be stopped: as a client it asks for a session and talks, as an
-// upstream it listens and opens whatever is asked for. It prints a line for each step.
+// upstream it listens and opens any that is asked for. It prints a line for each step.
 // usage: node half-open.js client <port> <key> | upstream
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'

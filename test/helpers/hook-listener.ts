@@ -13,7 +13,7 @@ export interface Notified {
   readonly body: string
 }
 
-/** Someone who wants to be told, over HTTPS on localhost, and answers by `status`, when that is there, or not at all. */
+/** A receiver of webhooks, over HTTPS on localhost, which answers by `status`, when that is there, or not at all. */
 export async function hookListener(
   t: Test,
   status: (count: number, notified: Notified) => number | 'hang' | Promise<number | 'hang'>,

@@ -42,7 +42,7 @@ export class Journal<T> {
     const waiter: Waiter<T> = { matches, resolve }
     this.#waiters.add(waiter)
     try {
-      await inTime(promise, () => `${this.#name}: waited in vain; ${this.items.length} seen: ${tail(this.items)}`)
+      await inTime(promise, () => `${this.#name}: nothing came; ${this.items.length} seen: ${tail(this.items)}`)
     } finally {
       this.#waiters.delete(waiter)
     }

@@ -9,7 +9,7 @@ export interface Film {
   readonly error: { readonly code: string } | null
 }
 
-/** How films and images stand that have ended. */
+/** The states of films and images that have ended. */
 export const ENDED: ReadonlySet<string> = new Set(['completed', 'failed', 'SUCCESS', 'FAILURE'])
 
 /** All films that the gateway knows. */
@@ -42,7 +42,7 @@ export function isUnconfirmed({ status, error }: Film): boolean {
   return status === 'failed' && error?.code === 'submit_unconfirmed'
 }
 
-/** Tasks that ended more than once, or of whose end their clients were told different things. */
+/** Tasks that ended more than once, or whose clients heard of different ends. */
 export function settledTwice({ lives, told }: KillStage): readonly string[] {
   const ends = lives.changes.filter(({ to }) => to === 'succeeded' || to === 'failed' || to === 'cancelled')
   const twice = ends.filter(({ task }, at) => ends.findIndex(other => other.task === task) !== at)

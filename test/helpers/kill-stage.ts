@@ -5,12 +5,12 @@ import { CALLER_SECRET, Lives } from './lives.js'
 import { type MarkedUpstream, markedUpstream, NAMED } from './marked-upstream.js'
 import { Marks } from './marks.js'
 
-/** What is told of a task. */
+/** A report about a task. */
 export interface Told {
   readonly name: string
   readonly id: string
   readonly body: string
-  /** How the task stands: as films or as images have it. */
+  /** The state of the task, in the words of films or of images. */
   readonly status: string
 }
 
@@ -32,7 +32,7 @@ export interface KillStage {
 
 const MOST_TRIES = 1000
 
-/** How long the gateway waits for answers. They hold while whatever is to stop comes to stand. */
+/** How long the gateway waits for answers. They leave a process time to stop. */
 const WAITS = `timeouts: { connect: 1s, first_byte: 12s }
 tasks: { lease: 15s }`
 

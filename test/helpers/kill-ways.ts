@@ -17,11 +17,11 @@ export interface Way {
   /** What the upstream says of it. */
   readonly says?: Says
   /**
-   * How it ends where its client was told of it: well, or by that error. `deleted`: no one knows it; `refused`: it never
+   * How it ends where its client knows it: well, or by that error. `deleted`: no one knows it; `refused`: it never
    * was, or no one knows whether it was; `nothing`: it never was.
    */
   readonly ends: 'completed' | 'deleted' | 'refused' | 'nothing' | { readonly code: string }
-  /** Goes to the mark; the id where the client was told one. */
+  /** Goes to the mark; the id where the client knows one. */
   go(stage: KillStage, name: string, parents: Parents): Promise<string | undefined>
 }
 
@@ -74,7 +74,7 @@ async function halfForm({ lives, hook }: KillStage, name: string): Promise<undef
   return undefined
 }
 
-/** A film whose end its client has been told of, and what comes then. */
+/** A film whose end its client knows, and what comes then. */
 const ended =
   (then: (stage: KillStage, id: string) => Promise<unknown>) =>
   async (stage: KillStage, name: string): Promise<string | undefined> => {
@@ -137,7 +137,7 @@ const slowly: Says = (step, count) =>
   step === 'poll' && count === 0 ? { status: 429, headers: { 'retry-after': '1' } } : undefined
 const refusing: Says = step =>
   step === 'submit' ? { status: 400, body: { error: { message: 'No cats.' } } } : undefined
-/** Its client is told, and for a while no one asks for it. */
+/** Its client knows the end, and for a while no one asks for it. */
 const later: Says = step => (step === 'submit' ? { headers: { 'retry-after': '5' } } : undefined)
 const deaf: Says = (step, count) => (step === 'told' && count === 0 ? { status: 500 } : undefined)
 

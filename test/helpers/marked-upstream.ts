@@ -8,7 +8,7 @@ import { film } from './task-upstream.js'
 
 type Test = Pick<typeof t, 'teardown'>
 
-/** An answer, as far as it differs from task to task. */
+/** The part of an answer that differs from task to task. */
 export interface Said {
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
@@ -24,11 +24,11 @@ export interface MarkedUpstream {
   readonly submits: ReadonlyMap<string, number>
   /** What is said of the task of that name. */
   says(name: string, says: Says): void
-  /** What anyone who is told of that task answers. */
+  /** What receivers of that task's webhooks answer. */
   statusFor(name: string, count: number): number
 }
 
-/** By which a task is known: it stands in what a client asks for. */
+/** The name of a task: a part of its client's request. */
 export const NAMED = /name:([a-z0-9-]+\.\d+)/
 
 /** An upstream of films and images that stops where marks say so. Under `/busy` it takes nothing. */

@@ -20,7 +20,7 @@ interface Parked {
   release(): void
 }
 
-/** Which tasks stand at their marks. A task is known by its name, which is part of what it asks for. */
+/** Which tasks are at their marks. A task is known by its name, which is part of its request. */
 export class Marks {
   readonly #marks = new Map<string, Mark>()
   readonly #parked = new Map<string, Parked>()
@@ -40,7 +40,7 @@ export class Marks {
     return mark?.at === step && this.answered(name, step) + 1 >= (mark.nth ?? 1) ? mark : undefined
   }
 
-  /** The task is at its mark until `release`; `gone` says that it does not stand there any more. */
+  /** The task is at its mark until `release`; `gone` says that it has left. */
   park(name: string, mark: Mark, release: () => void): { readonly gone: () => void } {
     const parked: Parked = { mark, release }
     this.#parked.set(name, parked)

@@ -111,7 +111,7 @@ export class RawClient {
     const woken = new Promise<void>(resolve => {
       this.#wake = resolve
     })
-    await inTime(woken, () => `waited in vain for ${what}; unread: ${this.#bytes.subarray(0, 400).toString('latin1')}`)
+    await inTime(woken, () => `${what} did not come; unread: ${this.#bytes.subarray(0, 400).toString('latin1')}`)
   }
 }
 

@@ -45,7 +45,7 @@ export class RawUpstream {
   readonly connections = new Journal<Socket>('upstream connections')
   /** Connections that the gateway closed while a script still had something to say, by number. */
   readonly aborts = new Journal<number>('upstream aborts')
-  /** Connections that are closed, for whatever reason, by number. */
+  /** Connections that are closed, for any reason, by number. */
   readonly closes = new Journal<number>('upstream closes')
   readonly #read: 'whole' | 'head' | 'never'
   readonly #server: Server

@@ -86,7 +86,7 @@ export interface SocketUpstream {
   answer(handshake: Handshake): void
 }
 
-/** A server that opens WebSockets, or answers handshakes as it is told. */
+/** A server that opens WebSockets, or answers handshakes as the test wants. */
 export async function startSocketUpstream(
   test: Test,
   tls?: { readonly cert: string; readonly key: string },

@@ -34,7 +34,7 @@ export function recordedSessions(): readonly RecordedSession[] {
   }
   const cassettes = filesOf(folder, CASSETTES, '.yaml').map(([name, text]) => ({ name, messages: fromCassette(text) }))
   const lines = filesOf(folder, LINES, '.txt').map(([name, text]) => ({ name, messages: fromLines(text) }))
-  // Cassettes of plain HTTP stand there, too.
+  // The folder has cassettes of plain HTTP, too.
   return [...cassettes, ...lines].filter(({ messages }) => messages.length > 0)
 }
 

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import type t from 'tap'
 
-/** What a server says to a command (its words in lower case), as it stands on the wire; undefined: nothing. */
+/** What a server says to a command (its words in lower case), byte by byte; undefined: nothing. */
 export type Reply = (words: readonly string[]) => string | undefined
 
 /** Something that speaks the protocol of Redis and answers as a test wants. */

@@ -46,6 +46,11 @@ const DOORS: Readonly<Record<string, string | readonly string[]>> = {
   ws: ['src/net/framed-socket.ts', 'simulator/src/socket/'],
 }
 
+/** Only what loads the product's own code may run text, and only workers are processes. */
+const BUILTIN_DOORS: Readonly<Record<string, readonly string[]>> = {
+  vm: ['bin/bundle.js'],
+  cluster: ['src/runtime/workers/crew.ts', 'src/runtime/workers/worker.ts'],
+}
 const FORBIDDEN_BUILTINS = ['child_process', 'vm', 'cluster', 'inspector', 'repl', 'wasi']
 
 /** Folders that decide per request: they never touch a disk. */
@@ -80,8 +85,8 @@ const VENDORS = [
   'vllm',
 ]
 
-/** The one place that loads modules of users, which the configuration names. */
-const LOADER = 'src/runtime/store-module.ts'
+/** The one place that loads modules of users, which the configuration names, and what imports for it in the bundle. */
+const LOADERS = new Set(['src/runtime/store-module.ts', 'bin/bundle.js'])
 
 const SQL = /^\s*(select\s.+\sfrom|insert\s+into|update\s.+\sset|delete\s+from|create\s+table|drop\s+table)\b/is
 
@@ -155,7 +160,7 @@ function mayImport(from: string, to: string): boolean {
 /** `src/kernel/x.ts` → `kernel`, `dist/cli/main.js` → `cli`, `src/index.ts` → `index`, `bin/gateway.js` → `bin`. */
 function layerOf(path: string): string {
   // The command line with all that it imports.
-  if (path === 'dist/bundle/main.js') return 'cli'
+  if (path === 'dist/bundle/main.cjs') return 'cli'
   const [top = '', second = '', ...rest] = path.split('/')
   if (top !== 'src' && top !== 'dist') return top
   return rest.length === 0 ? second.replace(/\.[jt]s$/, '') : second
@@ -183,7 +188,9 @@ function packagesOf(source: Source): string[] {
 
 function builtins(source: Source): string[] {
   const names = importsOf(source).map(({ specifier }) => specifier.replace(/^node:/, ''))
-  return names.filter(name => FORBIDDEN_BUILTINS.includes(name)).map(name => `imports node:${name}`)
+  return names
+    .filter(name => FORBIDDEN_BUILTINS.includes(name) && BUILTIN_DOORS[name]?.includes(source.path) !== true)
+    .map(name => `imports node:${name}`)
 }
 
 function disk(source: Source): string[] {
@@ -213,7 +220,7 @@ function evaluation(source: Source): string[] {
     if (/^(globalThis\.)?(eval|Function)$/.test(callee)) return `calls ${callee}`
     const [first] = node.arguments ?? []
     const dynamic = node.expression.kind === ts.SyntaxKind.ImportKeyword
-    if (dynamic && first !== undefined && !ts.isStringLiteralLike(first) && source.path !== LOADER)
+    if (dynamic && first !== undefined && !ts.isStringLiteralLike(first) && !LOADERS.has(source.path))
       return 'imports a computed module'
     const timer = /^(globalThis\.)?set(Timeout|Interval|Immediate)$/.test(callee)
     return timer && first !== undefined && ts.isStringLiteralLike(first) ? `${callee} with a string` : undefined
@@ -230,7 +237,7 @@ function sql(source: Source): string[] {
   })
 }
 
-/** Regular expression literals of a file, with the lines they stand on. */
+/** Regular expression literals of a file, with their lines. */
 export function regexesOf(source: Source): { source: string; flags: string; line: number }[] {
   const found: { source: string; flags: string; line: number }[] = []
   const file = parse(source)

@@ -1,9 +1,9 @@
 import type { StoreEvents } from '../../src/core/store-config.js'
 import { Journal } from './journal.js'
 
-/** What a driver told, in order: `down`, `up`, or `warn` and the message. */
+/** The events of a driver, in order: `down`, `up`, or `warn` and the message. */
 export function heard(): { readonly events: StoreEvents; readonly told: Journal<string> } {
-  const told = new Journal<string>('what the store told')
+  const told = new Journal<string>('events of the store')
   const events: StoreEvents = {
     warn: message => told.push(`warn ${message}`),
     down: () => told.push('down'),

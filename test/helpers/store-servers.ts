@@ -40,9 +40,12 @@ const PORTS = 10_000
 const REDIS = find('redis-server', [])
 const POSTGRES = find('postgres', versionsOf('/usr/lib/postgresql'))
 
+const PGBOUNCER = find('pgbouncer', ['/usr/sbin'])
+
 /** The reason why tests with that server are skipped here, or false. In CI they never are. */
 export const withoutRedis = skipping(REDIS, 'redis-server')
 export const withoutPostgres = skipping(POSTGRES, 'postgres')
+export const withoutPgbouncer = skipping(PGBOUNCER, 'pgbouncer')
 
 /**
  * Starts redis-server. Nothing is saved unless the arguments say so. With lines of configuration they are put into a file
@@ -96,6 +99,30 @@ export async function startPostgres(test: Test, settings: Readonly<Record<string
     }
   }
   return server
+}
+
+/** Starts PgBouncer in session mode before a PostgreSQL of {@link startPostgres}. */
+export async function startPgbouncer(test: Test, { port: target }: StoreServer): Promise<StoreServer> {
+  const folder = temporary(test, 'pgbouncer')
+  const as = unprivileged(folder)
+  const file = join(folder, 'pgbouncer.ini')
+  return launch(test, port => {
+    const lines = [
+      '[databases]',
+      `gateway = host=127.0.0.1 port=${target} dbname=gateway user=gateway`,
+      '[pgbouncer]',
+      'pool_mode = session',
+      'listen_addr = 127.0.0.1',
+      `listen_port = ${port}`,
+      'unix_socket_dir =',
+      'auth_type = any',
+      'max_client_conn = 200',
+      'default_pool_size = 30',
+    ]
+    writeFileSync(file, `${lines.join('\n')}\n`)
+    if (as.uid !== undefined && as.gid !== undefined) chownSync(file, as.uid, as.gid)
+    return { command: PGBOUNCER ?? 'pgbouncer', args: [file], as }
+  })
 }
 
 interface Launch {

@@ -13,11 +13,11 @@ export interface Write {
   readonly how: 'cut' | 'done'
 }
 
-/** Stands between a gateway and the server of its store, and sees what is written. */
+/** Between a gateway and the server of its store, and sees what is written. */
 export interface WriteWatch {
   /** The store's setting, so that it leads through here. */
   readonly store: string
-  /** Resolves at that write of records in which the text stands. Nothing more passes on its connection then. */
+  /** Resolves at the write of records that has the text. Nothing more passes on its connection then. */
   at(text: string, write: Write): Promise<void>
 }
 

@@ -40,7 +40,7 @@ export function held(
   return { script, asked: asked.promise, answer: answer.resolve }
 }
 
-/** An upstream that works while no one waits, of whatever shape a test gives it. */
+/** An upstream that works while no one waits, in the shape that a test gives it. */
 export async function startTaskUpstream(test: Test, script: TaskScript, host = '127.0.0.1'): Promise<TaskUpstream> {
   const upstream = new TaskUpstream(script, host)
   await upstream.listen()

@@ -65,3 +65,58 @@ t.test('a turn that accepted a connection is short: one step, because more conne
     t.ok(log.length - last <= 1, 'each step takes longer than such a turn')
   }
 })
+
+t.test('what sockets begin waits behind nothing, then for the time of a turn, then for a turn each', async t => {
+  const turns = new EventLoopShares()
+  const begun: number[] = []
+  for (let one = 0; one < 8; one++) turns.begin(() => begun.push(one))
+  t.equal(begun.length, 8, 'what comes alone begins at once')
+  new Slow(turns, 10, []).work()
+  const before = begun.length
+  for (let one = 8; one < 16; one++) turns.begin(() => begun.push(one))
+  t.equal(begun.length, before, 'an answer has used up the time')
+  for (let last = before; begun.length < 16; last = begun.length) {
+    await new Promise(resolve => setImmediate(resolve))
+    t.ok(begun.length - last <= 1)
+  }
+  t.same(begun, [...Array(16).keys()], 'in order')
+})
+
+t.test('while connections are accepted, answers and beginnings get half of the time', async t => {
+  const clock = steppedClock(t)
+  const turns = new EventLoopShares()
+  let steps = 0
+  let isOver = false
+  const worker: Worker = {
+    isWaiting: false,
+    turn: () => {
+      steps++
+      clock.now += 4
+      if (!isOver) turns.tryRun(worker, 64 * KIB)
+    },
+  }
+  turns.tryRun(worker, 65 * KIB)
+  clock.now += 4
+  turns.tryRun(worker, 64 * KIB)
+  turns.accepted()
+  await new Promise(resolve => setImmediate(resolve))
+  steps = 0
+  // Each turn accepts a connection, which takes 1 ms; a step takes 4 ms.
+  for (let turn = 0; turn < 100; turn++) {
+    clock.now++
+    turns.accepted()
+    await new Promise(resolve => setImmediate(resolve))
+  }
+  isOver = true
+  t.ok(steps >= 20 && steps <= 26, `${steps} steps in 100 turns`)
+})
+
+function steppedClock(test: Pick<typeof t, 'teardown'>): { now: number } {
+  const real = performance.now
+  const clock = { now: 1 }
+  performance.now = () => clock.now
+  test.teardown(() => {
+    performance.now = real
+  })
+  return clock
+}

@@ -103,7 +103,7 @@ t.test('time-outs and retry: everywhere, then upstream, then route, then model',
   const offer = { ...CHAT, timeouts: { first_byte: 2, idle: 2 }, retry: { attempts: 2 } }
   const model = modelOf('a', { timeouts: { idle: 3 }, retry: { on: [503] } })
   const exchange = choiceOf(model, { a: upstream }, offer)?.groups[0]?.exchanges[0]
-  t.same(exchange?.timeouts, { queue: 5000, connect: 1, first_byte: 2, idle: 3, total: 1_800_000 })
+  t.same(exchange?.timeouts, { queue: 5000, connect: 1, first_byte: 2, first_event: 2, idle: 3, total: 1_800_000 })
   t.match(exchange?.retry, { attempts: 2, on: [503] })
 })
 

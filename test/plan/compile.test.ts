@@ -1,6 +1,6 @@
 import t from 'tap'
+import type { Caller } from '../../src/core/caller.js'
 import type { RouteConfig } from '../../src/core/config.js'
-import type { Caller } from '../../src/core/plan.js'
 import { Secret } from '../../src/core/secret.js'
 import {
   answerRoute,

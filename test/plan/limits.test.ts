@@ -1,8 +1,9 @@
 import t from 'tap'
 import type { AccountingConfig } from '../../src/core/accounting-config.js'
 import type { ScopeLimits } from '../../src/core/bounds.js'
+import type { Caller } from '../../src/core/caller.js'
 import type { Config } from '../../src/core/config.js'
-import type { Caller, Exchange } from '../../src/core/plan.js'
+import type { Exchange } from '../../src/core/plan.js'
 import { atOnce } from '../../src/core/steps.js'
 import { type CompiledPlan, compiling } from '../../src/plan/compile.js'
 import { chatConfig, keyOf, modelOf, upstreamOf } from '../helpers/config-builder.js'
@@ -68,7 +69,7 @@ t.test('the scopes of a caller are its own, then those of its groups from the in
   t.same(named(bob), ['group team', 'group all'])
   t.equal(alice.policy?.scopes[1], bob.policy?.scopes[0], 'one object for a group')
   t.equal(alice.policy?.group, 'team')
-  t.same(callerOf(plan, 'carl').policy, { scopes: [], group: undefined })
+  t.same(callerOf(plan, 'carl').policy, { scopes: [], group: undefined, groups: [] })
 })
 
 t.test('what a group says of unpriced models holds for its keys unless they say otherwise', async t => {

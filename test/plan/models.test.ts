@@ -1,7 +1,7 @@
 import t from 'tap'
+import type { Caller } from '../../src/core/caller.js'
 import type { ModelConfig } from '../../src/core/config.js'
 import type { ModelEntry } from '../../src/core/model-entry.js'
-import type { Caller } from '../../src/core/plan.js'
 import { ModelIndex } from '../../src/plan/model-index.js'
 import { ModelCatalog } from '../../src/plan/models.js'
 import { NameSet } from '../../src/plan/names.js'

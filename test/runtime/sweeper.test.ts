@@ -1,10 +1,15 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import t, { type Test } from 'tap'
 import { droppedUntil } from '../../src/runtime/ledger-retention.js'
 import { StoreState } from '../../src/runtime/store-state.js'
 import { Sweeper } from '../../src/runtime/sweeper.js'
 import { openLog } from '../../src/sinks/log.js'
+import { FileStore } from '../../src/stores/file.js'
 import { MemoryStore } from '../../src/stores/memory.js'
+import { oneUpstream, startTestGateway } from '../helpers/gateway.js'
 import { record, write } from '../helpers/ledger-entries.js'
 
 const AGAIN = 'the store can be used again'
@@ -72,4 +77,29 @@ t.test('the sweeper drops the days of the ledger whose time is over, whole, and 
   t.same(await store.accounts.days(), days.slice(-2))
   t.equal(await droppedUntil(store), days[1])
   t.equal(state.reason, undefined)
+})
+
+t.test('days of the ledger are dropped in time also where the file has no limits any more', async t => {
+  const folder = mkdtempSync(join(tmpdir(), 'gateway-sweeper-'))
+  const store = new FileStore(join(folder, 'store'))
+  t.teardown(async () => {
+    await store.close()
+    rmSync(folder, { recursive: true })
+  })
+  const DAY_MS = 86_400_000
+  const now = Date.now()
+  for (const age of [91, 89]) await write(store.accounts, `w${age}`, [record(`${age}`, { at: now - age * DAY_MS })])
+  const [, recent] = await store.accounts.days()
+  // The sweeper looks at once, and not in ten seconds.
+  const { setInterval } = globalThis
+  globalThis.setInterval = ((run: () => void) => setInterval(run, 10)) as typeof setInterval
+  t.teardown(() => {
+    globalThis.setInterval = setInterval
+  })
+  await startTestGateway(t, oneUpstream('http://127.0.0.1:9', `store: { type: file, path: "${folder}" }`))
+  for (;;) {
+    const days = await store.accounts.days()
+    if (days.length === 1) return t.same(days, [recent])
+    await new Promise(resolve => setImmediate(resolve))
+  }
 })

@@ -149,7 +149,7 @@ const EMPTY: readonly object[] = [
   { model: undefined, content: { parts: [{ text: 'f' }] } },
 ]
 
-t.test('property: whatever JSON comes, it is answered, and nothing breaks inside', async t => {
+t.test('property: any JSON is answered, and nothing breaks inside', async t => {
   const upstream = await simulator(t)
   const paths = fc.constantFrom(
     ...[CHAT, '/v1/completions', '/v1/embeddings', '/v1/moderations', '/v1/responses', '/v1/responses/compact'],
@@ -313,7 +313,7 @@ t.test(
 
 type Place = readonly (string | number)[]
 
-/** Where every member of a document stands. */
+/** The paths of all members of a document. */
 function placesIn(value: unknown, place: Place = []): readonly Place[] {
   if (typeof value !== 'object' || value === null) return [place]
   const within = Object.entries(value).flatMap(([name, member]) => placesIn(member, [...place, name]))
@@ -326,7 +326,7 @@ function replaced(value: Json, [name, ...rest]: Place, by: unknown): unknown {
   return { ...value, [name]: replaced(value[name], rest, by) }
 }
 
-t.test('property: whatever bytes come, the simulator goes on', async t => {
+t.test('property: the simulator survives any bytes', async t => {
   const upstream = await simulator(t)
   const body = fc.oneof(
     fc.uint8Array({ maxLength: 60 }).map(bytes => Buffer.from(bytes).toString('latin1')),

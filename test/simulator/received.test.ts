@@ -1,7 +1,7 @@
 import t from 'tap'
 import { CHAT, chatBody, open, post, simulator } from './support.js'
 
-t.test('what was received is told: method, path, headers, body and what was answered', async t => {
+t.test('requests are recorded: method, path, headers, body and the answer', async t => {
   const upstream = await simulator(t)
   const answer = await post(upstream, `${CHAT}?a=1`, chatBody(), { Authorization: 'Bearer k', 'X-Twice': 'a' })
   const [entry] = upstream.received
@@ -44,7 +44,7 @@ t.test('a connection that the simulator breaks itself is not the fault of the cl
   t.equal(upstream.received[0]?.aborted, false)
 })
 
-t.test('an upload that breaks off is seen, as far as it came', async t => {
+t.test('an upload that breaks off is recorded up to its break', async t => {
   const upstream = await simulator(t)
   const sent = open(upstream.port, CHAT, { 'content-length': '100' }, 'POST', () => t.fail('answered'))
   sent.on('error', () => {})
@@ -65,7 +65,7 @@ t.test('the first MiB of a body is kept, and all of it is counted', async t => {
   t.equal(String(entry?.body), body.slice(0, 2 ** 20))
 })
 
-t.test('the oldest are forgotten, the numbers go on', async t => {
+t.test('the oldest are forgotten, the numbers continue', async t => {
   const upstream = await simulator(t, { keep: 3 })
   const { received } = upstream
   for (let index = 0; index < 5; index += 1) await post(upstream, CHAT, chatBody())
@@ -82,7 +82,7 @@ t.test('at most 64 MiB of bodies are kept', async t => {
   t.equal(upstream.received.length, 64)
 })
 
-t.test('the log is told of each request when it is over', async t => {
+t.test('the log is called with each request when it is over', async t => {
   const logged: object[] = []
   const upstream = await simulator(t, { log: entry => logged.push(JSON.parse(JSON.stringify(entry))) })
   await post(upstream, CHAT, chatBody())

@@ -29,7 +29,7 @@ const NEEDS_MORE = [
 
 /** Members that providers have, though not in these recordings: seen where they are used, or newer than they are. */
 const UNSEEN = [
-  // Told in its own reference, not in these recordings.
+  // In its own reference, not in these recordings.
   /^rerank#?.*\bmeta\.tokens/,
   // The recordings of images are older than the models that answer so, or lost their answer.
   /^images\/generations\.(background|output_format|quality|size|usage)\b|^images\/generations\.data\[\]\.b64_json$/,

@@ -1,4 +1,3 @@
-import { setTimeout } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import t from 'tap'
 import type { RedisSettings } from '../../src/core/store-config.js'
@@ -6,6 +5,7 @@ import { UNHEARD } from '../../src/runtime/stores.js'
 import { RedisStore } from '../../src/stores/redis.js'
 import { storeContract } from '../contracts/store.js'
 import { draft } from '../contracts/store-stage.js'
+import { startRedisCluster, until } from '../helpers/redis-cluster.js'
 import { heard } from '../helpers/store-events.js'
 import { startRedis, withoutRedis } from '../helpers/store-servers.js'
 
@@ -20,29 +20,8 @@ function settings(mode: RedisSettings['mode'], ports: readonly number[]): RedisS
   return { mode, nodes, group: 'mymaster', database: 0, prefix: `test-${stores++}`, timeout: 5000 }
 }
 
-async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 600; tries++) {
-    if (await holds()) return
-    await setTimeout(50)
-  }
-  throw new Error(`${what}: waited in vain`)
-}
-
 t.test('a cluster keeps the contract, with records of all its nodes', { skip: withoutRedis }, async t => {
-  const args = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '5000']
-  const servers = [await startRedis(t, args), await startRedis(t, args), await startRedis(t, args)]
-  const clients = servers.map(({ port }) => new Redis(port, '127.0.0.1'))
-  t.teardown(() => {
-    for (const client of clients) client.disconnect()
-  })
-  for (const [n, client] of clients.entries()) {
-    await client.call('CLUSTER', 'ADDSLOTSRANGE', Math.floor((n * 16384) / 3), Math.floor(((n + 1) * 16384) / 3) - 1)
-    if (n > 0) await client.call('CLUSTER', 'MEET', '127.0.0.1', servers[0]?.port ?? 0)
-  }
-  await until('the cluster', async () => {
-    const infos = await Promise.all(clients.map(client => client.cluster('INFO')))
-    return infos.every(info => info.includes('cluster_state:ok') && info.includes('cluster_known_nodes:3'))
-  })
+  const { servers, clients } = await startRedisCluster(t)
   const ports = servers.map(({ port }) => port)
   storeContract(t, (test, clock) => {
     const own = settings('cluster', ports.slice(0, 2))

@@ -47,7 +47,7 @@ const FOLDED: Readonly<Record<string, readonly string[]>> = {
   ],
   'dashes and underscores': ['_model', 'mod-el', 'STREAM_', 's_t-r_e-a_m'],
   'halves of surrogate pairs': ['mod\\ud800el', 'model\\udfff'],
-  'bytes that are no UTF-8': ['mod\ufffdel'],
+  'bytes that are not UTF-8': ['mod\ufffdel'],
   'an end at NUL': ['model\\u0000 and more', 'Model\\u0000'],
 }
 

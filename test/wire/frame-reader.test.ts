@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { FrameReader, type FrameSink } from '../../src/wire/frame-reader.js'
-import { closeFrame, frame, pingFrame, textFrame } from '../../src/wire/frames.js'
+import { closeFrame, frame, pingFrame, textFrame, textFrames } from '../../src/wire/frames.js'
 import { fc } from '../helpers/property.js'
 import { cut, places } from './cuts.js'
 
@@ -119,4 +119,19 @@ t.test('a close frame without a code is 1005, and nothing passes behind it', asy
   const close = frame(8, Buffer.alloc(0), true)
   const { told, passed, closed } = read([Buffer.concat([close, textFrame('more', true)])], true)
   t.same({ told, passed, closed }, { told: ['close 1005 '], passed: close.length, closed: true })
+})
+
+t.test('messages that are written together are read as they were, at every length of a head', async () => {
+  const text = fc.oneof(
+    fc.string({ unit: 'grapheme', maxLength: 200 }),
+    fc.constantFrom(125, 126, 65_535, 65_536).map(many => 'x'.repeat(many)),
+  )
+  fc.assert(
+    fc.property(fc.array(text, { maxLength: 5 }), texts => {
+      const { told, fault, between } = read([textFrames(texts)], false)
+      const expected = texts.flatMap(one => ['text', `end ${Buffer.from(one).toString('latin1')}`])
+      return JSON.stringify(told) === JSON.stringify(expected) && fault === undefined && between
+    }),
+    { numRuns: 200 },
+  )
 })

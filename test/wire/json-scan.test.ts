@@ -55,7 +55,7 @@ t.test('JSON that is not an object is refused as such', async t => {
 
 t.test('what is not JSON is refused', async t => {
   for (const text of MALFORMED) {
-    t.throws(() => JSON.parse(text), SyntaxError, `${name(text)} is none`)
+    t.throws(() => JSON.parse(text), SyntaxError, `${name(text)} is not JSON`)
     t.match(problemOf(text), { rule: /syntax|not-object/ }, name(text))
   }
 })
@@ -115,7 +115,7 @@ t.test('random bytes are accepted where JSON.parse accepts them', async () => {
   )
 })
 
-t.test('control characters are found in strings of any length, wherever they stand', async t => {
+t.test('control characters are found in strings of any length, at any place', async t => {
   for (const size of [1, 20, 63, 64, 65, 127, 128, 129, 143, 144, 145, 1023, 1024, 1025, 5000, 70_000]) {
     for (const control of ['\n', '\u0000', '\u001f']) {
       const text = `{"a":"${'x'.repeat(size)}${control}${'x'.repeat(100)}"}`
@@ -236,7 +236,7 @@ t.test('F-C11 a huge number is text like any other', async t => {
   t.equal(problemOf(`{"a":1e${'9'.repeat(1e6)}}`), undefined)
 })
 
-t.test('the first problem stands, whatever follows', async t => {
+t.test('the first problem is reported, with anything after it', async t => {
   const scanner = new JsonScanner(CONTROL)
   scanner.push(Buffer.from('{"model":1,"model":2'))
   scanner.push(Buffer.from('}}}}'))

@@ -103,7 +103,7 @@ t.test('however a large document is made, its skeleton is at most about 1 MiB of
     const bytes = Buffer.from(JSON.stringify(shape))
     const text = skeletonOf(bytes.toString())
     t.ok(text.length < MIB + 4 * KIB, `${name}: ${text.length}`)
-    t.equal(JSON.parse(text).model, 'm', `${name}: what stands behind is still there`)
+    t.equal(JSON.parse(text).model, 'm', `${name}: what follows is still there`)
     t.equal(skeleton(cut(bytes, [1, 1000, 70_000, 600_000, 600_001])), text, `${name}: also in pieces`)
   }
 })

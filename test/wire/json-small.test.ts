@@ -56,7 +56,7 @@ t.test('a plain small request is taken', async t => {
 })
 
 for (const [what, text] of Object.entries({
-  'a control name that stands twice': '{"model":"m","model":"n"}',
+  'a control name that occurs twice': '{"model":"m","model":"n"}',
   'a control name in another case': '{"Model":"m"}',
   'an escape that could hide a control name': '{"mod\\u0065l":"m"}',
   'a control name in a letter that some parsers fold': '{"\u017ftream":true}',
@@ -67,8 +67,8 @@ for (const [what, text] of Object.entries({
   'too many levels': `{"model":"m","x":${'['.repeat(9)}${']'.repeat(9)}}`,
   'too many levels in a member that a later one replaces': `{"x":${'['.repeat(9)}${']'.repeat(9)},"x":0}`,
   'too many members': `{${Array.from({ length: 21 }, (_, i) => `"k${i}":1`).join(',')}}`,
-  'what is no object': '[1]',
-  'what is no JSON': '{"model":"m"',
+  'a list': '[1]',
+  'half an object': '{"model":"m"',
   'a large body': `{"model":"m","x":"${'x'.repeat(5000)}"}`,
   'a watched key': '{"model":"m","x":[{"file_id":"f"}]}',
   'a watched key that a later member of its name replaces': '{"model":"m","x":{"file_id":"f"},"x":{}}',

@@ -49,7 +49,7 @@ const SSE_SHAPES: Record<string, (n: number) => string> = {
   'a flood of comments that are events': n => ':\n\n'.repeat(n),
   'blank lines': n => '\n\r\r\n'.repeat(n),
   'LF only, then CR only': n => `${'data: {}\n\n'.repeat(n)}${'data: {}\r\r'.repeat(n)}`,
-  'a type that stands far behind': n => `data: {${'"a":"end",'.repeat(n)}"type":"x"}\n\n`.repeat(2),
+  'a type far behind': n => `data: {${'"a":"end",'.repeat(n)}"type":"x"}\n\n`.repeat(2),
 }
 
 /** Streams of documents: one a line, over several lines, and in one array. */
@@ -59,7 +59,7 @@ const JSON_STREAM_SHAPES: Record<string, (n: number) => string> = {
   'documents without a line between them': n => '{"a":1}'.repeat(n),
   'documents over several lines': n => '{\n"a":\n1\n}\n'.repeat(n),
   'bare values': n => '1\n"a"\nnull\n'.repeat(n),
-  'lines of what is no JSON': n => 'data: x\n'.repeat(n),
+  'lines that are not JSON': n => 'data: x\n'.repeat(n),
   'an array of documents': n => `[${'{"a":1}\n,\r\n'.repeat(n)}]`,
   'an array of bare values': n => `[${'1,"a",'.repeat(n)}]`,
   'an array of commas': n => `[${','.repeat(n)}`,
@@ -201,7 +201,7 @@ for (const [readers, shapes] of [
         }
     })
 
-t.test('F-C12 usage: the end of a stream takes a bounded number of steps, whatever is in it', async t => {
+t.test('F-C12 usage: the end of a stream takes a bounded number of steps, with anything in it', async t => {
   const paths = { input: [['a', 'b']], output: [['b', 'c']] }
   const shapes = {
     ...JSON_SHAPES,

@@ -39,7 +39,7 @@ t.test('usage of the messages that count is added up, cut anywhere', async t => 
   for (const size of [1, 2, 7, 9, 10, 23, 1000]) t.same(count(messages, size), { input: 4, output: 6 }, `${size} bytes`)
 })
 
-t.test('the type may stand anywhere in the message', async t => {
+t.test('the type may be anywhere in the message', async t => {
   const message = '{ "response": {"usage":{"input":5,"output":6}}, "type": "response.done" }'
   t.same(count([message]), { input: 5, output: 6 })
   t.equal(count(['{"response":{"usage":{"input":5}},"type":"response.created"}']), undefined)

@@ -12,7 +12,7 @@ t.test('what was appended is handed over, once', async t => {
   t.equal(pending.take().length, 0)
 })
 
-t.test('what was handed over does not change any more', async t => {
+t.test('what was handed over no longer changes', async t => {
   const pending = new PendingBytes()
   pending.append(Buffer.from('abc'))
   const first = pending.take()

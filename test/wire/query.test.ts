@@ -3,7 +3,7 @@ import { mergeQuery } from '../../src/wire/query.js'
 
 const merged = (target: string, query: string): string => mergeQuery(target, new URLSearchParams(query), () => false)
 
-t.test('parameters of the client stand behind those of the call', async t => {
+t.test('parameters of the client come after those of the call', async t => {
   t.equal(merged('/x', 'a=1&b=2'), '/x?a=1&b=2')
   t.equal(merged('/x?v=1', 'a=1'), '/x?v=1&a=1')
   t.equal(
@@ -12,7 +12,7 @@ t.test('parameters of the client stand behind those of the call', async t => {
   )
 })
 
-t.test('what a call sets itself no client sets again, in whatever spelling', async t => {
+t.test('what a call sets itself no client sets again, in any spelling', async t => {
   for (const name of [
     'api-version',
     'API-Version',

@@ -152,7 +152,7 @@ t.test('or by its name', async t => {
   t.match(relayText('event: end\ndata: {"x":1}\n\n', TYPED), { ended: true, content: 1 })
   t.match(relayText('event:failed\ndata:\n\n', TYPED), { ended: true, content: 0 })
   t.match(relayText('data: {"type":"end"}\nevent: other\n\n', TYPED), { ended: false }, 'which goes before its type')
-  t.match(relayText('event: end\n\n', TYPED), { ended: false }, 'without data it is no event')
+  t.match(relayText('event: end\n\n', TYPED), { ended: false }, 'without data it is not an event')
   t.match(relayText('event: END\ndata: {}\n\n', TYPED), { ended: false })
 })
 

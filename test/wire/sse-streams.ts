@@ -1,6 +1,6 @@
 import { fc } from '../helpers/property.js'
 
-/** Pieces out of which every shape of event stream can be put together, sound and broken. */
+/** Pieces that make up every shape of event stream, sound and broken. */
 const PIECES = [
   ...['\n', '\n\n', '\r', '\r\n', '\r\n\r\n', '\r\r', '\n\r', '\uFEFF', '\u0000', ' ', ':', ': comment', 'x'],
   ...['data', 'data:', 'data: ', 'data:{"a":1}', 'data: {"id":"é"}', 'data: [1]', 'data: [DONE]', 'data:[DONE]'],

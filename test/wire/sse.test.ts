@@ -72,7 +72,7 @@ t.test('F-U15 a byte order mark at the start is not a part of the first line', a
   t.same(framesOf('\uFEFF\n\uFEFFdata: a\n\n'), [], 'elsewhere it is')
 })
 
-t.test('F-U15 data may stand without a space, without a value, without a colon', async t => {
+t.test('F-U15 data may come without a space, without a value, without a colon', async t => {
   t.same(framesOf('data:a\n\n'), [{ data: 'a' }])
   t.same(framesOf('data:  a \n\n'), [{ data: ' a ' }], 'one space is dropped')
   t.same(framesOf('data:\ta\n\n'), [{ data: '\ta' }])

@@ -45,7 +45,7 @@ t.test('a chunk as long as all that is kept is not copied', async t => {
   t.equal(tailOf([chunk]).buffer, chunk.buffer)
 })
 
-t.test('what is held is bounded, whatever comes', async t => {
+t.test('what is held is bounded for every input', async t => {
   const tail = new Tail()
   for (let i = 0; i < 10_000; i++) tail.push(Buffer.alloc(100))
   t.equal(tail.bytes().length, KEPT)

@@ -68,7 +68,7 @@ function fromSse(text: string, paths = PATHS, lost = 0): Usage | undefined {
 
 const events = (...data: unknown[]): string => data.map(each => `data: ${JSON.stringify(each)}\n\n`).join('')
 
-t.test('usage is read from a JSON answer, wherever it stands', async t => {
+t.test('usage is read from any place of a JSON answer', async t => {
   for (const answer of [
     { choices: [], usage: USAGE },
     { usage: USAGE, choices: [{ text: 'x'.repeat(5000) }] },
@@ -147,7 +147,7 @@ t.test('usage is read from the last events of a stream that have it', async t =>
   t.equal(fromSse(events(chunk, chunk)), undefined)
 })
 
-t.test('an event whose beginning is missing tells nothing: no one knows what its names stand in', async t => {
+t.test('an event whose beginning is missing tells nothing: no one knows what its names belong to', async t => {
   const usage = { input_tokens: 3, output_tokens: 4, input_tokens_details: { cached_tokens: 0 } }
   const stream = events({ type: 'completed', response: { output: ['x'.repeat(3000)], usage, metadata: {} } })
   t.same(fromSse(stream, EVENTS), { input: 3, output: 4, cached: 0 })
@@ -169,7 +169,7 @@ t.test('an event that is longer than what is kept of the end is read as it passe
   t.same(usage.usage(tail, undefined), { input: 7, output: 2 }, 'events behind it count before it')
 })
 
-t.test('numbers at several paths are added up, as far as they are there', async t => {
+t.test('numbers at several paths are added up, those that are there', async t => {
   const usage = { input_tokens: 5, cache_read_input_tokens: 100, output_tokens: 7 }
   t.same(fromJson(JSON.stringify({ usage }), PARTS), { input: 105, output: 7 })
   t.same(usageOf({ usage }, PARTS), { input: 105, output: 7 })
@@ -183,7 +183,7 @@ t.test('places of one number count once', async t => {
   t.same(fromJson(JSON.stringify(answer), PARTS), { input: 6 })
 })
 
-t.test('each number of a sum counts once, where it was told last', async t => {
+t.test('each number of a sum counts once, where it was reported last', async t => {
   const start = { message: { usage: { input_tokens: 5, cache_read_input_tokens: 100, output_tokens: 1 } } }
   t.same(fromSse(events(start, { usage: { output_tokens: 7 } }), PARTS), { input: 105, output: 7 })
   t.same(fromSse(events(start, { usage: { input_tokens: 6, output_tokens: 7 } }), PARTS), { input: 106, output: 7 })

@@ -1,7 +1,7 @@
 import type { Faults } from '../faults/table.js'
 import type { ByteStream, Document, Headers } from '../protocol.js'
 import { contentOf, filling, upTo } from './content.js'
-import { breakOf, breakOff, type Step, writes } from './steps.js'
+import { breakOf, breakOff, paced, type Step, writes } from './steps.js'
 
 /** How an answer that is sent whole goes out. */
 export function* documentSteps(answer: Document, faults: Faults): Generator<Step> {
@@ -18,31 +18,30 @@ export function* documentSteps(answer: Document, faults: Faults): Generator<Step
   yield { do: 'end', trailers: trailers ? TRAILERS : undefined }
 }
 
-const TRAILERS = { 'x-trailer': 'simulator' } as const
+/** What the fault `trailers` sends behind a body. */
+export const TRAILERS = { 'x-trailer': 'simulator' } as const
 
-/** How an answer of bytes goes out as they are made: a piece counts as an event. The length is told where the answer wants that, or where it is to be wrong. */
+/** Sends bytes as they are made; a piece counts as an event. The head has a length if it is known, or if a fault makes it wrong. */
 export function* byteSteps(answer: ByteStream, faults: Faults): Generator<Step> {
-  const { truncate, overrun = 0, trailing = 0, trailers } = faults
-  const isPromised = (answer.sized && !trailers) || truncate !== undefined || overrun > 0
-  const framing = isPromised ? { 'content-length': String(answer.length) } : {}
+  const { truncate = Number.POSITIVE_INFINITY, overrun = 0, trailing = 0, trailers } = faults
+  const isWrong = faults.truncate !== undefined || overrun > 0
+  const { length, pieces } = isWrong && answer.length === undefined ? counted(answer.pieces) : answer
+  const framing = length === undefined || (trailers && !isWrong) ? {} : { 'content-length': String(length) }
   yield {
     do: 'head',
     status: faults.status ?? answer.status ?? 200,
     headers: headerList({ ...answer.headers, ...framing }, faults),
   }
-  const cut = breakOf(faults)
-  const pieces = upTo(truncate ?? Number.POSITIVE_INFINITY, answer.pieces)
-  let sent = 0
-  for (const piece of cut?.after === 0 ? [] : pieces) {
-    if (faults.pace !== undefined && sent > 0) yield { do: 'wait', milliseconds: faults.pace }
-    yield* writes([piece], faults)
-    sent += 1
-    if (sent === cut?.after) break
-  }
-  if (cut !== undefined && sent === cut.after) return yield* breakOff(cut.name, faults)
-  if (truncate !== undefined && truncate < answer.length) return yield { do: 'close' }
+  const cut = yield* paced(upTo(truncate, pieces), faults)
+  if (cut !== undefined) return yield* breakOff(cut, faults)
+  if (truncate < (length ?? 0)) return yield { do: 'close' }
   yield* writes(filling(overrun + trailing), faults)
-  yield { do: 'end', trailers: trailers ? { 'x-trailer': 'simulator' } : undefined }
+  yield { do: 'end', trailers: trailers ? TRAILERS : undefined }
+}
+
+function counted(made: Iterable<Uint8Array>): Pick<ByteStream, 'length' | 'pieces'> {
+  const pieces = [...made]
+  return { length: pieces.reduce((sum, piece) => sum + piece.length, 0), pieces }
 }
 
 type HeaderList = readonly (readonly [string, string])[]

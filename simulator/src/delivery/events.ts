@@ -2,8 +2,8 @@ import type { SimulatorError } from '../errors.js'
 import type { Faults } from '../faults/table.js'
 import type { EventStream, StreamEvent, Writing } from '../protocol.js'
 import { filling } from './content.js'
-import { headerList } from './document.js'
-import { breakOf, breakOff, type Step, writes } from './steps.js'
+import { headerList, TRAILERS } from './document.js'
+import { breakOff, paced, type Step, writes } from './steps.js'
 
 const SPOILED = 1
 
@@ -11,24 +11,17 @@ const SPOILED = 1
 export function* eventSteps(answer: EventStream, faults: Faults, failure: SimulatorError): Generator<Step> {
   yield { do: 'head', status: faults.status ?? 200, headers: headerList(answer.headers, faults) }
   yield* writes([preamble(faults.framing)], faults)
-  const cut = breakOf(faults)
-  let sent = 0
-  for (const event of cut?.after === 0 ? [] : eventPieces(answer, faults)) {
-    if (faults.pace !== undefined && sent > 0) yield { do: 'wait', milliseconds: faults.pace }
-    yield* writes(event, faults)
-    sent += 1
-    if (sent === cut?.after) break
-  }
-  if (cut !== undefined && sent === cut.after) {
-    const last = cut.name === 'error-after' ? answer.failure(failure) : []
+  const cut = yield* paced(eventPieces(answer, faults), faults)
+  if (cut !== undefined) {
+    const last = cut === 'error-after' ? answer.failure(failure) : []
     yield* writes(
       last.map(event => frame(event, faults.framing, answer.writing)),
       faults,
     )
-    return yield* breakOff(cut.name, faults, answer.writing)
+    return yield* breakOff(cut, faults, answer.writing)
   }
   yield* writes(filling(faults.trailing ?? 0), faults)
-  yield { do: 'end', trailers: faults.trailers ? { 'x-trailer': 'simulator' } : undefined }
+  yield { do: 'end', trailers: faults.trailers ? TRAILERS : undefined }
 }
 
 /** The bytes of each event, with those that faults add, break or leave out. */

@@ -10,7 +10,7 @@ interface ScriptOptions {
   readonly faults: Faults
   readonly family: Family
   readonly requestId: string
-  /** The credential as it came. */
+  /** The credential, unchanged. */
   readonly credential: string
   /** How much of the jitter is waited for, from 0 to 1. */
   readonly jitter: number

@@ -49,6 +49,22 @@ export function breakOf(faults: Faults): Break | undefined {
     .toSorted((a, b) => a.after - b.after)[0]
 }
 
+/** Writes one event after another at the pace that was asked for. Returns the break that ends them, if one does. */
+export function* paced(
+  events: Iterable<Uint8Array | Iterable<Uint8Array>>,
+  faults: Faults,
+): Generator<Step, BreakName | undefined> {
+  const cut = breakOf(faults)
+  let sent = 0
+  for (const event of cut?.after === 0 ? [] : events) {
+    if (faults.pace !== undefined && sent > 0) yield { do: 'wait', milliseconds: faults.pace }
+    yield* writes(event instanceof Uint8Array ? [event] : event, faults)
+    sent += 1
+    if (sent === cut?.after) break
+  }
+  return sent === cut?.after ? cut.name : undefined
+}
+
 export function* breakOff(name: BreakName, faults: Faults, writing?: Writing): Generator<Step> {
   const bytes = writing === 'bare' ? BARE_PING : PING
   switch (name) {

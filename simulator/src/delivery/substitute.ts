@@ -6,7 +6,7 @@ interface Substitutes {
   readonly faults: Faults
   readonly family: Family
   readonly requestId: string
-  /** The credential as it came, for `echo-key`. */
+  /** The credential, unchanged, for `echo-key`. */
   readonly credential: string
 }
 
@@ -15,7 +15,7 @@ const PAGE = `<!doctype html>
 <body><center><h1>502 Bad Gateway</h1></center><hr><center>simulator</center></body></html>
 `
 
-/** The answer that faults put in the place of the real one; `answer` is not asked for where they do. */
+/** The answer, or what faults send instead of it; `answer` is then not called. */
 export function substitute(answer: () => Answer, options: Substitutes): Answer {
   const { faults, family, requestId } = options
   const { status = 200, redirect, html, empty } = faults

@@ -29,7 +29,7 @@ export const compatible: Family = {
     const [message, type, code] = wordsFor(status)
     return new SimulatorError(status, message, code === undefined ? { type } : { type, code })
   },
-  /** With the rate limits of somebody who has hardly used them. */
+  /** With the rate limits of a client that has hardly used them. */
   headers: requestId => ({
     'x-request-id': requestId,
     'x-ratelimit-limit-requests': '10000',

@@ -16,7 +16,7 @@ interface Outside {
   readonly value: number
 }
 
-/** How a family says what is wrong with a member of the body, and how it writes where an item of a list stands. */
+/** How a family reports an error in a member of the body, and writes the place of a list's item. */
 export interface Wording {
   readonly item: (list: string, index: number) => string
   readonly missing: (param: string) => SimulatorError
@@ -50,7 +50,7 @@ export class Fields {
     this.#words = words
   }
 
-  /** Where this object stands; empty at the top. */
+  /** The path of this object; empty at the top. */
   get path(): string {
     return this.#path
   }
@@ -112,6 +112,13 @@ export class Fields {
     const listed = values.find(each => each === value)
     if (listed === undefined) throw this.#words.notListed(this.param(name), value, values)
     return listed
+  }
+
+  /** One of these values, which must be there. */
+  needOneOf<T extends string>(name: string, values: readonly T[]): T {
+    const value = this.oneOf(name, values)
+    if (value === undefined) throw this.missing(name)
+    return value
   }
 
   /** The strings of a list, each one of these values; a member that is missing is an empty list. */

@@ -2,8 +2,9 @@ import { SimulatorError } from '../errors.js'
 import type { Faults } from '../faults/table.js'
 import type { Json } from '../json.js'
 import type { Format } from '../text/conversation.js'
+import { says } from '../text/words.js'
 import { describe, type Fields } from './fields.js'
-import { tooLong, unsupportedParameter, wrongType } from './refusals.js'
+import { tooLong, unsupportedParameter, wrongType, wrongValue } from './refusals.js'
 
 const MAX_STOP_SEQUENCES = 4
 
@@ -35,14 +36,14 @@ export const LEVELS = ['low', 'medium', 'high'] as const
 const RETENTIONS = ['in_memory', 'in-memory', '24h'] as const
 const TIERS = ['auto', 'default', 'flex', 'scale', 'priority', 'fast', 'ultrafast'] as const
 
-/** Checks the choices that both chat completions and responses offer. Throws where one is none of the listed values. */
+/** Checks the choices that both chat completions and responses offer. Throws if one is not a listed value. */
 export function checkChoices(body: Fields): void {
   body.oneOf('service_tier', TIERS)
   body.oneOf('prompt_cache_retention', RETENTIONS)
   body.fields('prompt_cache_options')?.oneOf('mode', ['implicit', 'explicit'])
 }
 
-/** The form of the answer. A schema stands in `json_schema`, or beside the type. */
+/** The form of the answer. A schema is in `json_schema` or beside the type. */
 export function readFormat(format: Fields | undefined): Format {
   const type = format?.oneOf('type', ['text', 'json_object', 'json_schema'])
   if (format === undefined || type === undefined || type === 'text') return { type: 'text' }
@@ -100,4 +101,22 @@ export function modelOf(fields: Fields): string {
   const model = fields.need('model', fields.string)
   if (model === '') throw fields.missing('model')
   return model
+}
+
+const MAX_PROMPT_CHARS = 32_000
+
+/**
+ * The prompt of an image or a film. Throws if it is empty or too long, or if a word in it makes the safety system refuse
+ * it, with an error of `type`.
+ */
+export function readPrompt(body: Fields, name = 'prompt', type?: string): string {
+  const prompt = body.need(name, body.string)
+  if (prompt.trim() === '') throw wrongValue(name, `Invalid '${name}': it must not be empty.`)
+  if (prompt.length > MAX_PROMPT_CHARS) {
+    const message = `Invalid '${name}': string too long. Its maximum length is ${MAX_PROMPT_CHARS}.`
+    throw new SimulatorError(400, message, { param: name, code: 'string_above_max_length' })
+  }
+  if (!says(prompt, 'simulate_block')) return prompt
+  const refusal = { code: 'moderation_blocked', ...(type && { type }) }
+  throw new SimulatorError(400, 'Your request was rejected by the safety system.', refusal)
 }

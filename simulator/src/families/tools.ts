@@ -24,7 +24,7 @@ export function describedTool(kind: Tool['kind'], definition: Fields): Tool {
 }
 
 /**
- * Which of the tools to call: a mode, or a tool by its name, which stands in the choice itself or in an object of the
+ * Which of the tools to call: a mode, or a tool by its name, which is in the choice itself or in an object of the
  * choice's type. Throws where a tool is named that there is not.
  */
 export function readChoice(body: Fields, name: string, tools: readonly Tool[]): ToolChoice {

@@ -1,7 +1,7 @@
+import { BoundedMap } from '../bounded-map.js'
 import { FAULTS, type FaultName, type Faults } from './table.js'
 
 const GOLDEN = 0.618_033_988_749_895
-const MAX_REMEMBERED = 1000
 
 /**
  * Decides in which requests faults strike. Each way of writing faults has a count of its own, so what happens follows
@@ -9,7 +9,7 @@ const MAX_REMEMBERED = 1000
  * one or two, without a period that retries could fall in step with.
  */
 export class Gate {
-  readonly #counts = new Map<string, number>()
+  readonly #counts = new BoundedMap<number>()
 
   /** What strikes in this request; each scope is counted for itself. */
   pass(faults: Faults, scope = ''): Faults {
@@ -27,12 +27,7 @@ export class Gate {
 
   #next(key: string): number {
     const number = this.#counts.get(key) ?? 0
-    this.#counts.delete(key)
-    this.#counts.set(key, number + 1)
-    for (const oldest of this.#counts.keys()) {
-      if (this.#counts.size <= MAX_REMEMBERED) break
-      this.#counts.delete(oldest)
-    }
+    this.#counts.put(key, number + 1)
     return number
   }
 }

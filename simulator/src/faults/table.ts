@@ -32,29 +32,17 @@ export const FAULTS = {
   tokens: always(length, 'Let a text answer be exactly so many tokens long, at most 20000.'),
   reasoning: always(flag, 'Behave as a reasoning model: reason unasked, refuse max_tokens, temperature and top_p.'),
   'call-ids': always(flag, 'Give function calls ids where the protocol does without: in the native one.'),
-  'own-ids': always(
-    flag,
-    'Know only the responses that this process keeps; else it takes ids of earlier ones on trust.',
-  ),
+  'own-ids': always(flag, 'Know only responses of this process; without it, ids of earlier ones are accepted.'),
   usage: always(oneOf('none', 'negative', 'huge', 'text'), 'Leave the token usage out, or spoil its numbers.'),
 
   takes: always(duration, 'Tasks: be done so long after they were asked for; 5s where nothing is said.'),
   polls: always(count, 'Tasks: be done at the poll with this number, ignoring the clock; 0 is at once.'),
-  ends: always(
-    oneOf('failed', 'blocked', 'empty'),
-    'Tasks: end with an error, by the safety system, or as if all were well, but without a result.',
-  ),
+  ends: always(oneOf('failed', 'blocked', 'empty'), 'Tasks: end with an error, blocked, or done without a result.'),
   stall: always(percent, 'Tasks: never get beyond this progress; 85 where no number is given.'),
   state: always(word, 'Tasks: until they end, be in a state of this name, which is unknown.'),
   lost: always(flag, 'Tasks: be unknown from the first poll.'),
-  code: always(
-    oneOf('3', '4', '9', '21', '22', '23', '24'),
-    'Image tasks: answer with this code when they are asked for.',
-  ),
-  relayed: always(
-    flag,
-    'Videos: answer as a relay of other services does, with `task_id` and without what is not set.',
-  ),
+  code: always(oneOf('3', '4', '9', '21', '22', '23', '24'), 'Image tasks: answer with this code.'),
+  relayed: always(flag, 'Videos: answer as a relay does: with `task_id`, and without unset members.'),
 
   'failure-rate': always(share, 'Let the faults below strike in this share of the requests only; without any, 500.'),
   times: always(count, 'Let the faults below strike in the first so many requests only, then answer as usual.'),
@@ -69,10 +57,7 @@ export const FAULTS = {
   html: chosen(flag, 'Answer 200 with a page of HTML.'),
   empty: chosen(flag, 'Answer 200 with an empty body.'),
   malformed: chosen(flag, 'Break the JSON of the body, or of the second event.'),
-  'big-line': chosen(
-    size,
-    'Add a string of this size to the body, or an event with a line of this size to the stream.',
-  ),
+  'big-line': chosen(size, 'Add a string of this size to the body, or such an event to the stream.'),
 
   hang: chosen(flag, 'Never answer.'),
   reset: chosen(flag, 'Reset the connection before anything is answered.'),
@@ -104,15 +89,9 @@ export const FAULTS = {
   encoding: chosen(oneOf('gzip', 'deflate', 'br'), 'Compress the body, even if the request does not accept it.'),
   'encoding-layers': chosen(count, 'Claim so many layers of gzip in content-encoding.'),
   bomb: chosen(size, 'Answer with a gzip body that unpacks to this size.'),
-  close: chosen(
-    closeCode,
-    'End a WebSocket with this close code: after its first event, or after as many as fin-after says.',
-  ),
+  close: chosen(closeCode, 'End a WebSocket with this close code after its first event, or after fin-after.'),
 
-  headers: chosen(
-    oneOf('big', 'many', 'hop'),
-    'Send a header of 60 KiB, 200 headers, or hop-by-hop headers and cookies.',
-  ),
+  headers: chosen(oneOf('big', 'many', 'hop'), 'Send a 60 KiB header, 200 headers, or hop-by-hop headers.'),
   'early-hints': chosen(flag, 'Send 102 and 103 before the head.'),
   trailers: chosen(flag, 'Send trailers after a chunked body.'),
 } as const

@@ -21,7 +21,7 @@ const SIZE_BYTES = 4
 const HEAD_BYTES = 8
 const TEXT = 1
 
-/** Writes a film as an MP4 file (ISO/IEC 14496-12 and -15), what describes it first, so that it plays as it comes. */
+/** Writes a film as an MP4 file (ISO/IEC 14496-12 and -15); the description comes first, so that it plays while it loads. */
 export function mp4(track: Track): Buffer {
   const samples = track.pictures.map(picture => Buffer.concat([u32(picture.length), picture]))
   const kind = box('ftyp', ascii('isom'), u32(0x200), ascii('isomiso2avc1mp41'))

@@ -50,7 +50,7 @@ function samplesOf([red, green, blue]: Colour): readonly number[] {
   return [luma - 128, 0.564 * (blue - luma), 0.713 * (red - luma)].map(Math.round)
 }
 
-/** A byte of ones is followed by an empty one, so that it is no marker. */
+/** A zero byte follows each byte of ones, which would be a marker otherwise. */
 function stuffed(scan: Buffer): Buffer[] {
   const at = scan.indexOf(0xff) + 1
   return at === 0 ? [scan] : [scan.subarray(0, at), Buffer.alloc(1), ...stuffed(scan.subarray(at))]

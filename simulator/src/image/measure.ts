@@ -64,7 +64,7 @@ const DESCRIPTION = Buffer.from('iTXtDescription\0\0\0\0\0')
 const MAX_DESCRIPTION_BYTES = 32 * 1024
 
 /**
- * What an image is to the embedding model: a card of the simulator's is near the words that stand on it; any other image
+ * What an image is to the embedding model: a picture of the simulator's is near the words of its description; any other image
  * is a thing of its own, alike to nothing but itself.
  */
 export function wordsIn(base64: string): string {

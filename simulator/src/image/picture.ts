@@ -9,7 +9,7 @@ export const IMAGE_FORMATS = { png, jpeg, webp } as const satisfies Record<strin
 
 export type ImageFormat = keyof typeof IMAGE_FORMATS
 
-/** What an image costs, in tokens, whatever its size. */
+/** Tokens of an image of any size. */
 export const PICTURE_TOKENS = 1290
 
 const COLOURS: readonly [Colour, ...Colour[]] = [

@@ -15,8 +15,8 @@ type Made = Json | typeof IMPOSSIBLE
 /**
  * A value that fits a JSON Schema: every property is filled in, down to a depth and a size where only what is required
  * remains. Understands types, enum, const, required, bounds of numbers, strings and arrays, items and prefixItems,
- * allOf, anyOf, oneOf, `$ref` within the document, the usual formats, simple patterns, and bounds in words. The size is bounded, whatever
- * the schema asks; a schema that no such value fits gives `null`.
+ * allOf, anyOf, oneOf, `$ref` within the document, the usual formats, simple patterns, and bounds in words. The size is bounded for
+ * every schema; a schema that no such value fits gives `null`.
  */
 export function instanceOf(schema: Json, seed: Seed, hints: Hints = NO_HINTS): Json {
   const made = new Maker(schema).make(schema, { seed, hints, depth: 0, open: [] })

@@ -20,7 +20,7 @@ const FORMATS: ReadonlyMap<string, (seed: Seed) => string> = new Map([
   ['uri-reference', seed => `/${seed.pick(WORDS)}`],
 ])
 
-/** A string for a schema: its pattern as far as that is simple, else its format, else a word, all within its lengths. */
+/** A string for a schema: its pattern if that is simple, else its format, else a word, all within its lengths. */
 export function stringFor(schema: JsonObject, seed: Seed): string {
   const { pattern, format } = schema
   const least = Math.min(bound(schema.minLength, 0), MAX_STRING_CHARS)

@@ -7,7 +7,7 @@ import type { RealtimeEvent } from '../protocols/realtime/response.js'
 /** Messages whose answers have not been begun. */
 const MAX_QUEUED_ANSWERS = 10_000
 
-/** What is told of a talk: the client's messages, each with a line feed, and the bytes that went out. */
+/** Records a talk: the client's messages, each with a line feed, and the number of bytes sent. */
 interface TalkLedger {
   receive(line: Buffer): void
   sent(bytes: number): void
@@ -70,7 +70,7 @@ export class Talk {
     if (this.#over) return
     this.#ledger.receive(Buffer.from(`${text}\n`))
     const answer = this.#conversation.receive(text)
-    // What is asked while a response is being told is answered at once: it may be what ends that response.
+    // Messages during a response are answered at once: they may cancel it.
     if (this.#queue.length > 0 && /"response\.cancel"|"input_audio_buffer\./.test(text.slice(0, 200))) {
       for (const event of answer) if (!this.send(event)) return
       return

@@ -8,7 +8,7 @@ export function commentHeader(text: string): Buffer {
   return Buffer.concat([size(VENDOR), VENDOR, number(1), size(comment), comment])
 }
 
-/** The text that {@link commentHeader} holds, wherever it stands near the beginning of a file. Never throws. */
+/** The text of a {@link commentHeader} near the beginning of a file. Never throws. */
 export function commentIn(file: Buffer): string | undefined {
   const mark = Buffer.concat([VENDOR, number(1)])
   const found = file.subarray(0, MAX_SCANNED_BYTES).indexOf(mark)

@@ -1,15 +1,15 @@
 import { commentHeader } from './comments.js'
-import { samplesOf, synthesize, tonesOf, type Utterance } from './speech.js'
+import { samplesOf, synthesize, type Utterance } from './speech.js'
 import { SAMPLE_BYTES, SAMPLE_RATE } from './wav.js'
 
-/** FLAC (RFC 9639): 16 bits, 24 kHz, one channel. Samples stand in it as they are, in frames that differ in length. */
+/** FLAC (RFC 9639): 16 bits, 24 kHz, one channel. Samples are not compressed; frames differ in length. */
 const SAMPLE_BITS = 16
 const INFO_BYTES = 34
 const LAST_BLOCK = 0x80
 const COMMENT_BLOCK = 4
 /** Least and most samples of a frame, as the file tells them; the last frame may be shorter. */
 const FRAME_SAMPLES = { least: 16, most: 65_535 }
-/** Sync code with frames of varying length; the length is told in 16 bits, at 24 kHz; one channel of 16 bits. */
+/** Sync code with frames of varying length; 16 bits for the length, at 24 kHz; one channel of 16 bits. */
 const FRAME_HEAD = [0xff, 0xf9, 0x77, 0x08]
 /** The samples of a channel as they are. */
 const VERBATIM = 0x02
@@ -23,22 +23,11 @@ export function* flac(utterance: Utterance): Generator<Buffer> {
   }
 }
 
-export function flacLength(utterance: Utterance): number {
-  let length = head(utterance).length
-  let first = 0
-  for (const tones of tonesOf(utterance)) {
-    const samples = tones.reduce((sum, tone) => sum + tone.samples, 0)
-    length += FRAME_HEAD.length + coded(first).length + 2 + 1 + 1 + samples * SAMPLE_BYTES + 2
-    first += samples
-  }
-  return length
-}
-
 function head(utterance: Utterance): Buffer {
   const info = Buffer.alloc(INFO_BYTES)
   info.writeUInt16BE(FRAME_SAMPLES.least, 0)
   info.writeUInt16BE(FRAME_SAMPLES.most, 2)
-  // 20 bits of the rate, 3 of the channels less one, 5 of the bits less one, 36 of the length; no digest is told.
+  // 20 bits of the rate, 3 of the channels less one, 5 of the bits less one, 36 of the length; no digest.
   const facts = (BigInt(SAMPLE_RATE) << 44n) | (BigInt(SAMPLE_BITS - 1) << 36n) | BigInt(samplesOf(utterance))
   info.writeBigUInt64BE(facts, 10)
   const comment = commentHeader(utterance.text)

@@ -1,4 +1,4 @@
-import { samplesOf, tonesOf, type Utterance } from './speech.js'
+import { tonesOf, type Utterance } from './speech.js'
 
 /** A format whose files are frames of one length. */
 interface Framed {
@@ -34,13 +34,7 @@ function framed({ samples: size, frame: hex }: Framed) {
     // What is left is less than half a frame: one more, so that nothing is cut off.
     if (frames * size < samples) yield frame
   }
-
-  const length = (utterance: Utterance): number => {
-    const samples = samplesOf(utterance)
-    const frames = filled(samples)
-    return tag(utterance.text).length + frame.length * (frames * size < samples ? frames + 1 : frames)
-  }
-  return { length, pieces }
+  return pieces
 }
 
 /** ID3 2.4 with one comment in UTF-8. */

@@ -2,7 +2,7 @@ import { commentHeader } from './comments.js'
 import { samplesOf, type Utterance } from './speech.js'
 import { SAMPLE_RATE } from './wav.js'
 
-/** Opus counts at this rate whatever goes in (RFC 7845, section 4). */
+/** Opus counts at this rate for every input (RFC 7845, section 4). */
 const SAMPLE_RATE_HZ = 48_000
 const PACKET_SAMPLES = 960
 /** 20 ms of silence: a code byte of the full band and one channel, and two bytes of the range coder (RFC 6716). */
@@ -31,12 +31,6 @@ export function* opus(utterance: Utterance): Generator<Buffer> {
   }
 }
 
-export function opusLength(utterance: Utterance): number {
-  const packets = packetsIn(lengthOf(utterance))
-  const heads = pageBytes(head().length) + pageBytes(tags(utterance.text).length)
-  return heads + packets * (SILENCE.length + 1) + Math.ceil(packets / PAGE_PACKETS) * PAGE_HEAD_BYTES
-}
-
 function lengthOf(utterance: Utterance): number {
   return samplesOf(utterance) * (SAMPLE_RATE_HZ / SAMPLE_RATE)
 }
@@ -55,10 +49,6 @@ function head(): Buffer {
 
 function tags(text: string): Buffer {
   return Buffer.concat([Buffer.from('OpusTags'), commentHeader(text)])
-}
-
-function pageBytes(packet: number): number {
-  return PAGE_HEAD_BYTES + Math.floor(packet / MAX_SEGMENT_BYTES) + 1 + packet
 }
 
 function page(number: number, flags: number, position: number, packets: readonly Buffer[]): Buffer {

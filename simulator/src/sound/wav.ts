@@ -7,7 +7,7 @@ const CHANNELS = 1
 const CHUNK_HEAD_BYTES = 8
 
 /**
- * What stands before the samples in a WAV file (RIFF, Microsoft and IBM 1991): the form, the format, and a `LIST` of
+ * The head of a WAV file before its samples (RIFF, Microsoft and IBM 1991): the form, the format, and a `LIST` of
  * `INFO` whose comment (`ICMT`) is the text that is spoken, in UTF-8. `size` is the length of the samples in bytes.
  */
 export function wavHead(text: string, size: number): Buffer {
@@ -28,7 +28,7 @@ export function wavHead(text: string, size: number): Buffer {
   return Buffer.concat([head('RIFF', rest.length + size), rest])
 }
 
-/** The text that {@link wavHead} put into a file; `undefined` where the bytes are no such file. Never throws. */
+/** The text that {@link wavHead} put into a file; `undefined` for other files. Never throws. */
 export function spokenText(file: Buffer): string | undefined {
   if (file.toString('latin1', 0, 4) !== 'RIFF' || file.toString('latin1', 8, 12) !== 'WAVE') return undefined
   const list = chunksOf(file.subarray(12)).find(
@@ -50,7 +50,7 @@ function chunk(id: string, data: Buffer): Buffer {
   return Buffer.concat([head(id, data.length), data, Buffer.alloc(data.length % 2)])
 }
 
-/** The chunks as far as they are whole; of the last one as much as there is. */
+/** The chunks; the last may be cut off. */
 export function chunksOf(bytes: Buffer): readonly { readonly id: string; readonly data: Buffer }[] {
   const chunks: { id: string; data: Buffer }[] = []
   for (let at = 0; at + CHUNK_HEAD_BYTES <= bytes.length; ) {

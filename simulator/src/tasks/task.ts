@@ -8,7 +8,7 @@ export type TaskKind = 'video' | 'relayed' | 'deferred' | 'pipeline' | 'operatio
 /** Everything that has to be known of a task, by whichever process is asked for it. */
 export interface Task {
   readonly kind: TaskKind
-  /** Without what stands behind its question mark. */
+  /** Without the faults after its question mark. */
   readonly model: string
   /** What was asked of the simulator itself, written as a query. */
   readonly asked: string
@@ -64,6 +64,19 @@ export interface Course {
   readonly phase: 'queued' | 'running' | 'done' | 'empty' | 'failed' | 'blocked'
   /** From 0 to 100. */
   readonly progress: number
+}
+
+/** What a protocol calls the phases of a task; one that is done without a result, or blocked, is done or failed to it. */
+type PhaseNames = Readonly<Record<'queued' | 'running' | 'done' | 'failed', string>>
+
+/** The name of a task's phase, or the one that the fault `state` gives it as long as it runs. */
+export function statusOf(names: PhaseNames, { phase }: Course, { state }: Faults): string {
+  if (phase === 'queued' || phase === 'running') return state ?? names[phase]
+  return phase === 'done' || phase === 'empty' ? names.done : names.failed
+}
+
+export function isOver({ phase }: Course): boolean {
+  return phase !== 'queued' && phase !== 'running'
 }
 
 const DEFAULT_DURATION_MS = 5000

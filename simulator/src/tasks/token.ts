@@ -4,7 +4,7 @@ import { deflateRawSync, inflateRawSync } from 'node:zlib'
 /** How bytes are written: lower-case letters and digits (those of RFC 4648, section 6), or decimal digits alone. */
 export type Alphabet = 'letters' | 'digits'
 
-/** Known to every simulator, so that what one has begun any other can go on with. */
+/** Known to every simulator, so that any of them can continue a task of another. */
 const SECRET = 'the simulator knows its tasks by their names'
 const CODE_BYTES = 6
 const MAX_TOKEN_BYTES = 2048
@@ -32,7 +32,7 @@ export function unseal(name: string, alphabet: Alphabet): string | undefined {
   if (bytes === undefined || bytes.length <= CODE_BYTES) return undefined
   const packed = bytes.subarray(CODE_BYTES)
   if (!timingSafeEqual(bytes.subarray(0, CODE_BYTES), code(packed))) return undefined
-  // One name for one task: other spellings of the same bytes are nobody's.
+  // One name for one task: other spellings of the same bytes are unknown.
   if (spelled(bytes, alphabet) !== name) return undefined
   return inflateRawSync(packed, { maxOutputLength: MAX_TOKEN_BYTES, dictionary: COMMON }).toString()
 }

@@ -67,7 +67,7 @@ export type Format =
   | { readonly type: 'text' }
   | { readonly type: 'json' }
   | { readonly type: 'schema'; readonly schema: JsonObject }
-  /** A value of the schema; a string stands there as it is, without quotes. */
+  /** A value of the schema; a string has no quotes. */
   | { readonly type: 'plain'; readonly schema: JsonObject }
 
 /** What the text model answers. The tokens of a part, joined, are its text. */
@@ -146,7 +146,7 @@ function hasResult(turn: Turn | undefined): boolean {
   return turn?.parts.some(part => part.type === 'result') ?? false
 }
 
-/** What a data URI or plain base64 holds, told from its length; nothing is decoded and nothing is fetched. */
+/** The size of a data URI or of plain base64, from its length; nothing is decoded or fetched. */
 export function mediaFrom(kind: Media['kind'], source: { uri?: string; base64?: string; type?: string }): Media {
   const { uri = '', base64, type } = source
   if (base64 !== undefined) return { kind, type, bytes: decodedLength(base64) }

@@ -24,7 +24,7 @@ const MAX_CUSTOM_INPUT_CHARS = 1000
 
 /**
  * The text model: a pure function from a conversation to an answer. It calls the tools that the request names, keeps to
- * the format, the stop sequences and the limit, and otherwise says what it was told.
+ * the format, the stop sequences and the limit, and otherwise quotes the prompt.
  */
 export function compose(request: TextRequest): TextReply {
   const said = lastUserText(request.turns)
@@ -63,7 +63,7 @@ function call(request: TextRequest, tool: Tool, index: number): CallPart {
 }
 
 /**
- * A model gives the arguments that a tool requires, and the others only where it was told them: invented limits and offsets
+ * A model gives the arguments that a tool requires, and others only if the prompt names them: invented limits and offsets
  * make real tools fail. A schema that does not say what it requires is filled in whole.
  */
 function withoutExtras(schema: JsonObject, hints: Hints): JsonObject {

@@ -47,9 +47,9 @@ const FOUND: Readonly<Record<Kind, readonly RegExp[]>> = {
   ],
 }
 const QUOTED = /"([^"\n]{1,200})"|\u201c([^\u201d\n]{1,200})\u201d|(?<![\p{L}\p{N}])'([^'\n]{1,200})'(?![\p{L}])/gu
-/** Kinds whose values stand out of any text. */
+/** Kinds whose values are recognised in any text. */
 const EVIDENT: ReadonlySet<Kind> = new Set(['url', 'email', 'sum'])
-/** What stands behind a name and is no part of it. */
+/** Words after a name that do not belong to it. */
 const TRAILING = /[ ,]{1,3}(?:please|today|tomorrow|now|right|currently|like|yesterday|tonight|this|using|and|or|is)$/i
 const NO_NAME = /^(?:me|you|it|the|a|an|this|that|them|us|my|your|today|tomorrow|now|i|i'm|what|how|who|why)$/i
 

@@ -2,7 +2,7 @@ import type { Seed } from '../seed.js'
 
 /**
  * The simulator's tokenizer, simple enough to count by hand: a token is a run of at most four letters or digits with
- * the one space before it, or any other single character. Whatever lies beyond ASCII counts as a letter. The tokens of
+ * the one space before it, or any other single character. Every character beyond ASCII counts as a letter. The tokens of
  * a text, joined, are the text.
  */
 const MAX_TOKEN_CHARS = 4

@@ -1,4 +1,4 @@
-/** What a prompt can ask of the text model by a word in its last user text, wherever it stands. The docs list them. */
+/** Words in the last user text that ask something of the text model. The docs list them. */
 export const WORDS = {
   simulate_refusal: 'The model refuses to answer.',
   simulate_block: 'The prompt is blocked before any model reads it, as by a safety filter.',

@@ -4,12 +4,15 @@ import { drain } from './drain.js'
 import { generations } from './generations.js'
 import { createKey, listKeys } from './keys.js'
 import { limits } from './limits.js'
+import { metrics } from './metrics.js'
 import { models } from './models.js'
 import { changeKey, revokeKey, rotateKey, showKey } from './one-key.js'
 import { openApi } from './openapi.js'
 import { reload } from './reload.js'
+import { restart } from './restart.js'
 import { tasks } from './tasks.js'
 import { upstreams } from './upstreams.js'
+import { workers } from './workers.js'
 
 const ROUTES: readonly AdminRoute[] = [
   config,
@@ -24,8 +27,11 @@ const ROUTES: readonly AdminRoute[] = [
   limits,
   tasks,
   generations,
+  workers,
   reload,
+  restart,
   drain,
+  metrics,
 ]
 
 /** Every endpoint of the admin API. To add one, write a file with an {@link AdminRoute}, and add it here. */

@@ -24,7 +24,7 @@ export const listKeys: AdminRoute = {
     const page = names.slice(start, start + limit)
     const data = page.flatMap(name => {
       const key = host.config.keys[name]
-      return key === undefined ? [] : [fileView(name, key)]
+      return key === undefined ? [] : [fileView(name, key, host)]
     })
     if (page.length === limit) return { data, next: `${FILE_MARK}${page.at(-1)}` }
     const rest = await storedPage(host, limit - page.length)

@@ -15,7 +15,7 @@ export const showKey: AdminRoute = {
   async handle(request, host) {
     const name = nameOf(request)
     const own = Object.hasOwn(host.config.keys, name) ? host.config.keys[name] : undefined
-    if (own !== undefined) return fileView(name, own)
+    if (own !== undefined) return fileView(name, own, host)
     const key = await host.kernel.callers.stored.find(name)
     if (key === undefined) throw unknownKey(name, host)
     return storedView(key, host)

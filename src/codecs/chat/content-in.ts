@@ -143,7 +143,7 @@ export function readCacheMark(reader: Reader): CacheMark | undefined {
   return control.ttl === '5m' || control.ttl === '1h' ? { ttl: control.ttl } : {}
 }
 
-/** Parts of which only text has a place here. */
+/** Returns the parts, which must all be text. */
 export function onlyText(parts: readonly Part[]): TextPart[] {
   return parts.map(part => {
     if (part.type === 'text') return part

@@ -103,8 +103,8 @@ export function readSources(answer: JsonObject): Citation[] {
 }
 
 /**
- * A citation as an annotation; undefined where it has no URL, without which there is none here. `before` is how many
- * characters stand before its text, `length` how many that text has so far.
+ * A citation as an annotation; undefined if it has no URL, which annotations need. `before`: number of characters before
+ * its text; `length`: number of characters of that text so far.
  */
 export function writeAnnotation(citation: Citation, before: number, length: number): JsonObject | undefined {
   if (citation.url === undefined) return undefined

@@ -79,8 +79,8 @@ export function callIn(id: string, wire: string, args: JsonObject): CallPart {
 }
 
 /**
- * `functionCall`. Made-up ids are left out. Free text is in an object as `input`; arguments that are not objects stand
- * in one as `_raw`, because they cannot stand alone.
+ * A `functionCall`. Generated ids are omitted. Free text is wrapped in an object as `input`; arguments that are not objects
+ * are wrapped in one as `_raw`, since the protocol only has objects.
  */
 export function callOut({ id, name, arguments: text, custom }: CallPart): JsonObject {
   const args = custom === true ? { input: text } : argumentsOf(text)

@@ -149,7 +149,7 @@ export class CandidateIn {
     } else out.push({ type: 'part-delta', candidate, index, text })
   }
 
-  /** A call comes whole, or its name first and its arguments in pieces, the last of which says nothing. */
+  /** A call arrives whole, or first with its name and then its arguments in pieces; the last piece is empty. */
   private call(call: JsonObject, seal: Seal | undefined, out: TextEvent[]): void {
     const name = stringOf(call.name) ?? ''
     if (name !== '') this.startCall(name, call, out)
@@ -193,8 +193,8 @@ export class CandidateIn {
   }
 
   /**
-   * Citations go to the text that they are about. Of a stream, that part may have ended already: then the source is told
-   * with the text at hand, without the place.
+   * Adds citations to the text that they are about. In a stream, that part may have ended already: then the source is added
+   * to the current text, without the position.
    */
   private cite(value: JsonObject, whole: boolean, out: TextEvent[]): void {
     const citations = citationsIn(value, this.#map).map(citation => ({ citation, key: JSON.stringify(citation) }))

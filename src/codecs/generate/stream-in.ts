@@ -19,8 +19,8 @@ const MAX_CANDIDATES = 64
 const MARKS = ['candidates', 'promptFeedback', 'usageMetadata', 'responseId', 'modelVersion'] as const
 
 /**
- * An answer out of its documents: one, or those of a stream, each of which brings what is new. Usage counts from the
- * beginning in each of them. No document is the last by itself: the answer is whole where every candidate has its
+ * Reads an answer from its documents: one, or those of a stream, each with what is new. Each one's usage counts from
+ * the beginning. No document is marked as the last one: the answer is complete if every candidate has its
  * `finishReason`, or the prompt was refused, when the transfer ends.
  */
 export class StreamIn implements StreamDecoder {

@@ -29,7 +29,7 @@ interface Content {
 }
 
 /**
- * Turns as `contents`: roles take turns, the user begins, and the results of one turn's calls stand together at the head
+ * Turns as `contents`: roles alternate, the user is first, and the results of one turn's calls are together at the beginning
  * of the next turn.
  */
 export class TurnsOut {

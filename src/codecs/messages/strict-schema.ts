@@ -19,8 +19,8 @@ const SILENT = new Set(['$schema', '$id', '$comment', 'additionalProperties'])
 const FORMATS = ['date-time', 'time', 'date', 'duration', 'email', 'hostname', 'uri', 'ipv4', 'ipv6', 'uuid']
 
 /**
- * The schema as the service takes it for answers and strict arguments: objects are closed, and bounds that it does not
- * check (`minimum`, `maxLength`, `pattern` …) stand in the description, where the model reads them. `at` names the schema
+ * The schema as the service accepts it for answers and strict arguments: objects are closed, and bounds that it does not
+ * check (`minimum`, `maxLength`, `pattern` …) are in the description, where the model reads them. `at` names the schema
  * in the client's body.
  */
 export function strictSchema(schema: JsonObject, at: string | undefined, depth = 0): JsonObject {

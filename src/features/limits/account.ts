@@ -54,8 +54,9 @@ export class Account {
   typical = 1
   /** Last use, monotonic. */
   touched = 0
-  /** Number of the commit that answered last. */
+  /** Number of the commit that answered last, and whether the store granted less than it asked for. */
   heard = 0
+  isScarce = false
   /** Whether it waits for the next commit, and is part of the one under way. */
   dirty = false
   flying = false
@@ -79,6 +80,11 @@ export class Account {
   /** Whether the lease covers this much more. Nothing always is: what is free passes where a budget is used up. */
   covers(amount: number, monotonic: number): boolean {
     return amount === 0 || (this.lease - this.used - this.reserved - this.kept >= amount && monotonic < this.leaseEnd)
+  }
+
+  /** Whether the store's answer of this number had no room for it. Where it granted all, later requests took it here: ask again. */
+  isRefused(amount: number, number: number | undefined, monotonic: number): boolean {
+    return this.heard === number && this.isScarce && !this.gone && !this.covers(amount, monotonic)
   }
 
   /** Whether, by what this process knows, the bound has room for it, apart from what other leases hold. */

@@ -79,17 +79,19 @@ export class Admission {
  * Requests that upstreams are asked for. Lists of models, stored objects and the state of tasks cost nothing and count as
  * nothing.
  */
-function asksUpstream({ lane, task }: Route): boolean {
-  return lane === 'exchange' || task?.action === 'submit'
+function asksUpstream({ lane, task, model }: Route): boolean {
+  return lane === 'exchange' || task?.action === 'submit' || (lane === 'answer' && model !== undefined)
 }
 
 /**
- * Of requests that the gateway makes to itself, turns of a socket count, since clients send them, and requests that
- * no counted one stands behind (compaction). Responses in the background were counted when they were asked for, and refreshes
- * of lists are not the client's.
+ * Of requests that the gateway makes to itself, turns of a socket count, since clients send them. Responses in the background
+ * and summaries of conversations were counted when they were asked for; refreshes of lists, and copies for mirrors, are not the
+ * client's.
  */
 function counts({ request }: Call): boolean {
   if (!(request instanceof InnerExchange)) return true
   const { inside, method } = request
-  return inside.local !== undefined || (inside.responseId === undefined && method !== 'GET')
+  if (inside.copy !== undefined) return false
+  if (inside.local !== undefined) return true
+  return inside.isCounted !== true && inside.responseId === undefined && method !== 'GET'
 }

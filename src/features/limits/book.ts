@@ -1,10 +1,12 @@
 import type { Accounts } from '../../core/accounts.js'
 import type { Scope } from '../../core/bounds.js'
 import type { LedgerRecord } from '../../core/ledger.js'
+import { ALONE, type Peers } from '../../core/peers.js'
 import type { Maybe } from '../../kernel/stages.js'
 import type { Account } from './account.js'
 import { type Clock, SYSTEM_CLOCK } from './clock.js'
 import { Committer, REMEMBERED_MS, type Transferred } from './committer.js'
+import { Estate } from './estate.js'
 import { Holdings } from './holdings.js'
 import { makeEntry } from './ledger-entry.js'
 import { type Amounts, type Claim, type Meter, Reservation, type Shortage } from './reservation.js'
@@ -20,6 +22,8 @@ interface BookOptions {
   readonly isDurable: boolean
   /** Called for each commit that failed; it is repeated. */
   readonly onFault: (error: unknown) => void
+  /** The other workers of the gateway. */
+  readonly peers?: Peers
 }
 
 /** Of one account of a reservation that has to ask the store. */
@@ -54,18 +58,20 @@ export class Book {
   readonly #isShared: boolean
   readonly #committer: Committer
   readonly #holdings: Holdings
+  readonly #estate: Estate | undefined
   readonly #waiting: WaitingRoom
   #askers: Asker[] = []
   #closed = false
 
-  constructor(store: Accounts, { clock = SYSTEM_CLOCK, isShared, isDurable, onFault }: BookOptions) {
+  constructor(store: Accounts, { clock = SYSTEM_CLOCK, isShared, isDurable, onFault, peers = ALONE }: BookOptions) {
     this.#store = store
     this.#clock = clock
     this.#isDurable = isDurable
     this.#isShared = isShared
     const onAnswer = (number: number | undefined): void => this.#answer(number)
     this.#committer = new Committer(store, { clock, isShared, onFault, onAnswer })
-    this.#holdings = new Holdings(clock, isShared, account => this.#committer.mark(account))
+    this.#estate = peers.number === 0 ? undefined : new Estate(peers, this.#committer.writer)
+    this.#holdings = new Holdings(clock, isShared, account => this.#committer.mark(account), this.#estate)
     this.#waiting = new WaitingRoom(
       clock,
       claims => this.reserve(claims),
@@ -130,7 +136,7 @@ export class Book {
     return this.#metersOf(scopes).map(meter => standingHere(meter, this.#holdings.current(meter, now)))
   }
 
-  /** Of the bounds of one unit, the one that leaves least room, as far as this process knows. */
+  /** Of the bounds of one unit, the one that leaves least room by what this process knows. */
   tightest(scopes: readonly Scope[], unit: Meter['unit']): Standing | undefined {
     return tightestOf(this.#holdings, scopes, unit, this.#clock.now())
   }
@@ -228,6 +234,7 @@ export class Book {
     this.#waiting.close()
     this.#holdings.stop()
     await this.#committer.close(this.#holdings.accounts.values())
+    this.#estate?.close()
     this.#answer(undefined)
   }
 
@@ -328,9 +335,7 @@ export class Book {
 
   #again({ draft, lacks, round }: Asker, number: number | undefined): Maybe<Reservation | Shortage> {
     const monotonic = this.#clock.monotonic()
-    const refused = lacks.find(
-      ({ account, amount }) => account.heard === number && !account.gone && !account.covers(amount, monotonic),
-    )
+    const refused = lacks.find(({ account, amount }) => account.isRefused(amount, number, monotonic))
     if (refused !== undefined) return shortageOf(refused.meter, refused.account, refused.amount, this.#clock.now())
     return this.#reserve(draft.claims, round + 1)
   }

@@ -1,10 +1,11 @@
 import type { AmountPaths, Demand } from '../../core/amounts.js'
-import type { Price } from '../../core/bounds.js'
+import type { Price, PriceUnit } from '../../core/bounds.js'
 import { costOf, tokensOf, type Units, unitsOf } from '../../core/cost.js'
 import type { Usage } from '../../core/plan.js'
 import { otherUnits, type Worst, writesText } from '../../core/worst.js'
+import { slot } from '../../kernel/slot.js'
 import type { Outcome } from '../../kernel/stages.js'
-import { BYTES_PER_TOKEN } from '../../wire/demand.js'
+import { BYTES_PER_TOKEN } from '../../wire/input-size.js'
 
 /** Bytes of an event of a stream around its text. */
 const EVENT_BYTES = 220
@@ -21,6 +22,9 @@ export interface Used {
   readonly isEstimated: boolean
 }
 
+/** What the ledger has of an attempt, for the stages before this one in `afterAttempt`. Absent: the ledger has nothing of it. */
+export const CHARGED = slot<Used>('charged')
+
 const NOTHING: Used = { units: {}, tokens: 0, cost: 0, isEstimated: false }
 
 /** What is known of an attempt that has ended. */
@@ -32,33 +36,49 @@ interface Ended {
   readonly usage: Usage | undefined
   readonly isSent: boolean
   readonly outcome: Outcome
-  /** Pictures of the request that other calls for it made. */
-  readonly elsewhere: number
 }
 
 /**
- * What is charged: the upstream's own count, whatever became of the attempt. Without one a failed attempt costs nothing, an
- * answer is counted here, and of one that was given up what was delivered; of that never more than was reserved. An upstream
- * that was given up before it answered has read the input.
+ * What is charged: the upstream's own count, and of a stream that ended early what was delivered, if that is more. Without a
+ * count a failed attempt costs nothing, an answer is counted here, and of one that was given up what was delivered; never more
+ * than was reserved. An upstream that was given up before it answered has read the input.
  */
 export function usedBy(ended: Ended): Used {
-  const { demand, paths, price, usage, isSent, outcome, worst, elsewhere } = ended
+  const { demand, paths, price, usage, isSent, outcome, worst } = ended
   if (!isSent || paths?.free === true) return NOTHING
   const isAnswered = outcome.phase === 'ok' || outcome.begun
   if (usage === undefined && !isAnswered && outcome.phase !== 'cancelled') return NOTHING
-  const images = Math.max(Math.min(1, demand.images), demand.images - elsewhere)
   const likely = { ...demand, heard: Math.ceil(demand.heard * LIKELY_SOUND) }
-  const others = isAnswered ? otherUnits(likely, price, images) : {}
+  const others = isAnswered ? otherUnits(likely, price, demand.images) : {}
   if (usage !== undefined) {
-    const units = Object.assign(others, unitsOf(usage, price))
-    return { units, tokens: tokensOf(usage), cost: costOf(units, price), isEstimated: false }
+    const reached = usageReached(usage, ended)
+    const units = Object.assign(others, unitsOf(reached, price))
+    return { units, tokens: tokensOf(reached), cost: costOf(units, price), isEstimated: reached !== usage }
   }
-  const input = Math.min(demand.likelyInput, worst.input)
-  const output = isAnswered && writesText(paths) ? Math.min(deliveredTokens(outcome), worst.output) : 0
+  // What a batch holds comes later, and is in its price.
+  const input = paths?.batch === true ? 0 : Math.min(demand.likelyInput, worst.input)
+  const output = isAnswered ? outputOf(ended, others) : 0
   const units = { ...others, ...(input > 0 && { input }), ...(output > 0 && { output }) }
   const isCounted = price === undefined || hasTokens(price) || 'audio_second' in others
   const cost = Math.min(costOf(units, price), worst.cost)
   return { units, tokens: input + output, cost, isEstimated: isCounted }
+}
+
+/** What is made may have a price by tokens alone, which only the upstream can count: it costs what was reserved for it. */
+function outputOf({ paths, price, worst, outcome }: Ended, others: Units): number {
+  if (writesText(paths)) return Math.min(deliveredTokens(outcome), worst.output)
+  const isPriced = Object.keys(others).some(unit => price?.[unit as PriceUnit] !== undefined)
+  return price?.output === undefined || isPriced ? 0 : worst.output
+}
+
+/**
+ * The usage of a stream that ended early, which may be what its first event said (message blocks: one token of output). What
+ * was delivered is charged then.
+ */
+function usageReached(usage: Usage, { outcome, paths, worst }: Ended): Usage {
+  if (outcome.phase === 'ok' || !outcome.begun || !writesText(paths)) return usage
+  const output = Math.min(deliveredTokens(outcome), worst.output)
+  return output > (usage.output ?? 0) ? { ...usage, output } : usage
 }
 
 function deliveredTokens({ bytes, events }: Outcome): number {

@@ -13,6 +13,8 @@ const LEASE_MS = 60_000
 const MARGIN_MS = 10_000
 /** How long the store remembers the number of a commit: longer than it is ever repeated. */
 export const REMEMBERED_MS = 7 * 86_400_000
+/** Ends of leases, of accounts and of that are whole steps, so that most commits leave the store's indexes as they are. */
+const STEP_MS = 1000
 /** Requests wait for the store so long; then each scope says whether they pass. */
 const PATIENCE_MS = 2000
 /** A commit without an answer is repeated after this time. */
@@ -28,6 +30,8 @@ const MAX_SETTLED = 512
 const MAX_TRANSFERS = 8
 /** So many commits may follow each other at once after a pause: requests that come one by one do not wait for the pace. */
 const MAX_BURST = 20
+/** Where so many answers wait for a commit, they share its cost, and it does not wait for the pace. */
+const MANY_ANSWERS = 24
 /** Records that wait for the store. When there are as many, budgets refuse, and what else passes has no record. */
 const MAX_WAITING = 50_000
 
@@ -72,7 +76,8 @@ export class Committer {
   readonly #options: Options
   readonly #clock: Clock
   readonly #steady: SteadyClock
-  readonly #writer: string = randomUUID()
+  /** The name of all its leases, too. */
+  readonly writer: string = randomUUID()
   #number = 0
   #flight: Flight | undefined
   /** From when on commits are at the pace again: each that begins takes one step of it. */
@@ -158,7 +163,10 @@ export class Committer {
   flushed(): Promise<void> | undefined {
     const count = this.#taken + this.#settled.length
     if (count === this.#written || this.isFailing) return undefined
-    return new Promise(done => this.#flushers.push({ count, done }))
+    return new Promise(done => {
+      this.#flushers.push({ count, done })
+      if (this.#flushers.length === MANY_ANSWERS) this.#hasten()
+    })
   }
 
   /** Writes everything and gives all leases of the accounts back, unless the store does not answer for some seconds. */
@@ -186,14 +194,21 @@ export class Committer {
   #wake(): void {
     if (this.#flight !== undefined || this.#cancelNext !== undefined || this.#closing) return
     const isMuch = this.#settled.length >= MAX_SETTLED || this.#dirty.length >= MAX_CHANGES
-    const wait = isMuch ? 0 : this.#paced - MAX_BURST * PACE_MS - this.#clock.monotonic()
-    if (wait > 0 || isMuch) {
-      this.#cancelNext = this.#clock.after(wait, this.#send)
+    if (isMuch || this.#flushers.length >= MANY_ANSWERS) {
+      this.#hasten()
       return
     }
+    const wait = this.#paced - MAX_BURST * PACE_MS - this.#clock.monotonic()
     // What else is settled in this turn of the event loop goes along.
-    this.#cancelNext = () => {}
-    queueMicrotask(this.#send)
+    this.#cancelNext = wait > 0 ? this.#clock.after(wait, this.#send) : () => {}
+    if (wait <= 0) queueMicrotask(this.#send)
+  }
+
+  /** The next commit begins with the next turn of the event loop. */
+  #hasten(): void {
+    if (this.#flight !== undefined || this.#closing) return
+    this.#cancelNext?.()
+    this.#cancelNext = this.#clock.after(0, this.#send)
   }
 
   readonly #send = (): void => {
@@ -203,7 +218,8 @@ export class Committer {
     const flight = this.#build()
     if (flight === undefined) return
     this.#flight = flight
-    this.#paced = Math.max(this.#paced, flight.sent) + PACE_MS
+    // One that did not wait for the pace takes no more of it than one that did.
+    this.#paced = Math.min(Math.max(this.#paced, flight.sent), flight.sent + MAX_BURST * PACE_MS) + PACE_MS
     void this.#try(flight)
   }
 
@@ -238,15 +254,16 @@ export class Committer {
 
   #commitOf({ number, accounts, leases, transfers, entries }: Flight) {
     const now = this.now()
-    const until = now + LEASE_MS
-    const own = leases.map((lease, at) => ({ ...lease, expires: (accounts[at] as Account).expires(now), until }))
+    const step = Math.ceil(now / STEP_MS) * STEP_MS
+    const until = step + LEASE_MS
+    const own = leases.map((lease, at) => ({ ...lease, expires: (accounts[at] as Account).expires(step), until }))
     const moved = transfers.flatMap(({ lease, until, reservation }) =>
       reservation.accounts.map((account, at) => ({
-        ...{ account: account.name, expires: Math.max(account.expires(now), until), bound: account.bound, lease },
+        ...{ account: account.name, expires: Math.max(account.expires(step), until), bound: account.bound, lease },
         ...{ spend: 0, hold: reservation.amounts[at] as number, until },
       })),
     )
-    return { writer: this.#writer, number, remembered: now + REMEMBERED_MS, now, leases: [...own, ...moved], entries }
+    return { writer: this.writer, number, remembered: step + REMEMBERED_MS, now, leases: [...own, ...moved], entries }
   }
 
   #build(): Flight | undefined {
@@ -312,14 +329,13 @@ export class Committer {
     }
     // What is given back is no longer used, what is asked for not yet.
     account.lease = Math.min(left, hold)
-    return { account: account.name, bound: account.bound, lease: this.#writer, spend: account.sent, hold }
+    return { account: account.name, bound: account.bound, lease: this.writer, spend: account.sent, hold }
   }
 
   #land(flight: Flight, answer: readonly LeaseState[]): void {
     if (this.#lost > 0)
       this.#options.onFault(new Error(`${this.#lost} entries of the ledger are lost: too many waited`))
     this.#lost = 0
-    const { isShared } = this.#options
     this.#flight = undefined
     this.isFailing = false
     flight.accounts.forEach((account, at) => {
@@ -329,9 +345,11 @@ export class Committer {
       account.spent = state.spent
       account.others = Math.max(0, state.held - state.lease)
       account.lease = Math.min(state.lease, Math.max(0, account.bound - state.spent))
+      account.isScarce = state.lease < (flight.leases[at]?.hold ?? 0)
       account.leaseEnd = flight.sent + LEASE_MS - MARGIN_MS
       account.heard = flight.number
-      if (isShared && account.isShort && account.lease > account.reserved + account.used) this.#short.push(account)
+      const isUnused = account.isShort && account.lease > account.reserved + account.used
+      if (this.#options.isShared && isUnused) this.#short.push(account)
     })
     this.#giveBackSoon()
     let at = flight.accounts.length
@@ -378,6 +396,4 @@ export class Committer {
   }
 }
 
-function isEmpty({ reservation }: Transfer): boolean {
-  return reservation.amounts.every(amount => amount === 0)
-}
+const isEmpty = ({ reservation }: Transfer): boolean => reservation.amounts.every(amount => amount === 0)

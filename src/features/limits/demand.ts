@@ -6,7 +6,7 @@ import { demandOfBytes, demandOfForm, demandOfNothing } from '../../wire/demand.
 export function demandOf(body: Body, paths: AmountPaths | undefined): Demand {
   switch (body.type) {
     case 'bytes':
-      return demandOfBytes(body.bytes, paths)
+      return body.demand ?? demandOfBytes(body.bytes, paths)
     case 'form':
       return demandOfForm(body.spool.length, name => body.value(name), paths)
     case 'none':

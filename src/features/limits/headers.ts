@@ -28,6 +28,12 @@ export function limitHeaders(plan: Plan): ReadonlyMap<Family, LimitHeaders> {
   return found
 }
 
+/** The names of all of them. */
+export function headerNames(families: ReadonlyMap<Family, LimitHeaders>): readonly string[] {
+  const all = [...families.values()].flatMap(({ requests, tokens }) => [requests, tokens])
+  return all.flatMap(names => (names === undefined ? [] : [names.limit, names.remaining, names.reset]))
+}
+
 function namesOf(declared: RateLimitsConfig, of: 'requests' | 'tokens'): Names | undefined {
   const names = declared[of]
   if (names === undefined) return undefined

@@ -1,6 +1,7 @@
 import type { Scope } from '../../core/bounds.js'
 import { Account, accountName } from './account.js'
 import type { Clock } from './clock.js'
+import type { Estate } from './estate.js'
 import type { Meter } from './reservation.js'
 import { Windows } from './windows.js'
 
@@ -17,13 +18,16 @@ export class Holdings {
   readonly #isShared: boolean
   /** Called with accounts that the next commit is to renew or give back. */
   readonly #mark: (account: Account) => void
+  /** Absent in a process without a supervisor. */
+  readonly #estate: Estate | undefined
   #windows = new Windows('UTC')
   #meters = new WeakMap<Scope, readonly Meter[]>()
   readonly accounts = new Map<string, Account>()
   #cancelSweep: (() => void) | undefined
 
-  constructor(clock: Clock, isShared: boolean, mark: (account: Account) => void) {
+  constructor(clock: Clock, isShared: boolean, mark: (account: Account) => void, estate?: Estate) {
     this.#clock = clock
+    this.#estate = estate
     this.#isShared = isShared
     this.#mark = mark
   }
@@ -55,12 +59,17 @@ export class Holdings {
     const { scope, unit, window, amount } = meter
     const span = window === undefined ? undefined : this.#windows.at(window, now)
     const name = accountName(scope, unit, window, span)
-    const account = this.accounts.get(name) ?? new Account(name, unit, span, amount)
+    const known = this.accounts.get(name)
+    const account = known ?? new Account(name, unit, span, amount)
+    if (known === undefined) {
+      this.#estate?.add(name)
+      // Only what takes of it is a use: reading it keeps no lease.
+      account.touched = this.#clock.monotonic()
+    }
     this.accounts.set(name, account)
     if (span !== undefined) account.span = span
     account.setBound(amount)
     account.follow(meter.account)
-    account.touched = this.#clock.monotonic()
     meter.account = account
     this.#cancelSweep ??= this.#clock.after(IDLE_MS, this.#sweep)
     return account
@@ -94,6 +103,7 @@ export class Holdings {
   #forget(account: Account): void {
     account.gone = true
     this.accounts.delete(account.name)
+    this.#estate?.remove(account.name)
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Scope } from '../../core/bounds.js'
+import type { LedgerRecord } from '../../core/ledger.js'
 import type { Plan } from '../../core/plan.js'
 import type { Kernel } from '../../kernel/kernel.js'
 import type { Feature, Service } from '../../kernel/stages.js'
@@ -11,6 +12,8 @@ import { answerUsage, shownLimits } from './usage.js'
 /** The book of the process. */
 class LimitsService implements Service {
   readonly book: Book
+  /** Called with what a task has cost, once it is charged. */
+  onTaskCharged: (record: Omit<LedgerRecord, 'charges'>) => void = () => undefined
 
   constructor(kernel: Kernel) {
     const { type } = kernel.generation.plan.store
@@ -19,6 +22,7 @@ class LimitsService implements Service {
       isShared: type !== 'memory',
       isDurable: type !== 'memory',
       onFault: error => kernel.onStoreFault(error),
+      peers: kernel.peers,
     })
     this.adopt(kernel.generation.plan)
   }
@@ -32,8 +36,9 @@ class LimitsService implements Service {
     return shownLimits(scopes, this.book)
   }
 
-  onTaskEnd(end: TaskEnd): Promise<void> {
-    return settleDebt(this.book, end)
+  async onTaskEnd(end: TaskEnd): Promise<void> {
+    const record = await settleDebt(this.book, end)
+    if (record !== undefined) this.onTaskCharged(record)
   }
 
   close(): Promise<void> {

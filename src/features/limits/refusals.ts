@@ -91,6 +91,12 @@ export function outputTooLarge(asked: number, most: number, param: string | unde
   return new GatewayError('invalid_parameter', message, { param, rule: 'range', limit: 'max_output' })
 }
 
+/** A batch in a file whose lines were not counted when it was uploaded. */
+export function uncounted(): GatewayError {
+  const message = 'A batch is covered by a budget only if its file was uploaded in one request, as a form.'
+  return new GatewayError('forbidden', message, { limit: 'budget' })
+}
+
 /** A budget that cannot say what a request may cost. */
 export function unpriced(what: string): GatewayError {
   return new GatewayError(

@@ -67,6 +67,17 @@ export class Reservation {
     })
   }
 
+  /** Gives back some of what is reserved. What is below 0 stays as it is. */
+  reduce(less: Amounts): void {
+    if (!this.isOpen) return
+    for (let at = 0; at < this.accounts.length; at++) {
+      const account = this.accounts[at] as Account
+      const amount = Math.min(this.amounts[at] as number, Math.max(0, less[account.unit] ?? 0))
+      account.reserved -= amount
+      this.amounts[at] = (this.amounts[at] as number) - amount
+    }
+  }
+
   /** Replaces what is reserved by what was used. True where something was. */
   charge(used: Amounts): boolean {
     this.isOpen = false

@@ -5,21 +5,23 @@ import type { GatewayError } from '../../core/errors.js'
 import type { LedgerRecord } from '../../core/ledger.js'
 import type { Route, Usage } from '../../core/plan.js'
 import { type Worst, worstOf } from '../../core/worst.js'
+import { withAddedInput } from '../../kernel/added-input.js'
 import type { Call } from '../../kernel/call.js'
+import { copied } from '../../kernel/inner.js'
+import { BATCH_LINES } from '../../kernel/resources/batch/uploaded-lines.js'
 import { slot } from '../../kernel/slot.js'
 import type { AttemptView, Maybe, Outcome } from '../../kernel/stages.js'
 import { SESSION } from '../../wire/demand.js'
 import type { Book } from './book.js'
-import { type Used, usedBy } from './charge.js'
+import { CHARGED, type Used, usedBy } from './charge.js'
 import { demandOf } from './demand.js'
-import { outputTooLarge, refused, unpriced } from './refusals.js'
+import { outputTooLarge, refused, uncounted, unpriced } from './refusals.js'
 import { type Amounts, type Claim, Reservation, type Shortage } from './reservation.js'
 import { type ScopeSummary, summaryOf } from './scope-summary.js'
 import { holdDebt, keepDebt, type TaskDebt } from './task-spending.js'
 
-/** What a call asks for, read once; and how many of its attempts are not the first of their target. */
+/** What a call asks for, read once. */
 const DEMAND = slot<Demand>('demand')
-const FURTHER = slot<number>('further calls')
 /** What an attempt has taken. */
 const TAKEN = slot<Taken>('reservation')
 
@@ -56,16 +58,14 @@ export class Spending {
   /** An error is returned where another target may have room, and thrown where the caller has none. */
   reserve(attempt: AttemptView): Maybe<GatewayError | undefined> {
     const { call, exchange } = attempt
-    const caller = summaryOf(call.caller?.policy ?? NO_BOUNDS)
+    const caller = summaryOf(boundsOf(call))
     const { tariff } = exchange
     const target = summaryOf(tariff ?? NO_BOUNDS)
-    if (attempt.isFurther) call.set(FURTHER, (call.get(FURTHER) ?? 0) + 1)
-    else call.set(FURTHER, 0)
-    const demand = this.#demand(call, attempt.isFurther)
+    const demand = this.#demand(attempt)
     const most = smaller(caller.maxOutput, target.maxOutput)
     if (most !== undefined && (demand.output ?? 0) > most)
       throw outputTooLarge(demand.output ?? 0, most, this.#outputName)
-    const shut = this.#checkPrice(call, tariff, caller, target)
+    const shut = this.#checkPrice(call, tariff, caller, target, demand)
     if (shut !== undefined) return shut
     const worst = worstOf(demand, this.#route.protocol?.amounts, tariff, most)
     const claims = this.#claims(call, caller, target, worst)
@@ -73,6 +73,30 @@ export class Spending {
       this.#take(attempt, claims, outcome, { demand, worst }, target.queue)
     const outcome = claims.length === 0 ? new Reservation(claims) : this.#book.reserve(claims)
     return outcome instanceof Promise ? outcome.then(take) : take(outcome)
+  }
+
+  /** What is sent is more than was reserved for, or less: the reservation follows. Errors as of {@link reserve}. */
+  adjust(attempt: AttemptView): Maybe<GatewayError | undefined> {
+    const taken = attempt.get(TAKEN)
+    if (taken === undefined) return undefined
+    const { call, exchange } = attempt
+    const { reservation, worst: before } = taken
+    const demand = this.#demand(attempt)
+    const policy = summaryOf(boundsOf(call))
+    const most = smaller(policy.maxOutput, summaryOf(exchange.tariff ?? NO_BOUNDS).maxOutput)
+    const worst = worstOf(demand, this.#route.protocol?.amounts, exchange.tariff, most)
+    attempt.set(TAKEN, { ...taken, demand, worst, held: { tokens: worst.tokens, cost: worst.cost } })
+    const [tokens, budget] = [worst.tokens - before.tokens, worst.cost - before.cost]
+    reservation.reduce({ tokens: -tokens, budget: -budget })
+    if (tokens <= 0 && budget <= 0) return undefined
+    const decide = (shortage: Shortage | undefined): GatewayError | undefined => {
+      if (shortage === undefined) return undefined
+      const error = refused(shortage, call.family)
+      if (shortage.scope.type === 'key' || shortage.scope.type === 'group') throw error
+      return error
+    }
+    const outcome = this.#book.extend(reservation, { tokens: Math.max(0, tokens), budget: Math.max(0, budget) })
+    return outcome instanceof Promise ? outcome.then(decide) : decide(outcome)
   }
 
   settle(attempt: AttemptView, outcome: Outcome): void {
@@ -86,7 +110,7 @@ export class Spending {
       void holdDebt(this.#book, debt)
       return
     }
-    const { usage, isSent, call, isFurther } = attempt
+    const { usage, isSent } = attempt
     const used = usedBy({
       demand,
       worst,
@@ -95,9 +119,9 @@ export class Spending {
       outcome,
       paths: this.#route.protocol?.amounts,
       price: this.#isFree ? undefined : attempt.exchange.tariff?.price,
-      elsewhere: isFurther ? 0 : (call.get(FURTHER) ?? 0),
     })
-    const isUsed = used.tokens > 0 || used.cost > 0 || hasAny(used.units)
+    const isUsed = !this.#isFree && (used.tokens > 0 || used.cost > 0 || hasAny(used.units))
+    if (isUsed) attempt.set(CHARGED, used)
     const record = isUsed ? this.#record(attempt, used, outcome) : undefined
     this.#book.settle(reservation, { requests: isSent ? 1 : 0, tokens: used.tokens, budget: used.cost }, record)
   }
@@ -126,11 +150,15 @@ export class Spending {
     return this.#route.protocol?.amounts?.output[0]?.join('.')
   }
 
-  #demand(call: Call, isFurther: boolean): Demand {
+  #demand({ call, calls, isFurther }: AttemptView): Demand {
     if (this.#route.tunnel !== undefined) return SESSION
     const known = call.get(DEMAND) ?? demandOf(call.body, this.#route.protocol?.amounts)
     call.set(DEMAND, known)
-    return isFurther ? { ...known, images: Math.min(known.images, 1), choices: 1 } : known
+    if (this.#route.protocol?.amounts?.batch === true) return { ...known, requests: requestsOf(known, call) }
+    const own = isFurther || calls > 1 ? { ...known, images: Math.min(known.images, 1), choices: 1 } : known
+    const sent = { tokens: own.input, likely: own.likelyInput, links: own.links }
+    const input = withAddedInput(call, sent)
+    return input === sent ? own : { ...own, input: input.tokens, likelyInput: input.likely }
   }
 
   #claims(call: Call, caller: ScopeSummary, target: ScopeSummary, { tokens, cost }: Worst): readonly Claim[] {
@@ -160,7 +188,8 @@ export class Spending {
     const { call } = attempt
     const { type } = outcome.scope
     if (type === 'key' || type === 'group') throw refused(outcome, call.family)
-    if (queue === undefined || outcome.unit === 'store') return refused(outcome, call.family)
+    if (queue === undefined || outcome.unit === 'store' || attempt.beside !== undefined)
+      return refused(outcome, call.family)
     const waiting = this.#book.wait(call.key, claims, queue)
     return waiting.then(found => this.#take(attempt, claims, found, { demand, worst }, undefined))
   }
@@ -171,14 +200,16 @@ export class Spending {
     tariff: Tariff | undefined,
     caller: ScopeSummary,
     target: ScopeSummary,
+    { requests }: Demand,
   ): GatewayError | undefined {
     if (this.#isFree || !(caller.hasBudget || target.hasBudget)) return undefined
     const isBatch = this.#route.protocol?.amounts?.batch === true
-    if (isBatch ? tariff?.price?.request !== undefined : tariff?.price !== undefined) return undefined
+    if (isBatch ? tariff?.price?.request !== undefined && requests > 0 : tariff?.price !== undefined) return undefined
     const refuses = ({ limits }: Scope): boolean =>
       limits.bounds.some(({ unit }) => unit === 'budget') &&
       (limits.unpriced ?? tariff?.unpriced ?? 'refuse') === 'refuse'
     if (!caller.spending.some(refuses) && !target.spending.some(refuses)) return undefined
+    if (isBatch && tariff?.price?.request !== undefined) return uncounted()
     return unpriced(isBatch ? 'A batch' : `The model \`${call.model}\``)
   }
 
@@ -198,12 +229,24 @@ export class Spending {
       generation: call.generation.number,
     }
     const group = call.caller?.policy?.group
+    const copy = copied(call.request)
+    if (copy !== undefined) record.mirror_of = copy.of
     if (group !== undefined) record.group = group
     if (model !== call.model) record.target = model
     if (tariff?.price === undefined) record.unpriced = true
     if (used.isEstimated) record.estimated = true
     return record
   }
+}
+
+/** Of the caller; of a copy that a mirror gets none: its key did not ask for it. */
+function boundsOf({ caller, request }: Call): Pick<CallerPolicy, 'scopes'> {
+  return (copied(request) === undefined ? caller?.policy : undefined) ?? NO_BOUNDS
+}
+
+/** Of a batch: as its body says, or as many lines as its file had when it was uploaded. */
+function requestsOf({ requests }: Demand, call: Call): number {
+  return requests > 0 ? requests : (call.get(BATCH_LINES) ?? 0)
 }
 
 function smaller(one: number | undefined, other: number | undefined): number | undefined {

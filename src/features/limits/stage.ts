@@ -4,7 +4,7 @@ import type { Call } from '../../kernel/call.js'
 import type { Stage } from '../../kernel/stages.js'
 import { Admission } from './admission.js'
 import type { Book } from './book.js'
-import { addLimit, type LimitHeaders, limitHeaders } from './headers.js'
+import { addLimit, headerNames, type LimitHeaders, limitHeaders } from './headers.js'
 import { summaryOf } from './scope-summary.js'
 import { Spending } from './spending.js'
 
@@ -13,15 +13,18 @@ export function limitsStage(plan: Plan, route: Route | undefined, book: Book): S
   const families = limitHeaders(plan)
   const name = 'limits'
   const onAnswerHead: Stage['onAnswerHead'] = (call, _status, headers) => addHeaders(call, headers, book, families)
-  if (route === undefined) return { name, onAnswerHead }
+  const exposes = headerNames(families)
+  if (route === undefined) return { name, onAnswerHead, exposes }
   const admission = new Admission(book, route)
   const own: Stage = {
     name,
     admit: call => admission.admit(call),
     onAnswerHead,
+    exposes,
     settle: call => admission.settle(call),
   }
-  if (route.lane === 'answer') return own
+  // Of what the gateway answers, only what names a model may ask an upstream for more than it keeps.
+  if (route.lane === 'answer' && route.model === undefined) return own
   const spending = new Spending(book, route)
   return {
     ...own,
@@ -30,6 +33,7 @@ export function limitsStage(plan: Plan, route: Route | undefined, book: Book): S
       return entered === undefined ? body : entered.then(() => body)
     },
     beforeAttempt: attempt => spending.reserve(attempt),
+    beforeSend: attempt => spending.adjust(attempt),
     ...(route.tunnel !== undefined && { onUsage: (call, usage, attempt) => spending.extend(call, usage, attempt) }),
     afterAttempt: (attempt, outcome) => spending.settle(attempt, outcome),
     beforeEnd: () => book.flushed(),

@@ -26,6 +26,8 @@ export interface TaskDebt {
   readonly scopes: readonly Scope[]
 }
 
+type TaskRecord = Omit<LedgerRecord, 'charges'>
+
 /** Keeps with the task that an attempt begins what it will cost if it succeeds. */
 export function keepDebt(
   attempt: AttemptView,
@@ -59,20 +61,21 @@ export function holdDebt(book: Book, debt: TaskDebt): Promise<unknown> {
   return book.hold(debt.id, claimsOf(debt), debt.at + TASK_HELD_MS).catch(() => undefined)
 }
 
-/** A task is charged once, when it has succeeded. One that failed, or was cancelled, is free. */
-export function settleDebt(book: Book, end: TaskEnd): Promise<void> {
+/** A task is charged once, when it has succeeded: resolves with its record. One that failed, or was cancelled, is free. */
+export async function settleDebt(book: Book, end: TaskEnd): Promise<TaskRecord | undefined> {
   const debt = end.kept as unknown as TaskDebt
   const isMade = end.state === 'succeeded'
   const used = isMade ? { budget: costOf(debt.units, debt.price ?? undefined) } : {}
   const record = isMade ? recordOf(end, debt, used.budget ?? 0) : undefined
-  return book.settleHeld(debt.id, claimsOf(debt), { at: debt.at, used, ...(record !== undefined && { record }) })
+  await book.settleHeld(debt.id, claimsOf(debt), { at: debt.at, used, ...(record !== undefined && { record }) })
+  return record
 }
 
 function claimsOf({ scopes, cost }: TaskDebt): readonly Claim[] {
   return [{ scopes, amounts: { budget: cost } }]
 }
 
-function recordOf(end: TaskEnd, { units, price, group }: TaskDebt, cost: number): Omit<LedgerRecord, 'charges'> {
+function recordOf(end: TaskEnd, { units, price, group }: TaskDebt, cost: number): TaskRecord {
   return {
     id: `task/${end.submit}`,
     at: Date.now(),

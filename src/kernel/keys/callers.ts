@@ -1,11 +1,12 @@
-import type { Caller, Plan, Refusal } from '../../core/plan.js'
+import type { Caller, Refusal } from '../../core/caller.js'
+import type { Plan } from '../../core/plan.js'
 import type { Store } from '../../core/store.js'
 import { type CachedKey, KeyCache } from './key-cache.js'
 import type { StoredKey } from './record.js'
 import { KeySecrets } from './secrets.js'
 import { StoredKeys } from './stored-keys.js'
 
-/** What a plan makes of a key of the store. */
+/** A key of the store, compiled for a plan. */
 export interface StoredHolder {
   readonly caller: Caller
   readonly disabled: boolean
@@ -13,18 +14,18 @@ export interface StoredHolder {
   readonly expires: number
 }
 
-/** Why a key of the store lets no one in: its terms do not fit the file, or a key of the file has its name. */
+/** Why a valid key of the store is refused: its terms do not fit the plan, or a key of the file has its name. */
 type KeyFault = 'terms' | 'name'
 
 type Found = Caller | Refusal
 
 interface Compiled extends CachedKey {
-  /** Number of the plan that the holder was made for: the plan itself must not be kept. */
+  /** Number of the plan that `holder` was compiled for; the plan itself must not be kept in memory. */
   plan?: number
   holder?: StoredHolder | undefined
 }
 
-/** Who calls, by keys of the file and of the store; those of the file cost no promise. */
+/** Finds callers by keys of the file and of the store; those of the file need no promise. */
 export class Callers {
   readonly stored: StoredKeys
   readonly #secrets: KeySecrets
@@ -32,10 +33,10 @@ export class Callers {
   readonly #plans = new WeakMap<Plan, number>()
   #lastPlan = 0
   /**
-   * Compiles a key of the store for a plan; undefined where its terms do not fit. Throws `unavailable` if they do not fit yet.
+   * Compiles a key of the store for a plan; undefined if its terms do not fit. Throws `unavailable` if they do not fit yet.
    */
   compile: (key: StoredKey, plan: Plan) => StoredHolder | undefined = () => undefined
-  /** Called when a key that is right is refused, each time it was read or the plan has changed. */
+  /** Called when a valid key is refused: each time it is read, or after the plan has changed. */
   onFault: (name: string, fault: KeyFault) => void = () => undefined
 
   constructor(store: Store, onStoreFault: (error: unknown) => void) {
@@ -45,35 +46,35 @@ export class Callers {
     this.#cache.onFault = onStoreFault
   }
 
-  /** Called once when keys of the store have terms that only a gateway with limits can keep. */
+  /** Called once when keys of the store have terms that only a gateway with limits can enforce. */
   set onCounted(heard: () => Promise<void>) {
     this.#cache.onCounted = heard
   }
 
-  /** `now` in milliseconds since the epoch. Throws, or rejects with, `unavailable` where only the store could tell. */
+  /** `now` in milliseconds since the epoch. Throws, or rejects with, `unavailable` if the store is needed and fails. */
   find(plan: Plan, presented: string, now: number): Found | Promise<Found> {
     const found = plan.keys.find(presented, now)
     if (!('refused' in found) || found.digest === undefined) return found
     return this.inStore(plan, found.digest, now, presented)
   }
 
-  /** The same by the SHA-256 of a key, in lower-case hex, for what the holder of that key had made. */
+  /** The same by the key's SHA-256, in lower-case hex, for what its holder has created. */
   byDigest(plan: Plan, digest: string, now: number): Found | Promise<Found> {
     const found = plan.keys.byDigest(digest, now)
     return 'refused' in found && found.digest !== undefined ? this.inStore(plan, digest, now) : found
   }
 
-  /** Whether a text is a key of anyone's, so that no upstream may get it. */
+  /** Whether a text is anyone's key, which no upstream may get. */
   isKey(plan: Plan, text: string, now: number): boolean {
     return !('refused' in plan.keys.find(text, now)) || this.#secrets.isOwn(text)
   }
 
-  /** Learns what keys of the store look like. */
+  /** Loads what is needed to recognize keys of the store. */
   async start(): Promise<void> {
     await this.#secrets.load()
   }
 
-  /** What was changed in this process works when this has resolved. */
+  /** When this resolves, changes made by this process are in effect. */
   async refresh(): Promise<void> {
     await this.#cache.refresh()
   }

@@ -6,24 +6,24 @@ import { type Revision, readRevision, SETTLING_MS } from './revisions.js'
 import type { KeySecrets } from './secrets.js'
 import type { StoredKeys } from './stored-keys.js'
 
-/** Keys that a process keeps: twice as many at most. */
+/** Most cached keys are twice as many. */
 const HALF_CACHED_KEYS = 10_000
-/** How often the store is asked which keys have changed, while keys of it are used, milliseconds. */
+/** How often the store is polled for changed keys while its keys are used, milliseconds. */
 const POLL_MS = 500
-/** So many polls without a use, and polling pauses: the next use asks first. */
+/** After so many polls without a use polling pauses, until the next use. */
 const MAX_IDLE_POLLS = 20
 /** Look-ups under way at a time. */
 const MAX_LOOKUPS = 1000
 
-/** What the store says of a digest; a digest that no key has is kept too. */
+/** A digest's key in the store; undefined keys are cached, too. */
 export interface CachedKey {
   readonly sha256: string
   readonly key: StoredKey | undefined
 }
 
 /**
- * Keys of the store, each read once. While they are used, one small record is read twice a second, which tells what has
- * changed; in a gateway that uses none, nothing is read. If the store is away, known keys work on.
+ * Caches keys of the store. While they are used, one small record that lists changes is polled twice a second; without
+ * use nothing is read. If the store is unavailable, cached keys keep working.
  */
 export class KeyCache {
   readonly #store: Store
@@ -31,19 +31,19 @@ export class KeyCache {
   readonly #secrets: KeySecrets
   readonly #cached = new LruCache<CachedKey>(HALF_CACHED_KEYS)
   readonly #pending = new Map<string, Promise<CachedKey>>()
-  /** Names whose change may be under way, and until when, on the monotonic clock. */
+  /** Names whose change may still be under way, and until when, on the monotonic clock. */
   readonly #settling = new Map<string, number>()
-  /** All names are, until then. */
+  /** Until then, every key may still be changing. */
   #allSettling = 0
-  /** Of the last revision that was seen. */
+  /** Number of the last revision that was read. */
   #number = 0
   #timer: NodeJS.Timeout | undefined
   #polling: Promise<void> | undefined
   #idlePolls = 0
   #counting: Promise<void> | undefined
-  /** Called once when keys have terms that only a gateway with limits can keep. */
+  /** Called once when keys have terms that only a gateway with limits can enforce. */
   onCounted: () => Promise<void> = async () => undefined
-  /** Called when the store does not say what has changed. */
+  /** Called when the store cannot be polled. */
   onFault: (error: unknown) => void = () => undefined
 
   constructor(store: Store, keys: StoredKeys, secrets: KeySecrets) {
@@ -52,7 +52,7 @@ export class KeyCache {
     this.#secrets = secrets
   }
 
-  /** What is known of a digest and up to date. */
+  /** A digest's cached key, if the cache is up to date. */
   known(sha256: string): CachedKey | undefined {
     if (this.#timer === undefined) return undefined
     this.#idlePolls = 0
@@ -60,8 +60,8 @@ export class KeyCache {
   }
 
   /**
-   * Reads the key of a digest; `presented` is the secret, where that is known: what was not made for this store is refused
-   * without asking it. Throws `unavailable` if the store does not answer.
+   * Reads the key of a digest. `presented`: the secret, if known; one that was not made for this store is refused without
+   * reading it. Throws `unavailable` if the store does not answer.
    */
   async read(sha256: string, presented?: string): Promise<CachedKey> {
     const pending = this.#pending.get(sha256)
@@ -72,7 +72,7 @@ export class KeyCache {
     return await reading
   }
 
-  /** Asks now which keys have changed. Never throws. */
+  /** Polls for changed keys now. Never throws. */
   async refresh(): Promise<void> {
     await this.#polling
     await this.poll()
@@ -105,7 +105,7 @@ export class KeyCache {
     if (known !== undefined) return known
     const before = this.#number
     const found: CachedKey = { sha256, key: await this.#keys.findByDigest(sha256) }
-    // What changed meanwhile may be what was just read.
+    // A change in the meantime may concern the key that was read.
     if (before === this.#number) this.#cached.set(sha256, found)
     return found
   }
@@ -126,12 +126,12 @@ export class KeyCache {
     await this.#polling
   }
 
-  /** Drops what has changed since the last revision, and what may still be changing. */
+  /** Drops keys that have changed since the last revision, and those that may still be changing. */
   private see({ number, names, counted }: Revision): void {
     if (counted === true) this.#counting ??= this.onCounted().catch((error: unknown) => this.onFault(error))
     const now = performance.now()
     const until = now + SETTLING_MS
-    // At the first look, any change that was announced may still be under way.
+    // At the first poll, every announced change may still be under way.
     const missed = number - this.#number
     if (missed < 0 || missed > names.length) this.#allSettling = until
     else for (const name of names.slice(0, missed)) this.#settling.set(name, until)

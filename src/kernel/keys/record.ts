@@ -1,28 +1,28 @@
 import type { Json } from '../../core/json.js'
 
-/** What a key may do, in the words of an entry of `keys` in the file, without its secret. */
+/** What a key may do, written like an entry of `keys` in the file, without its secret. */
 export type KeyTerms = Readonly<Record<string, Json>>
 
-/** A caller's key of the store. Its secret is nowhere: only digests are. */
+/** A caller's key in the store. Only digests of its secrets are stored. */
 export interface StoredKey {
   readonly name: string
   /** Milliseconds since the epoch. */
   readonly created: number
-  /** When its secret or its terms changed last, milliseconds since the epoch. */
+  /** Last change of its secrets or terms, milliseconds since the epoch. */
   readonly changed: number
-  /** The newest first; `until`: a former one that works until then, milliseconds since the epoch. */
+  /** Newest first. `until`: end of a former secret's validity, milliseconds since the epoch. */
   readonly secrets: readonly { readonly sha256: string; readonly until?: number }[]
   readonly terms: KeyTerms
 }
 
-/** The names that keys of the file may have. */
+/** Valid names of keys, as in the file. */
 const KEY_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 
 export function isKeyName(name: string): boolean {
   return KEY_NAME.test(name)
 }
 
-/** Terms that only a gateway with limits can keep. */
+/** Terms that only a gateway with limits can enforce. */
 const COUNTED = ['limits', 'group', 'routes', 'networks'] as const
 
 export function isCounted(terms: KeyTerms): boolean {

@@ -2,20 +2,20 @@ import { type Store, type StoredRecord, StoreError } from '../../core/store.js'
 
 const PLACE = { namespace: 'key-revisions', owner: 'gateway', key: 'latest' } as const
 const NEVER_EXPIRES_MS = Date.UTC(9999, 0, 1)
-/** Names of the last changes that are kept; whoever missed more reads all keys again. */
+/** How many names of changed keys are kept; a process that missed more reads all keys again. */
 const MAX_NAMES = 64
-/** How long after an announcement its change may still be under way, milliseconds. */
+/** How long a change may take after its announcement, milliseconds. */
 export const SETTLING_MS = 5000
-/** Attempts of a writer whose record others change at the same time. */
+/** Attempts of a writer that conflicts with others. */
 const MAX_TRIES = 50
 
-/** Which keys have changed last: the one record that all processes on a store look at. */
+/** The last changes of keys: the one record that all processes on a store poll. */
 export interface Revision {
-  /** Counts changes up from 1; 0: there was none. */
+  /** Counts changes from 1; 0: none yet. */
   readonly number: number
-  /** Names of the last changes, the newest first: the first one belongs to `number`. */
+  /** Names of the changed keys, newest first: the first one belongs to `number`. */
   readonly names: readonly string[]
-  /** Whether a key had terms that only a gateway with limits can keep; stays. */
+  /** Whether a key ever had terms that only a gateway with limits can enforce. */
   readonly counted?: boolean
 }
 
@@ -26,7 +26,7 @@ export async function readRevision(store: Store): Promise<Revision> {
   return record === undefined ? NO_REVISION : decode(record)
 }
 
-/** Announces to all processes that the key of that name changes, to one with such terms if `isCounted`. */
+/** Announces to all processes that a key changes. `isCounted`: to terms that only a gateway with limits can enforce. */
 export async function announce(store: Store, name: string, isCounted = false): Promise<void> {
   for (let tries = 0; tries < MAX_TRIES; tries++) {
     const record = await store.get(PLACE.namespace, PLACE.owner, PLACE.key)

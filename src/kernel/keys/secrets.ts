@@ -6,14 +6,14 @@ import { SharedSecret } from '../shared-secret.js'
 const PREFIX = 'gw-'
 const RANDOM_BYTES = 26
 const TAG_BYTES = 6
-/** Base64url of both together. */
+/** The prefix, and both parts in base64url. */
 const SHAPE = /^gw-[\w-]{43}$/
-/** How long it is not asked again whether the store has made a first key meanwhile, milliseconds. */
+/** How long after a miss the store is not asked again for the shared secret, milliseconds. */
 const ABSENT_MS = 500
 
 /**
- * Secrets of the keys of a store: 208 random bits, and 48 bits by which every process on the store recognises what was made
- * for it. What clients guess is refused without a call of the store.
+ * Secrets of a store's keys: 208 random bits, and a tag of 48 bits by which every process on the store recognizes them.
+ * Guesses of clients are refused without a call of the store.
  */
 export class KeySecrets {
   readonly #shared: SharedSecret
@@ -31,14 +31,14 @@ export class KeySecrets {
     return new Secret(PREFIX + Buffer.concat([random, tagOf(this.#bytes, random)]).toString('base64url'))
   }
 
-  /** Whether this may be a secret of the store. Throws `unavailable` if only the store could tell, and does not answer. */
+  /** Whether this may be a secret of the store. Throws `unavailable` if the store is needed and does not answer. */
   async fits(presented: string): Promise<boolean> {
     if (!SHAPE.test(presented)) return false
     if (this.#bytes === undefined) await this.load()
     return this.isOwn(presented)
   }
 
-  /** The same by what is known by now. */
+  /** The same without asking the store. */
   isOwn(presented: string): boolean {
     if (this.#bytes === undefined || !SHAPE.test(presented)) return false
     const bytes = Buffer.from(presented.slice(PREFIX.length), 'base64url')
@@ -46,7 +46,7 @@ export class KeySecrets {
     return timingSafeEqual(bytes.subarray(RANDOM_BYTES), tagOf(this.#bytes, random))
   }
 
-  /** Learns what secrets of this store look like; before the first key there is nothing to learn. */
+  /** Loads the shared secret of the tags; it exists once the store has a key. */
   async load(): Promise<void> {
     const now = performance.now()
     if (now < this.#absentUntil) return

@@ -5,28 +5,28 @@ import { decodeKey, encodeKey, isCounted, isKeyName, type KeyTerms, type StoredK
 import { announce, SETTLING_MS } from './revisions.js'
 import type { KeySecrets } from './secrets.js'
 
-/** Keys by their names: the one truth. */
+/** Keys by name: the authoritative records. */
 const KEYS = { namespace: 'keys', owner: 'gateway' } as const
-/** Names of keys by the digests of their secrets. One that its key does not have any more leads nowhere. */
+/** Names of keys by the digests of their secrets. A digest that its key no longer has is ignored. */
 const DIGESTS = { namespace: 'key-digests', owner: 'gateway' } as const
 const NEVER_EXPIRES_MS = Date.UTC(9999, 0, 1)
-/** Attempts of a change whose key others change at the same time. */
+/** Attempts of a change that conflicts with others. */
 const MAX_TRIES = 8
-/** Most secrets of one key that work at a time. */
+/** Most valid secrets of one key. */
 const MAX_SECRETS = 4
 
-/** A key whose secret was made just now: it is shown once and kept nowhere. */
+/** A key with its new secret, which is shown once and not stored. */
 export interface NewKey {
   readonly key: StoredKey
   readonly secret: Secret
 }
 
-/** Where a page of keys ended. */
+/** The end of a page of keys. */
 export type KeyCursor = Pick<StoredKey, 'created' | 'name'>
 
 /**
- * Callers' keys in a store. Each change is announced before it is made, so that no process misses it, whenever the writer
- * dies. Methods throw {@link StoreError}, or `unavailable` of the shared secret.
+ * Callers' keys in a store. Each change is announced before it is made, so that no process misses it even if the writer
+ * crashes. Methods throw {@link StoreError}, or `unavailable` of the shared secret.
  */
 export class StoredKeys {
   readonly #store: Store
@@ -37,7 +37,7 @@ export class StoredKeys {
     this.#secrets = secrets
   }
 
-  /** Undefined where a key has the name. */
+  /** Undefined if the name is taken. */
   async create(name: string, terms: KeyTerms): Promise<NewKey | undefined> {
     if ((await this.find(name)) !== undefined) return undefined
     const secret = await this.#secrets.make()
@@ -65,7 +65,7 @@ export class StoredKeys {
     return key?.secrets.some(one => one.sha256 === sha256) === true ? key : undefined
   }
 
-  /** In the order in which they were created. */
+  /** By time of creation. */
   async list(limit: number, after?: KeyCursor): Promise<readonly StoredKey[]> {
     const range = {
       order: 'ascending',
@@ -76,7 +76,7 @@ export class StoredKeys {
     return records.map(({ value }) => decodeKey(value))
   }
 
-  /** False where no key has the name. */
+  /** False if there is no key with that name. */
   async revoke(name: string): Promise<boolean> {
     const record = await this.record(name)
     if (record === undefined) return false
@@ -85,7 +85,7 @@ export class StoredKeys {
     return done
   }
 
-  /** A new secret; the former ones work for `keep` more milliseconds. Undefined where no key has the name. */
+  /** Adds a secret; the former ones are valid for `keep` more milliseconds. Undefined if there is no key with that name. */
   async rotate(name: string, keep: number): Promise<NewKey | undefined> {
     const secret = await this.#secrets.make()
     const sha256 = hash('sha256', secret.reveal())
@@ -104,7 +104,7 @@ export class StoredKeys {
     return key === undefined ? undefined : { key, secret }
   }
 
-  /** Other terms for the key of that name; undefined where there is none. */
+  /** Changes the terms of a key; undefined if there is none with that name. */
   async change(name: string, next: (terms: KeyTerms) => KeyTerms): Promise<StoredKey | undefined> {
     const before = await this.find(name)
     if (before === undefined) return undefined
@@ -128,7 +128,7 @@ export class StoredKeys {
     })
   }
 
-  /** Processes look again for a while after they heard of a change; one that took longer is announced once more. */
+  /** Processes drop a key for a while after an announcement; a change that took longer is announced again. */
   private async announced<T>(name: string, counts: boolean, change: () => Promise<T>): Promise<T> {
     const since = performance.now()
     await announce(this.#store, name, counts)

@@ -19,7 +19,7 @@ export function statusOfError(document: unknown): number | undefined {
   return statuses.find(isErrorStatus) ?? BAD_GATEWAY
 }
 
-/** An object whose first key is plain, and neither of those that an error begins with. */
+/** An object whose first key is plain, and neither of those that begin an error. */
 const NO_ERROR = /^[ \t\r\n]*\{[ \t\r\n]*"(?!error"|type")\w+"/
 
 /** Whether {@link statusOfError} may find an error in a JSON text: cheap, before it is parsed. */

@@ -2,16 +2,16 @@ import { isObject, parseJson } from '../../core/json.js'
 import { decodeSse } from '../../wire/sse.js'
 
 const ERROR_WORD = '"error"'
-/** A search stops at each character that is the first one of what it is for: in JSON, quotes are many times as frequent. */
+/** The search skips to the first character of what it looks for, and in JSON quotes are far more frequent than `r`. */
 const ERROR_ENDING = Buffer.from('rror"')
 /** The last event of a stateful response that failed. */
 const FAILED_EVENT = 'response.failed'
-/** How many of the last events are examined: usage and the mark that ends a stream follow an error. */
+/** How many of the last events are examined: after an error, usage and the stream's end mark may follow. */
 const MAX_LAST_EVENTS = 4
 
 /**
- * Whether one of the last whole events reports an error behind other members, as some servers put it into a chunk like
- * any other. `tail` may begin anywhere in an event. One search where there is none: it is asked once a stream.
+ * Whether one of the last whole events reports an error after other members, as some servers put it into a normal chunk.
+ * `tail` may begin in the middle of an event. A tail without errors costs one search: this runs once per stream.
  */
 export function endsInError(tail: Buffer): boolean {
   if (!tail.includes(ERROR_ENDING) || !tail.includes(ERROR_WORD)) return false
@@ -20,7 +20,7 @@ export function endsInError(tail: Buffer): boolean {
     .some(({ data }) => data.includes(ERROR_WORD) && reportsError(parseJson(data)))
 }
 
-/** Whether the last of some whole events says that the response failed: not every server sends an error event before it. */
+/** Whether the last of some whole events says that the response failed: some servers send no error event before it. */
 export function reportsFailure(bytes: Buffer): boolean {
   if (!bytes.includes(FAILED_EVENT)) return false
   const event = parseJson(decodeSse(bytes).at(-1)?.data ?? '')
@@ -34,7 +34,7 @@ export function errorData(bytes: Uint8Array): string {
   return found?.data ?? Buffer.from(bytes).toString('utf8')
 }
 
-/** Whether a document holds an error that says something. */
+/** Whether a document contains a non-empty error. */
 function reportsError(document: unknown): boolean {
   if (!isObject(document)) return false
   const { error } = document

@@ -16,15 +16,15 @@ import { type Relay, type Source, STEP_BYTES } from './relay.js'
 import { containsSecret } from './secrets.js'
 
 const BLANK_LINE = Buffer.from('\n\n')
-/** Maximum size of the comments and pings that wait for the first event with content. */
+/** Most bytes of comments and pings that wait for the first event with content. */
 const MAX_PRELUDE_BYTES = 16 * 1024
 
 /**
- * Relays an event stream, whole events at a time and each as soon as it is whole. The stream ends in one of two ways: by
- * the protocol's own last event, or by an error event of the client's family; never by silence.
+ * Relays an event stream in whole events, each as soon as it is complete. The stream ends in one of two ways: by
+ * the protocol's own last event, or by an error event of the client's family; it never just stops.
  */
 export class EventRelay implements Relay {
-  /** Set if each event is rewritten, or becomes a message of its own. */
+  /** Set if each event is rewritten, or becomes its own message. */
   readonly step: number | undefined
   readonly #attempt: Source
   readonly #status: number
@@ -32,7 +32,7 @@ export class EventRelay implements Relay {
   readonly #stream: SseRelay
   readonly #tail = new Tail()
   readonly #usage: EventUsage | undefined
-  /** Comments and pings before the first event, where another target may still answer in this one's place. */
+  /** Comments and pings before the first event, while another target may still answer instead. */
   readonly #prelude = new PendingBytes()
   #begun = false
   /** The client has the whole answer. */
@@ -73,7 +73,7 @@ export class EventRelay implements Relay {
     }
     if (bytes !== undefined && !this.forward(bytes)) return
     if (stream.fault !== undefined) this.refuse(stream.fault)
-    // The line feed of a last CR LF may still be on its way.
+    // The line feed of a last CR LF may still arrive.
     else if (stream.ended && bytes?.at(-1) !== CR) this.complete(false)
   }
 
@@ -124,14 +124,14 @@ export class EventRelay implements Relay {
     this.#attempt.usage ??= this.#usage?.usage(this.#tail, this.#stream.first)
   }
 
-  /** If an answer has several last events, each reports its own part. */
+  /** If an answer has several last events, each reports its own part of the usage. */
   private count(last: Buffer): void {
     const { route } = this.#attempt
     const usage = route.protocol?.usage && usageOfEvent(last, route.protocol.usage)
     if (usage !== undefined) this.#attempt.usage = sumOfUsage(this.#attempt.usage, usage)
   }
 
-  /** False where the attempt has been given up for another one. */
+  /** False if the attempt was abandoned for another one. */
   private forward(bytes: Buffer): boolean {
     const lastWords = this.lastWords(bytes)
     const failure = this.#stream.failure ?? lastWords
@@ -151,27 +151,24 @@ export class EventRelay implements Relay {
     return true
   }
 
-  /** An error is the first thing that the stream says: another target may do better; else it is passed on. */
+  /** The stream begins with an error: another target may succeed; else the error is passed on. */
   private failedAtOnce(bytes: Buffer): boolean {
-    const cause = upstreamMessage(errorData(bytes), this.#attempt)
+    const said = errorData(bytes)
+    const cause = upstreamMessage(said, this.#attempt)
     const error = new GatewayError('upstream_failed', 'The upstream failed to answer.', {
       phase: 'stream_error',
       cause,
     })
-    this.#attempt.failed(500, error, {
-      status: this.#status,
-      headers: this.#headers,
-      body: bytes,
-    })
+    this.#attempt.failed(500, error, { status: this.#status, headers: this.#headers, body: bytes }, said)
     return false
   }
 
-  /** Where a stream's own last event may report a failure. */
+  /** The stream's own last event, for protocols in which it may report a failure. */
   private lastWords(bytes: Buffer): Buffer | undefined {
     return this.#stream.ended && this.#attempt.route.protocol?.streamError === 'responses' ? bytes : undefined
   }
 
-  /** The upstream's error contains one of our credentials: the client gets an error without it. */
+  /** The upstream's error contains one of the gateway's credentials: the client gets an error without it. */
   private conceal(failure: Uint8Array): boolean {
     const cause = upstreamMessage(errorData(failure), this.#attempt)
     const error = new GatewayError('upstream_failed', 'The upstream failed.', { phase: 'stream_error', cause })
@@ -181,7 +178,7 @@ export class EventRelay implements Relay {
     return false
   }
 
-  /** Whether these bytes have been put by: they say nothing yet, and as long as nothing is sent another may do better. */
+  /** Whether these bytes were set aside: they have no content, and while nothing is sent another target may answer. */
   private waits(bytes: Buffer): boolean {
     const { content, ended } = this.#stream
     if (content > 0 || ended || !this.#attempt.mayYield) return false
@@ -226,7 +223,7 @@ export class EventRelay implements Relay {
     call.end(streamErrorFrame(error, shape, call.id, this.started()))
   }
 
-  /** The response object that the first event announced, for protocols whose failures have to repeat it. */
+  /** The response object of the first event, for protocols whose failures must repeat it. */
   private started(): ResponseStart | undefined {
     const { first } = this.#stream
     if (first === undefined || this.#attempt.route.protocol?.streamError !== 'responses') return undefined
@@ -244,7 +241,7 @@ function truncated(details: ErrorDetails): GatewayError {
   return new GatewayError('upstream_truncated', "The upstream's answer ended early.", details)
 }
 
-/** Applies a declared transform to each JSON event of a run of whole events. Comments pass only by themselves. */
+/** Applies a declared transform to each JSON event of some whole events. Comments pass only if they are alone. */
 function rewrite(
   bytes: Buffer,
   transform: Transform,

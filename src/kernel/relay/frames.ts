@@ -7,7 +7,7 @@ import { costNow } from '../../wire/json-cost.js'
 import { JsonStreamDecoder } from '../../wire/json-stream.js'
 import { SseDecoder, WireLimitError } from '../../wire/sse.js'
 
-/** An upstream's stream, cut into frames. Throws `bad_upstream_response` where a frame is over its limit. */
+/** An upstream's stream, cut into frames. Throws `bad_upstream_response` if a frame is over its limit. */
 export interface Frames {
   push(chunk: Buffer): readonly Frame[]
   /** The transfer has ended: returns the rest if it is complete, or reports that a message was cut. */
@@ -15,8 +15,8 @@ export interface Frames {
 }
 
 /**
- * Events, or JSON documents (a line each, or in one array), by the content type. `change` is what is declared for JSON answers:
- * each message gets it.
+ * Events, or JSON documents (one per line, or in one array), by the content type. `change`: the declared changes of JSON
+ * answers, applied to each message.
  */
 export function framesOf(contentType: string, limits: Route['limits'], change?: Transform): Frames {
   const frames = contentType.startsWith('text/event-stream') ? new EventFrames(limits) : new DocumentFrames(limits)
@@ -84,7 +84,7 @@ class ChangedFrames implements Frames {
   }
 
   private changed(frame: Frame): Frame {
-    // Verbs change objects; other data, such as [DONE], is no message.
+    // Verbs change objects; other data, such as [DONE], is not changed.
     if (!frame.data.trimStart().startsWith('{')) return frame
     try {
       return { ...frame, data: Buffer.from(this.#change(Buffer.from(frame.data))).toString() }
@@ -112,7 +112,7 @@ function limited(read: () => readonly Frame[], prefix: string, values: number): 
   }
 }
 
-/** Throws where a message would take too much as objects. */
+/** Throws if a message's objects would take too much memory. */
 function checkMessage(data: string, maxValues: number): void {
   const { values, depth } = costNow(Buffer.from(data), maxValues)
   if (values <= maxValues && depth <= MAX_DEPTH) return

@@ -13,26 +13,26 @@ import { mayBeError, statusOfError } from './error-document.js'
 import { abandonAttempt } from './refusal.js'
 import type { Relay, Source } from './relay.js'
 
-/** Answers up to this size are buffered, checked whole and sent at once; larger ones stream as they arrive. */
+/** Answers up to this size are buffered, checked whole and sent at once; larger ones are streamed. */
 const MAX_WHOLE_ANSWER_BYTES = 16 * 1024
 
 const NO_USAGE: UsagePaths = {}
 
 /**
- * Relays a JSON answer. A small one is checked before a byte of it is sent, so that another target may be tried where it
- * is not JSON, or an error that has a good status; where no other is left, its beginning and its end are enough. Of a large
- * one only the nesting is followed, and it is broken off where that does not close.
+ * Relays a JSON answer. A small one is checked before a byte is sent, so that another target may be tried if it
+ * is not JSON, or an error with a success status; if no other target is left, only its beginning and end are checked. For a
+ * large one only the nesting is tracked, and it is cut if that does not close.
  */
 export class JsonRelay implements Relay {
   readonly #attempt: Source
   readonly #status: number
   readonly #headers: string[]
   readonly #length: number | undefined
-  /** Values that are read from a large answer while it passes. */
+  /** Reads values of a large answer as it passes. */
   #passing: PassingUsage | undefined
   #buffered: Buffer[] | undefined = []
   #size = 0
-  /** Whether the answer is buffered to its end, however large it is. */
+  /** Whether the whole answer is buffered, of any size. */
   #isRewritten: boolean
 
   constructor(attempt: Source, status: number, headers: string[], length: number | undefined) {
@@ -48,7 +48,7 @@ export class JsonRelay implements Relay {
     this.#size += chunk.length
     if (this.#buffered === undefined) {
       this.#passing?.push(chunk)
-      // The last byte would make the client's message whole: without it, one that does not close is seen to be broken.
+      // Without the last byte, the client sees that an answer which does not close is broken.
       if (!this.isCut()) this.#attempt.write(chunk)
       return
     }
@@ -62,7 +62,7 @@ export class JsonRelay implements Relay {
     }
   }
 
-  /** Whether its vectors are not written as the client asked. */
+  /** Whether its vectors are not in the form that the client requested. */
   private hasOtherVectors(pieces: readonly Buffer[]): boolean {
     const { call, route } = this.#attempt
     const rule = route.protocol?.vectors
@@ -106,12 +106,12 @@ export class JsonRelay implements Relay {
     this.#attempt.complete(true, body.length)
     this.#headers.push('content-length', String(body.length))
     call.begin(this.#status, this.#headers)
-    // One Latin-1 string leaves with the head in one write; a buffer would be a second one.
+    // A Latin-1 string is sent with the head in one write; a buffer would need a second one.
     if (typeof body === 'string') call.endLatin1(body)
     else call.end(body)
   }
 
-  /** Rewrites a large answer, or one of vectors: parses it in steps, once memory is reserved for its objects. */
+  /** Rewrites a large answer, or one with vectors: parses it in steps, after memory for its objects was reserved. */
   private async rewrite(held: readonly Buffer[]): Promise<void> {
     const { exchange } = this.#attempt
     const memory = answerLease(this.#attempt)
@@ -157,12 +157,12 @@ export class JsonRelay implements Relay {
   }
 
   /**
-   * The checked body (as it came: bytes in a Latin-1 string; rewritten: bytes); undefined where it is not fit to be sent.
+   * The checked body: if unchanged, its bytes in a Latin-1 string; if rewritten, bytes. Undefined if it must not be sent.
    */
   private whole(held: readonly Buffer[]): Uint8Array | string | undefined {
     const body = held.length === 1 && held[0] !== undefined ? held[0] : Buffer.concat(held)
     try {
-      // Latin-1 keeps every byte one character: enough to check the grammar, and several times cheaper than UTF-8.
+      // In Latin-1 every byte is one character: enough to check the grammar, and several times cheaper than UTF-8.
       const text = body.toString('latin1')
       if (this.passesUnparsed(text, body)) return text
       const document: unknown = JSON.parse(text)
@@ -175,8 +175,8 @@ export class JsonRelay implements Relay {
   }
 
   /**
-   * Whether no other target could be asked, and the answer is no error and has its usage where it ends, sound to its last
-   * byte: then no more of it is parsed.
+   * Whether no other target can be tried, and the answer is not an error and has its usage at its end, intact to the last
+   * byte: then the rest is not parsed.
    */
   private passesUnparsed(text: string, body: Buffer): boolean {
     const { call, route, exchange, mayYield } = this.#attempt
@@ -189,7 +189,7 @@ export class JsonRelay implements Relay {
     return true
   }
 
-  /** Notes what the answer says of itself; false where that is an error, which has been reported. */
+  /** Reads the answer's status and usage; false if it is an error, which was reported. */
   private judge(document: unknown, body: Buffer): boolean {
     const { route } = this.#attempt
     const { binary, usage: paths, streamError } = route.protocol ?? {}
@@ -204,7 +204,7 @@ export class JsonRelay implements Relay {
     return true
   }
 
-  /** A response that failed, or is not finished, passes as it is: it exists, and says so itself. */
+  /** A response that failed, or is not finished, passes unchanged: it exists, and says so itself. */
   private judgeStatus({ status, error }: JsonObject): void {
     const { call } = this.#attempt
     if (status === 'failed') {
@@ -240,12 +240,12 @@ export class JsonRelay implements Relay {
     return passing
   }
 
-  /** Whether all has come that was announced, and it does not close. */
+  /** Whether all announced bytes have arrived, and the JSON does not close. */
   private isCut(): boolean {
     return this.#size === this.#length && this.#passing?.isWhole === false
   }
 
-  /** The upstream reports an error: it counts, and is passed on, as if it had come with its status. */
+  /** The upstream reports an error: it is counted, and passed on, as if it had arrived with its status. */
   private report(status: number, body: Buffer): void {
     const error = errorOfStatus(status, {}, upstreamMessage(body, this.#attempt))
     abandonAttempt(this.#attempt, status, error, { status, headers: this.#headers, body })

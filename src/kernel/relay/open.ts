@@ -10,7 +10,7 @@ import { ReframeRelay } from './reframe.js'
 import { RefusalRelay } from './refusal.js'
 import type { Relay, Source } from './relay.js'
 
-/** Chooses the relay for an answer by its status and form; undefined where the answer is refused at once. */
+/** Chooses the relay for an answer by its status and form; undefined if the answer is refused at once. */
 export function openRelay(attempt: Source, status: number, headers: UpstreamHeaders): Relay | undefined {
   if (headers['transfer-encoding'] !== undefined && headers['content-length'] !== undefined) {
     attempt.failed('bad_response', malformed('The length of its answer is ambiguous.'))
@@ -21,7 +21,7 @@ export function openRelay(attempt: Source, status: number, headers: UpstreamHead
   const chain = chainOf(attempt.call)
   const encoding = single(headers['content-encoding'])
   if (encoding !== undefined && encoding !== 'identity') {
-    // Stages read what they store, and nothing here decodes.
+    // Stages must read what they store, and the gateway does not decode.
     const isRead = chain.reads.some(reads => reads(attempt.call))
     if (!accepts(attempt, encoding) || isRead) {
       attempt.failed('bad_response', malformed('It sent an encoding that was not requested.'))
@@ -73,7 +73,7 @@ function isJsonStream({ call, route }: Source, type: string): boolean {
   return call.stream && route.framing.parameter !== undefined && type.includes('json')
 }
 
-/** Some protocols always answer in JSON, whatever media type an upstream sends. */
+/** Some protocols always answer in JSON, even if an upstream sends another media type. */
 function isJson({ route }: Source, type: string): boolean {
   if (type.includes('ndjson')) return false
   return type.includes('json') || route.protocol?.binary === false
@@ -83,7 +83,7 @@ function malformed(what: string): GatewayError {
   return new GatewayError('bad_upstream_response', `The upstream sent a malformed answer. ${what}`, { phase: 'head' })
 }
 
-/** One coding that the client named itself; stacked ones are never passed. */
+/** One coding that the client's own header names; combined ones never pass. */
 function accepts(attempt: Source, encoding: string): boolean {
   const offered = attempt.call.request.headers['accept-encoding']
   if (typeof offered !== 'string' || encoding.includes(',')) return false

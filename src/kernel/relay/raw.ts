@@ -1,7 +1,7 @@
 import { GatewayError } from '../../core/errors.js'
 import type { Relay, Source } from './relay.js'
 
-/** Passes bytes on as they come. A broken transfer is shown as one: by an end short of its length, or no last chunk. */
+/** Passes bytes on unchanged. A broken transfer stays visible: it ends short of its length, or without a last chunk. */
 export class RawRelay implements Relay {
   readonly #attempt: Source
   readonly #status: number

@@ -13,7 +13,7 @@ import { type Relay, type Source, STEP_BYTES } from './relay.js'
 import { containsSecret } from './secrets.js'
 
 /**
- * Relays a stream whose messages pass as they are, but cut in another way: the client asked for documents a line each,
+ * Relays a stream whose messages are unchanged but framed differently: the client asked for one document per line,
  * and the upstream sends events, or the other way round.
  */
 export class ReframeRelay implements Relay {
@@ -23,7 +23,7 @@ export class ReframeRelay implements Relay {
   readonly #headers: string[]
   readonly #frames: Frames
   readonly #framing: Framing
-  /** Without one of them the stream is not whole; undefined once there was one. */
+  /** The stream is incomplete without one of these; undefined once one was read. */
   #members: EndMembers | undefined
   #first = true
   #done = false
@@ -161,7 +161,7 @@ export class ReframeRelay implements Relay {
 
   private fail(error: GatewayError, condition: 'bad_response' | 500 = 'bad_response'): void {
     this.#done = true
-    // Until something has been sent, no array is open: then the error is an answer by itself.
+    // While nothing was sent, no array is open: then the error is an answer by itself.
     if (!this.#attempt.call.begun) {
       this.#attempt.failed(condition, error)
       return

@@ -1,15 +1,15 @@
 import { GatewayError } from '../../core/errors.js'
 import type { ModelHint, ResourceKind } from '../../core/resources.js'
 
-/** How much of a name that a client made up is said back. */
+/** Longest part of a client's name that an error repeats, characters. */
 const MAX_SHOWN_CHARS = 200
 
-/** What is not the caller's and what does not exist answer alike. */
+/** The same answer for ids of other callers and for unknown ids. */
 export function noObject(kind: ResourceKind | undefined, id: string): GatewayError {
   return new GatewayError('not_found', `No such ${kind?.title ?? 'object'}: '${id.slice(0, MAX_SHOWN_CHARS)}'.`)
 }
 
-/** The upstream that has what a request names cannot serve the request. */
+/** The upstream that has a resource of the request cannot serve the request. */
 export function onOtherUpstream(id: string, model: string, hints: readonly ModelHint[]): GatewayError {
   const who = model === '' ? 'a single upstream' : `an upstream that serves the model '${model}' now`
   const places = hints.map(({ from, name }) => `the ${from === 'query' ? 'query parameter' : 'header'} ${name}`)
@@ -24,13 +24,13 @@ export function noUpstreamNow(): GatewayError {
   return new GatewayError('unavailable', 'No upstream of your models can keep this now.')
 }
 
-/** A model that says where things are to be, and the parameter or header that names it. */
+/** A model that only says where to create a resource, and the parameter or header that names it. */
 export interface Hint {
   readonly model: string
   readonly param: string
 }
 
-/** Nobody could ever hold it: another model may help, asking again does not. */
+/** No upstream of the model can ever keep it: another model may help, a retry does not. */
 export function noUpstreamEver(hint: Hint | undefined): GatewayError {
   const who =
     hint === undefined ? 'No upstream of your models' : `No upstream of '${hint.model.slice(0, MAX_SHOWN_CHARS)}'`
@@ -39,7 +39,7 @@ export function noUpstreamEver(hint: Hint | undefined): GatewayError {
   })
 }
 
-/** What runs there may ask for any model, and the caller may not. */
+/** A batch may name any model, and the caller may use only some. */
 export function needsAllModels(): GatewayError {
   return new GatewayError(
     'invalid_parameter',

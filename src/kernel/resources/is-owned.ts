@@ -2,12 +2,12 @@ import type { ScanRange, Store } from '../../core/store.js'
 import { isPlace } from '../../core/store-place.js'
 import { stored } from '../responses/faults.js'
 
-/** Owners that are looked at; of more nobody can tell in time, so whatever is asked for counts as somebody's. */
+/** Most owners that are searched; beyond that every key counts as owned, since the search would take too long. */
 const MAX_OWNERS = 1000
 
 /**
- * Whether a record of that key is anybody's: from owner to owner, of whom there are as many as keys. Throws `unavailable` where
- * the store fails.
+ * Whether any owner has a record with that key. Reads once per owner (there are as many as keys). Throws `unavailable`
+ * if the store fails.
  */
 export async function isOwnedByAnyone(store: Store, namespace: string, key: string): Promise<boolean> {
   let after: ScanRange['after']
@@ -22,5 +22,5 @@ export async function isOwnedByAnyone(store: Store, namespace: string, key: stri
   return true
 }
 
-/** Behind everything that an owner can have. */
+/** Sorts after all records of an owner. */
 const BEHIND = { created: Number.MAX_SAFE_INTEGER, key: '~' }

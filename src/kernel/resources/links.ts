@@ -7,8 +7,8 @@ import { idIn } from './ownership-store.js'
 import { textAt } from './read-object.js'
 
 /**
- * An answer about an object, with addresses here in the place of those at its upstream, which nobody is to be sent to with a key
- * of ours. Where nothing stands nothing is put.
+ * An answer about an object, with the gateway's addresses instead of the upstream's, since clients must not send their
+ * gateway keys there. Adds no address that is not in the answer.
  */
 export function withGatewayLinks(call: Call, kind: ResourceKind, bytes: Uint8Array, document: JsonObject): Uint8Array {
   let changed = bytes
@@ -18,7 +18,7 @@ export function withGatewayLinks(call: Call, kind: ResourceKind, bytes: Uint8Arr
   return changed
 }
 
-/** The same of an object that is listed. */
+/** The same for an object of a list. */
 export function objectWithLinks(call: Call, kind: ResourceKind, object: JsonObject): JsonObject {
   const links = linksIn(call, kind, object)
   return links.reduce((changed, { path, link }) => withText(changed, path, link), object)

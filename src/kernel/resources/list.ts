@@ -12,7 +12,7 @@ import { ownerOf } from './route-to-owner.js'
 
 type After = Range['after']
 
-/** Answers with the caller's own things of a kind, page by page, as they were last seen. */
+/** Lists the caller's own resources of a kind, page by page, as they were last seen. */
 export async function listResources(call: Call, { kind }: ResourceRule, serve: Serve): Promise<void> {
   const { pages, member, filter } = kind.list
   const limit = limitOf(call, pages === 'tokens' ? 'pageSize' : 'limit', kind.list)
@@ -48,12 +48,12 @@ function nextPage(items: readonly (OwnedResource & { readonly created: number })
   return more && last !== undefined ? tokenOf(last.created, last.id) : null
 }
 
-/** Clients write lists in either way. */
+/** Clients write lists in two ways. */
 function idsWanted({ query }: Call): readonly string[] {
   return query === undefined ? [] : [...query.getAll('ids'), ...query.getAll('ids[]')]
 }
 
-/** A thing that has never been seen itself is told by its name alone. */
+/** A resource whose object is unknown is listed by its id alone. */
 function objectOf({ id, object }: OwnedResource, { prefix, id: path }: ResourceRule['kind']): JsonObject {
   return object ?? { [path.at(-1) ?? 'id']: prefix + id }
 }
@@ -63,12 +63,12 @@ function limitOf(call: Call, name: string, { pageSize, maxPageSize }: ResourceRu
   if (given === undefined || given === null || given === '') return pageSize
   const limit = /^\d{1,9}$/.test(given) ? Number(given) : -1
   if (limit >= 1) return Math.min(limit, maxPageSize)
-  // Of the native protocol: zero is what its clients send for nothing (https://google.aip.dev/158).
+  // Clients of the native protocol send 0 for the default (https://google.aip.dev/158).
   if (limit === 0 && name === 'pageSize') return pageSize
   throw refused(name, `'${name}' must be a whole number of at least 1.`)
 }
 
-/** Where the page begins, and in which direction it goes. */
+/** The page's cursor and direction. */
 async function startOf(
   call: Call,
   kind: ResourceRule['kind'],
@@ -112,7 +112,7 @@ function afterToken(call: Call, name: string): After {
     const [created, key] = JSON.parse(Buffer.from(token, 'base64url').toString('utf8')) as unknown[]
     if (typeof created === 'number' && typeof key === 'string') return { created, key }
   } catch {
-    // Told below.
+    // Reported below.
   }
   throw refused(name, 'The page token is not valid.')
 }

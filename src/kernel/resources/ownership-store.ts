@@ -6,13 +6,15 @@ import { isOwnedByAnyone } from './is-owned.js'
 import { textAt, timestampOf } from './read-object.js'
 import { truncateObject } from './truncate-object.js'
 
-/** What is written down of a thing that an upstream keeps. */
+/** The record of a resource that an upstream keeps. */
 export interface OwnedResource {
   readonly id: string
   /** The upstream that has it. */
   readonly upstream: string
-  /** The object as it was last seen; absent where only its id has been. */
+  /** The object as last seen; absent if only its id is known. */
   readonly object?: JsonObject | undefined
+  /** Number of lines if they were counted: the file may become a batch. */
+  readonly lines?: number | undefined
 }
 
 interface ResourcePage {
@@ -21,15 +23,15 @@ interface ResourcePage {
 }
 
 const YEAR_MS = 365 * 24 * 3_600_000
-/** How long a thing is remembered of which nobody says when it ends, milliseconds. */
+/** How long a resource without a known end is remembered, milliseconds. */
 const DEFAULT_RETENTION_MS = 5 * YEAR_MS
-/** Records that are read at a time while a page is put together, and at most for one page. */
+/** Records that are read at a time to fill a page, and at most for one page. */
 const STEP_RECORDS = 100
 const MAX_RECORDS_READ = 5000
 
 /**
- * Who owns what upstreams keep, and where it is. A record is found with its owner's name only, so that what is not one's
- * own and what does not exist are the same.
+ * Who owns the resources that upstreams keep, and where they are. Records are found by their owner only, so resources of
+ * other callers look like unknown ones.
  */
 export class OwnershipStore {
   readonly #store: Store
@@ -41,7 +43,7 @@ export class OwnershipStore {
     this.#now = now
   }
 
-  /** Throws `unavailable` where the store fails. */
+  /** Throws `unavailable` if the store fails. */
   async find(owner: string, kind: ResourceKind, id: string): Promise<OwnedResource | undefined> {
     const place = { namespace: namespaceOf(kind), owner, key: id }
     if (!isPlace(place)) return undefined
@@ -49,18 +51,25 @@ export class OwnershipStore {
     return record && resourceOf(record)
   }
 
-  /** Whether it belongs to any key, as far as can be told. */
+  /** Whether it belongs to any key; also true if there are too many owners to search. */
   isOwned(kind: ResourceKind, id: string): Promise<boolean> {
     return isOwnedByAnyone(this.#store, namespaceOf(kind), id)
   }
 
   /**
-   * Writes down that the object is the owner's and where it is, and so for what it brings. Throws `unavailable` where the
-   * store fails.
+   * Records the owner and place of an object, and of the resources that it contains. Throws `unavailable` if the store
+   * fails.
    */
-  async note(owner: string, kind: ResourceKind, upstream: string, id: string, object: JsonObject): Promise<void> {
+  async note(
+    owner: string,
+    kind: ResourceKind,
+    upstream: string,
+    id: string,
+    object: JsonObject,
+    lines?: number,
+  ): Promise<void> {
     const ends = kind.expires === undefined ? undefined : timestampOf(object, kind.expires)
-    await this.put(owner, kind, { id, upstream, object: truncateObject(object) }, ends)
+    await this.put(owner, kind, { id, upstream, object: truncateObject(object), lines }, ends)
     for (const { kind: other, path } of kind.produces) {
       const name = textAt(object, path)
       const brought = name === undefined ? undefined : idIn(name, other)
@@ -73,7 +82,7 @@ export class OwnershipStore {
     await stored(this.#store.delete({ namespace: namespaceOf(kind), owner, key: id }))
   }
 
-  /** The owner's things in the order in which they came, from the one behind `after` on; `wanted` chooses among them. */
+  /** The owner's resources by creation time, after `after`, that `wanted` selects. */
   async page(
     owner: string,
     kind: ResourceKind,
@@ -97,7 +106,7 @@ export class OwnershipStore {
     return { items, more: true }
   }
 
-  /** When the owner's thing came, to go on behind it in a list. */
+  /** The position of the owner's resource in lists. */
   async cursorOf(owner: string, kind: ResourceKind, id: string): Promise<Range['after'] | undefined> {
     const place = { namespace: namespaceOf(kind), owner, key: id }
     const record = isPlace(place) ? await stored(this.#store.get(place.namespace, owner, id)) : undefined
@@ -111,21 +120,27 @@ export class OwnershipStore {
     ends: number | undefined,
   ): Promise<void> {
     const place = { namespace: namespaceOf(kind), owner, key: resource.id }
-    // Lists are in the order in which things came, also within a millisecond.
+    // Creation times are unique, so that lists are ordered within a millisecond, too.
     const created = Math.max(this.#now(), this.#last + 1)
     this.#last = created
     const expires = ends === undefined ? created + DEFAULT_RETENTION_MS : Math.max(ends, created + 1)
-    const value = Buffer.from(JSON.stringify({ upstream: resource.upstream, object: resource.object }))
+    const { upstream, object, lines } = resource
+    const bytesWith = (counted: number | undefined): Buffer =>
+      Buffer.from(JSON.stringify({ upstream, object, lines: counted }))
     for (;;) {
+      const value = bytesWith(lines)
       const made = await stored(this.#store.create({ ...place, created, expires, value }))
       if (made !== undefined) return
       const known = await stored(this.#store.get(place.namespace, owner, resource.id))
-      if (known !== undefined && (await stored(this.#store.replace(known, { value, expires }))) !== undefined) return
+      if (known === undefined) continue
+      // Later answers about the resource do not contain the number of lines.
+      const kept = lines === undefined ? bytesWith(resourceOf(known).lines) : value
+      if ((await stored(this.#store.replace(known, { value: kept, expires }))) !== undefined) return
     }
   }
 }
 
-/** The id in a name of that kind; undefined where the name is of another kind, or none that could be looked up. */
+/** The id in a name of that kind; undefined if the name is of another kind, or not a valid key of the store. */
 export function idIn(name: string, kind: ResourceKind): string | undefined {
   if (!name.startsWith(kind.prefix)) return undefined
   const id = name.slice(kind.prefix.length)
@@ -137,6 +152,6 @@ function namespaceOf({ name }: ResourceKind): string {
 }
 
 function resourceOf({ key, value }: StoredRecord): OwnedResource {
-  const { upstream, object } = JSON.parse(Buffer.from(value).toString('utf8')) as Omit<OwnedResource, 'id'>
-  return { id: key, upstream, object: isObject(object) ? object : undefined }
+  const { upstream, object, lines } = JSON.parse(Buffer.from(value).toString('utf8')) as Omit<OwnedResource, 'id'>
+  return { id: key, upstream, object: isObject(object) ? object : undefined, lines }
 }

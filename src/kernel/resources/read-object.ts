@@ -16,7 +16,7 @@ export function textAt(object: JsonObject, path: ResourcePath): string | undefin
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
-/** Milliseconds since the epoch of a moment that is written in seconds, or as in RFC 3339. */
+/** A time in seconds or in RFC 3339 form, as milliseconds since the epoch. */
 export function timestampOf(object: JsonObject, path: ResourcePath): number | undefined {
   const value = valueAt(object, path)
   const moment = typeof value === 'number' ? value * 1000 : typeof value === 'string' ? Date.parse(value) : Number.NaN

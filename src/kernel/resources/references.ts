@@ -1,4 +1,5 @@
 import { GatewayError } from '../../core/errors.js'
+import { exchangeOfKeeper } from '../../core/keeper.js'
 import type { Exchange, Route } from '../../core/plan.js'
 import type { ResourceKind, ResourceReference } from '../../core/resources.js'
 import { stringsAt } from '../../wire/find-members.js'
@@ -6,17 +7,18 @@ import type { WatchedKeys } from '../../wire/json-scan.js'
 import type { Body } from '../body.js'
 import type { Call } from '../call.js'
 import { yieldToEventLoop } from '../translate/steps.js'
+import { BATCH_LINES } from './batch/uploaded-lines.js'
 import { noObject, onOtherUpstream } from './faults.js'
 import { idIn, type OwnedResource } from './ownership-store.js'
 import { exchangeForUnknownIds } from './unknown-ids.js'
 import { nameInUrl } from './urls.js'
 
-/** Most different things that one request may name. */
+/** Most different resources that one request may name. */
 const MAX_REFERENCES = 256
 
 /**
- * Those of the exchanges that can serve a request which names things that upstreams keep: those of the upstream that has
- * them. Throws `not_found` for what is not the caller's, and `invalid_parameter` where no one upstream has it all.
+ * The exchanges that can serve a request which names resources: those of the upstream that has them. Throws `not_found` for
+ * resources of other callers, and `invalid_parameter` if no single upstream has them all.
  */
 export async function narrowByReferences(
   call: Call,
@@ -29,8 +31,9 @@ export async function narrowByReferences(
   let left = exchanges
   for (const [text, kinds] of named) {
     const resource = await resourceMeant(call, kinds, text, exchanges)
+    if (resource !== 'unknown' && resource.lines !== undefined) call.set(BATCH_LINES, resource.lines)
     const holder = resource === 'unknown' ? exchangeForUnknownIds(left, text)?.upstream.name : resource.upstream
-    left = left.filter(({ upstream }) => upstream.name === holder)
+    left = holder === undefined ? [] : left.flatMap(one => exchangeOfKeeper(one, holder) ?? [])
   }
   if (left.length > 0) return left
   const [name = '', kinds = []] = [...named][0] ?? []
@@ -39,7 +42,7 @@ export async function narrowByReferences(
   throw onOtherUpstream(name, call.model, maker?.modelHints ?? [])
 }
 
-/** What the request names, each with the kinds that it may be of: the name as an object of the kind would say it. */
+/** The names of resources in the request, as objects of their kinds write them, each with its possible kinds. */
 async function referencesIn(
   call: Call,
   { references }: Route,
@@ -50,7 +53,7 @@ async function referencesIn(
   const named = new References(hosts)
   if (body.type === 'form') {
     for (const { part, field } of body.form.parts) {
-      // What is no text is the name of nothing.
+      // A part that is not a text field names no resource.
       for (const kind of kindsAt(part.name, references)) named.add(field?.value ?? '', kind)
     }
   } else if (body.type === 'bytes') {
@@ -81,17 +84,17 @@ class References {
   }
 }
 
-/** Of which kinds is what a field of a form names: `images[][file_id]`, `images[0].file_id`, however servers may read it. */
+/** Kinds of resources that a form's field names: `images[][file_id]`, `images[0].file_id`, in every form that servers may read. */
 function kindsAt(field: string, names: readonly ResourceReference[]): readonly ResourceKind[] {
   const written = field.split(/[^\w-]+/).filter(segment => !INDEX.test(segment))
   const meant = names.filter(({ path }) => path.filter(segment => segment !== '*').join(' ') === written.join(' '))
   return meant.map(({ kind }) => kind)
 }
 
-/** A place in a list, or nothing between two signs. */
+/** An index, or nothing between two separators. */
 const INDEX = /^\d*$/
 
-/** What of the caller's own is meant; `unknown` where it belongs to no key, and an upstream takes such. */
+/** The caller's resource that is meant; `unknown` if it belongs to no key and an upstream accepts such ids. */
 async function resourceMeant(
   call: Call,
   kinds: readonly ResourceKind[],
@@ -115,14 +118,14 @@ async function resourceMeant(
   throw noObject(kinds[0], text)
 }
 
-/** Whether a body could name anything at all: there is nothing without one of the members. */
+/** Whether a body may name resources at all: not without one of the members. */
 export function mayReference(body: Body, names: readonly ResourceReference[]): boolean {
   if (names.length === 0) return false
   if (body.type === 'form') return body.form.parts.some(({ part }) => kindsAt(part.name, names).length > 0)
   return body.type === 'bytes' && body.named !== false
 }
 
-/** The members without which a body names nothing, as a scanner watches for them; none where the route knows no names. */
+/** Members that name resources, for a scanner to watch for; undefined if the route has none. */
 export function referenceMembers(names: readonly ResourceReference[]): WatchedKeys | undefined {
   if (names.length === 0) return undefined
   const members = new Set(names.map(({ path }) => JSON.stringify(path.findLast(segment => segment !== '*'))))

@@ -5,16 +5,16 @@ import type { Work } from '../watchdog.js'
 import type { OwnedResource } from './ownership-store.js'
 import { ownerOf } from './route-to-owner.js'
 
-/** Most things of one list that are asked for, and so many at once. */
+/** Most resources of one list that are requested, and how many at once. */
 const MAX_REFRESHED = 100
 const MAX_CONCURRENT = 4
-/** How long a list waits for its upstreams altogether, milliseconds. */
+/** How long a list waits for all its upstreams together, milliseconds. */
 const REFRESH_TIMEOUT_MS = 10_000
 
 /**
- * The things, and those that have never been seen themselves, such as files that a batch has made, once their upstreams have
- * been asked: the caller's own request shows each, so that it is written down on its way. What an upstream does not tell in
- * time stays unseen.
+ * The resources, after requesting those whose objects are unknown (such as files that a batch created) from their upstreams.
+ * The requests are the caller's own, so that the relay records each object as it passes. Objects that do not arrive in time
+ * stay unknown.
  */
 export async function refresh(
   call: Call,
@@ -43,7 +43,7 @@ export async function refresh(
   )
 }
 
-/** The requests by which a list asks, as long as its client is there and the time is not up. */
+/** The requests of one list; they end when its client leaves or the time is over. */
 class Refresh implements Work {
   readonly #call: Call
   readonly #serve: Serve
@@ -60,7 +60,7 @@ class Refresh implements Work {
     return this.#over
   }
 
-  /** Resolves when the answer is over, whatever it is. */
+  /** Resolves when the answer has ended, well or not. */
   request(path: string): Promise<void> {
     const asked = { method: 'GET', target: path, body: Buffer.alloc(0) }
     return new Promise(resolve => {

@@ -8,22 +8,23 @@ import type { Relay, Source } from '../relay/relay.js'
 import type { UpstreamHeaders } from '../response-headers.js'
 import { joined } from '../translate/steps.js'
 import { RESULT_NAMES } from './batch/result-names.js'
+import { UPLOADED_LINES } from './batch/uploaded-lines.js'
 import { withGatewayLinks } from './links.js'
 import { idIn } from './ownership-store.js'
 import { textAt } from './read-object.js'
 import { forget, ownerOf, UNKNOWN } from './route-to-owner.js'
-import { openSession } from './session.js'
+import { openSession } from './upload-session.js'
 
 /**
- * Passes on what an upstream says of a thing that it keeps, once it is written down whose that is: nobody ever has an id
- * that the gateway does not know.
+ * Passes an upstream's answer about a resource on, after its owner was recorded: no client gets an id that the gateway does
+ * not know.
  */
 export class ResourceRelay implements Relay {
   readonly #attempt: Source
   readonly #rule: ResourceRule
   readonly #status: number
   readonly #headers: string[]
-  /** The address at which an upload goes on, as the upstream gave it. */
+  /** The address where an upload continues, from the upstream. */
   readonly #address: string | undefined
   readonly #chunks: Buffer[] = []
   #size = 0
@@ -62,12 +63,12 @@ export class ResourceRelay implements Relay {
     }
   }
 
-  /** Undefined where the answer is a bad one, which has been reported: another target may be asked. */
+  /** Undefined if the answer is invalid, which has been reported: another target may be tried. */
   private async read(body: Buffer, memory: MemoryLease): Promise<JsonObject | undefined> {
     try {
       const document = body.length === 0 ? {} : await answerDocument(body, this.#attempt, memory)
       if (!isObject(document)) throw malformedAnswer('It is not a JSON object.')
-      // What is written down is made JSON again.
+      // The document is serialized again to be recorded, which is recursive.
       if (!isBounded(document)) throw malformedAnswer('It is nested too deeply.')
       return document
     } catch (cause) {
@@ -85,7 +86,7 @@ export class ResourceRelay implements Relay {
 
   private async finish(body: Buffer, document: JsonObject): Promise<void> {
     const { call, exchange, route } = this.#attempt
-    // Written down though the client may have gone: else nobody could end it.
+    // Recorded even if the client has gone: otherwise the resource could never be deleted.
     await this.note(document)
     if (this.#address !== undefined && route.resumableUpload !== undefined) {
       this.#headers.push(
@@ -111,11 +112,12 @@ export class ResourceRelay implements Relay {
     const object = isObject(wrapped) ? wrapped : document
     const name = textAt(object, kind.id)
     const id = name === undefined ? undefined : idIn(name, kind)
-    // Whoever asks about a thing learns nothing of another one.
+    // An answer about one resource must not record another one.
     if (id === undefined || (action !== 'create' && id !== call.params[parameter ?? ''])) return
     const names = action === 'create' ? call.get(RESULT_NAMES)?.get(exchange.upstream.name) : undefined
     if (names !== undefined) await batchNames.note(owner, id, names)
-    await ownership.note(owner, kind, exchange.upstream.name, id, object)
+    const lines = action === 'create' ? call.get(UPLOADED_LINES)?.count : undefined
+    await ownership.note(owner, kind, exchange.upstream.keeper, id, object, lines)
   }
 
   private refuse(why: string, limit?: string): void {

@@ -7,13 +7,14 @@ import { resolve } from '../resolve.js'
 import { type Slot, slot } from '../slot.js'
 import { RESULT_NAMES } from './batch/result-names.js'
 import { type Hint, needsAllModels, noObject, noUpstreamEver, noUpstreamNow } from './faults.js'
+import { holderAmong } from './holder.js'
 import { idIn } from './ownership-store.js'
-import { resumedUpload } from './session.js'
 import { exchangeForUnknownIds } from './unknown-ids.js'
+import { resumedUpload } from './upload-session.js'
 
 /**
- * The exchanges for a request about things that upstreams keep: for one that exists, the upstream that has it; for a new
- * one, the upstream that is to have it. Throws `not_found` for what is not the caller's, before any upstream hears of it.
+ * The exchanges for a request about a resource: for an existing one, the upstream that has it; for a new one, the upstream
+ * that will. Throws `not_found` for resources of other callers, before any upstream is called.
  */
 export async function routeToOwner(call: Call, route: Route, rule: ResourceRule): Promise<readonly Exchange[]> {
   if (rule.action === 'create') return (await resumedUpload(call, route)) ?? exchangesForCreate(call, route)
@@ -27,7 +28,7 @@ export async function routeToOwner(call: Call, route: Route, rule: ResourceRule)
     call.set(UNKNOWN, true)
     return [passing]
   }
-  const exchange = exchangesOf(route).find(({ upstream }) => upstream.name === resource.upstream)
+  const exchange = holderAmong(exchangesOf(route), resource.upstream)
   // Its content may not be there yet, or no longer: that says nothing about the resource.
   if (rule.action !== 'use') call.set(FOUND, { kind, id: resource.id })
   if (exchange === undefined) {
@@ -35,7 +36,7 @@ export async function routeToOwner(call: Call, route: Route, rule: ResourceRule)
   }
   if (route.results !== undefined) {
     const names = await call.kernel.state.batchNames.find(ownerOf(call), resource.id)
-    if (names !== undefined) call.set(RESULT_NAMES, new Map([[resource.upstream, names]]))
+    if (names !== undefined) call.set(RESULT_NAMES, new Map([[exchange.upstream.name, names]]))
   }
   return [exchange]
 }
@@ -52,7 +53,7 @@ export function forgetIfGone(call: Call): void {
   if (found !== undefined && call.status === 404) forget(call, found.kind, found.id).catch(() => undefined)
 }
 
-/** What is not there any more is nobody's. */
+/** Forgets the owner of a resource that no longer exists. */
 export async function forget(call: Call, kind: ResourceKind, id: string): Promise<void> {
   const { ownership, batchNames } = call.kernel.state
   await ownership.forget(ownerOf(call), kind, id)
@@ -61,7 +62,7 @@ export async function forget(call: Call, kind: ResourceKind, id: string): Promis
   }
 }
 
-/** The upstream that takes ids which belong to no key, where the caller's models lead to one. */
+/** The upstream that accepts ids which belong to no key, if the caller has a model there. */
 async function exchangeForUnknown(
   call: Call,
   route: Route,
@@ -79,23 +80,23 @@ export function ownerOf({ caller }: Call): string {
   return caller?.name ?? ''
 }
 
-/** Who may hold what the request makes. Where it names no model there is one: a body that is passed on is sent once. */
+/** Upstreams that may keep the new resource. Without a model there is only one, since a body that is streamed is sent once. */
 function exchangesForCreate(call: Call, route: Route): readonly Exchange[] {
   const { caller, generation } = call
   if (route.requiresAllModels && caller?.models.includes('*') !== true) throw needsAllModels()
   if (route.model !== undefined) return resolve(call, route)
-  // The models of its requests decide.
+  // A batch goes to an upstream of its requests' models.
   if (route.batch !== undefined) return exchangesOf(route)
   const hint = hintIn(call, route)
   const reached = caller === undefined ? undefined : generation.plan.models.upstreams(caller, hint?.model)
   if (reached === undefined) throw unknownModel(hint?.model ?? '', route, 'the key has no such model')
   const exchange = exchangesOf(route).find(({ upstream }) => reached.has(upstream.name))
   if (exchange !== undefined) return [exchange]
-  // Clients ask again after 503, which helps only where somebody who is switched off could hold it.
+  // Clients retry after 503, which helps only if an upstream that is switched off could keep it.
   throw [...reached].some(name => route.speakers.has(name)) ? noUpstreamNow() : noUpstreamEver(hint)
 }
 
-/** The model that the request names for no other purpose than to say where its things are to be. */
+/** The model that the request names only to choose the upstream of its new resource. */
 function hintIn({ query, request }: Call, { modelHints }: Route): Hint | undefined {
   for (const { from, name } of modelHints) {
     const value = from === 'query' ? query?.get(name) : request.headers[name]
@@ -104,7 +105,7 @@ function hintIn({ query, request }: Call, { modelHints }: Route): Hint | undefin
   return undefined
 }
 
-/** Every upstream that could serve the route. */
+/** An exchange for every upstream of the route. */
 function exchangesOf(route: Route): readonly Exchange[] {
   return route.resolve('')?.groups.flatMap(group => group.exchanges) ?? []
 }

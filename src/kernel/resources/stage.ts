@@ -1,21 +1,33 @@
 import type { Exchange } from '../../core/plan.js'
+import type { Body } from '../body.js'
+import type { Call } from '../call.js'
 import { RawRelay } from '../relay/raw.js'
 import { lengthOf } from '../response-headers.js'
 import { slot } from '../slot.js'
 import type { Feature, Stage } from '../stages.js'
+import { UPLOAD_OBSERVER } from '../upload.js'
 import { RESULT_NAMES } from './batch/result-names.js'
 import { ResultsRelay } from './batch/results-relay.js'
+import { mayHoldBatch, UPLOADED_LINES, UploadedLines } from './batch/uploaded-lines.js'
 import { mayReference, narrowByReferences } from './references.js'
 import { ResourceRelay } from './relay.js'
 import { forgetIfGone, routeToOwner } from './route-to-owner.js'
 
-/** Candidates that are known before the body is read. */
+function countLines(call: Call, body: Body): Body {
+  if (body.type !== 'stream') return body
+  const lines = new UploadedLines(call)
+  call.set(UPLOADED_LINES, lines)
+  call.set(UPLOAD_OBSERVER, lines.push)
+  return body
+}
+
+/** Candidates that were found before the body is read. */
 const OWNERS = slot<readonly Exchange[]>('owners')
 
 /** Resources that upstreams keep: a request reaches the upstream that has what it names, if it belongs to the caller. */
 export const resources: Feature = {
   name: 'resources',
-  compile({ route }): Stage | undefined {
+  compile({ plan, route }): Stage | undefined {
     if (route === undefined) return undefined
     const { resource, references, results, lane } = route
     const hasReferences = references.length > 0 && lane !== 'answer'
@@ -27,9 +39,11 @@ export const resources: Feature = {
         }
       : {}
     if (resource === undefined || lane !== 'exchange') return { name: 'resources', ...narrowing }
+    const countsLines = mayHoldBatch(plan, route)
     return {
       name: 'resources',
       ...narrowing,
+      ...(countsLines && { onBody: countLines }),
       // Rejects resources of other callers before reading the body.
       ...(resource.action !== 'create' && {
         admit: async call => call.set(OWNERS, await routeToOwner(call, route, resource)),

@@ -1,11 +1,11 @@
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
 
-/** What of an object is kept for lists, in characters of JSON, and of one of its members. */
+/** Most that is kept of an object for lists, and of one of its members, characters of JSON. */
 const MAX_OBJECT_CHARS = 64 * 1024
 const MAX_MEMBER_CHARS = 8 * 1024
 const MAX_DEPTH = 4
 
-/** The object without what is too large for a list: the results that stand in some of them. */
+/** The object without members that are too large for a list, such as results. */
 export function truncateObject(object: JsonObject): JsonObject | undefined {
   if (JSON.stringify(object).length <= MAX_OBJECT_CHARS) return object
   const small = pruned(object, 0)

@@ -1,12 +1,12 @@
 import { GatewayError } from '../../core/errors.js'
 import type { Exchange } from '../../core/plan.js'
 
-/** How much of an id that a client wrote is said back. */
+/** Longest part of a client's id that an error repeats, characters. */
 const MAX_SHOWN_CHARS = 200
 
 /**
- * The way to the one upstream that takes ids which were made outside of the gateway; undefined where none does. Throws
- * `invalid_parameter` where several do: only one of them can have what is meant, and nobody here knows which.
+ * The exchange of the only upstream that accepts ids which were made outside of the gateway; undefined if none does. Throws
+ * `invalid_parameter` if several do: the gateway cannot know which one has the resource.
  */
 export function exchangeForUnknownIds(
   exchanges: readonly Exchange[],

@@ -1,12 +1,12 @@
 import { hostOf } from '../../net/media-url.js'
 
-/** Versions of an interface, as they stand before a collection in paths. */
+/** An interface's version, which precedes a collection in paths. */
 const VERSION = /^v\d\w*$/
 
 /**
- * The name of a thing (`files/abc`) that a text means, which may be an address: one at a host of an upstream, or one
- * whose path looks like the interface's own at any host. Undefined for addresses of something else. What stands at an
- * upstream's host and is no such thing is given as it is, so that it is found to be nobody's.
+ * The name of a resource (`files/abc`) in a text, which may be a URL: one at an upstream's host, or one whose path
+ * has the interface's form at any host. Undefined for other URLs. A URL at an upstream's host that is not a resource's is
+ * returned unchanged; as a name it belongs to no one, so it is refused.
  */
 export function nameInUrl(text: string, prefix: string, hosts: ReadonlySet<string>): string | undefined {
   const trimmed = text.trim()

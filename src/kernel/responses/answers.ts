@@ -3,6 +3,7 @@ import type { Route } from '../../core/plan.js'
 import type { Answer } from '../../core/route-settings.js'
 import type { Call } from '../call.js'
 import type { Serve } from '../inner.js'
+import { holderAmong } from '../resources/holder.js'
 import { slot } from '../slot.js'
 import { compact } from './compact.js'
 import { noResponse } from './faults.js'
@@ -10,7 +11,7 @@ import { itemList } from './item-list.js'
 import type { KeptResponse, StoredResponse } from './stored.js'
 import { askOwner, exchangeOfOwner, relayedAnywhere } from './upstream-owned.js'
 
-/** Answers about responses that were made before. */
+/** Answers about existing responses. */
 export const STATE_ANSWERS: Partial<Record<Answer, (call: Call, route: Route, serve: Serve) => Promise<void>>> = {
   response: show,
   'response.delete': remove,
@@ -30,7 +31,7 @@ async function show(call: Call, route: Route): Promise<void> {
 
 /** Set if the response belongs to no key. */
 const UNKNOWN = slot<true>('unknown_response')
-/** A response that its upstream has been asked to delete. */
+/** A response that its upstream was asked to delete. */
 const DELETED = slot<KeptResponse>('deleted')
 
 /** Forgets a response that its upstream has deleted, or does not have. */
@@ -46,7 +47,7 @@ async function remove(call: Call, route: Route): Promise<void> {
   const { conversations, background } = call.kernel.state
   if (found.kind === 'kept') {
     ask(call, route, found, '')
-    // Where there is nobody to be asked now, it stays: the upstream may come back.
+    // If no upstream has it now, it stays: the upstream may come back.
     if (call.get(UNKNOWN) !== true) call.set(DELETED, found)
     return
   }
@@ -71,7 +72,7 @@ async function cancel(call: Call, route: Route): Promise<void> {
   call.answer(200, (await call.kernel.state.background.cancel(ownerOf(call), found)).response)
 }
 
-/** Throws `not_found` where the caller has no such response, and no upstream takes such that were made elsewhere. */
+/** Throws `not_found` if the caller has no such response, and no upstream accepts ids that were made elsewhere. */
 async function find(call: Call, route: Route): Promise<StoredResponse> {
   const [id = ''] = Object.values(call.params)
   const found = (await call.kernel.state.conversations.find(ownerOf(call), id)) ?? (await outside(call, route, id))
@@ -80,7 +81,7 @@ async function find(call: Call, route: Route): Promise<StoredResponse> {
   return found
 }
 
-/** A response that belongs to no key, as the upstream of the caller's models has it that takes such. */
+/** A response that belongs to no key, at the only upstream of the caller's models that accepts such ids. */
 async function outside(call: Call, route: Route, id: string): Promise<KeptResponse | undefined> {
   const { caller, generation, kernel } = call
   const reached = caller === undefined ? undefined : generation.plan.models.upstreams(caller)
@@ -93,7 +94,7 @@ async function outside(call: Call, route: Route, id: string): Promise<KeptRespon
 
 function ask(call: Call, route: Route, found: KeptResponse, below: string): void {
   const exchange = call.get(UNKNOWN)
-    ? relayedAnywhere(route).find(({ upstream }) => upstream.name === found.upstream)
+    ? holderAmong(relayedAnywhere(route), found.upstream)
     : exchangeOfOwner(call.generation.plan, found)
   if (exchange === undefined) throw noResponse(found.id)
   askOwner(call, route, exchange, `/${encodeURIComponent(found.id)}${below}`)

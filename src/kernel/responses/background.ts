@@ -2,6 +2,7 @@ import { checkBackground } from '../../core/admission.js'
 import { GatewayError } from '../../core/errors.js'
 import { FairShares } from '../../core/fair-shares.js'
 import { isObject, type JsonObject, parseJson } from '../../core/json.js'
+import { type Peers, topic } from '../../core/peers.js'
 import type { HttpRequest } from '../../transport/exchange.js'
 import { setValue } from '../../wire/json-edit.js'
 import { inForeground } from '../../wire/kept-members.js'
@@ -14,18 +15,23 @@ import { blankResponse } from './echo.js'
 import { EventShares } from './event-shares.js'
 import { stored } from './faults.js'
 import { Following, type RunReader } from './following.js'
+import { RemoteReaders } from './remote-readers.js'
+import { RemoteRun } from './remote-run.js'
 import type { ResponseTurn } from './response-turn.js'
 import { Run } from './run.js'
 import { isLost, isUnfinished, type OwnResponse } from './stored.js'
 
-/** Most responses that run in the background of one process at once: 65 of one key, where no other key has any. */
+/** Most background responses of one process at once: 65 of one key, if no other key has any. */
 const MAX_RUNNING = 72
-/** Most whose events are kept when they have ended. */
+/** Most ended runs whose events are kept. */
 const MAX_ENDED = 32
-/** How long those are kept, milliseconds. */
+/** How long these are kept, milliseconds. */
 const ENDED_RETENTION_MS = 300_000
-/** How often a run shows that it is alive, milliseconds. */
+/** How often a run writes that it is alive, milliseconds. */
 const BEAT_INTERVAL_MS = 30_000
+
+/** A worker that does not run a response has been asked to cancel it. */
+const CANCELLED = topic<{ readonly owner: string; readonly id: string }>('responses: cancelled')
 
 /** The request that begins a run, or reads one. */
 interface Asking extends RunReader, Waiting {
@@ -37,21 +43,25 @@ interface Asking extends RunReader, Waiting {
   answer(status: number, body: object): void
 }
 
-/** Responses that are made while no client waits: each is a request of its own, which its client reads by polling. */
+/** Responses that are made while no client waits: each is a request of its own, and its client polls. */
 export class Background {
   readonly #conversations: Conversations
+  readonly #peers: Peers
   readonly #runs = new Map<string, Run>()
   readonly #places = new FairShares(MAX_RUNNING)
   readonly #shares = new EventShares()
   #beat: NodeJS.Timeout | undefined
 
-  constructor(conversations: Conversations) {
+  constructor(conversations: Conversations, peers: Peers) {
     this.#conversations = conversations
+    this.#peers = peers
+    new RemoteReaders(peers, (owner, id) => this.#runs.get(addressOf({ owner, id })))
+    peers.on(CANCELLED, address => this.#runs.get(addressOf(address))?.cancel())
   }
 
   /**
-   * Begins a run and answers the client: with the response as it is now, or with its events as they come. `relayed`: the
-   * upstream speaks the protocol itself; it is to keep nothing, since the response is kept here, by an id of ours.
+   * Begins a run and answers the client: with the response in its present state, or with its events as a stream. `relayed`: the
+   * upstream speaks the protocol itself; it must store nothing, since the response is stored here, under an id of ours.
    */
   async start(call: Asking, body: HeldBody, turn: ResponseTurn, serve: Serve, relayed = false): Promise<void> {
     checkBackground(turn.options.store)
@@ -74,7 +84,7 @@ export class Background {
     else call.answer(200, run.response)
   }
 
-  /** The response as it is kept before anything has come of it. */
+  /** The stored response before the run begins. */
   private async draft(call: Asking, body: HeldBody, turn: ResponseTurn): Promise<OwnResponse> {
     const document = await documentOfBody(call, body, { exact: true })
     await turn.expand(document)
@@ -85,36 +95,40 @@ export class Background {
     return kept
   }
 
-  /** The response as it is now, if this process runs it; else as it was kept, or failed where nobody runs it any more. */
+  /** The response's present state if this process runs it; else the stored one, or a failed one if no process runs it. */
   latest(owner: string, found: OwnResponse): OwnResponse {
     const run = this.#runs.get(addressOf({ owner, id: found.id }))
     if (run !== undefined) return { ...found, response: run.response }
     return isLost(found, Date.now()) ? { ...found, response: lost(found.response) } : found
   }
 
-  /** Answers with the events of a run, those first that came before. Throws `invalid_parameter` where there are none. */
-  stream(call: Asking, { id, background }: OwnResponse): void {
+  /** Answers with the events of a run of any worker, earlier ones first. Rejects with `invalid_parameter` if they are not kept. */
+  async stream(call: Asking, { id, background, response }: OwnResponse): Promise<void> {
     const owner = call.key
-    const run = this.#runs.get(addressOf({ owner, id }))
     if (!background) throw refused('Only responses that run in the background can be streamed again.', 'stream')
     const after = call.query?.get('starting_after') ?? '-1'
     if (!/^(-1|\d{1,9})$/.test(after)) throw refused("'starting_after' must be a number.", 'starting_after')
     const first = Number(after) + 1
-    if (run?.has(first) !== true) throw refused('The events of this response are no longer kept.', 'stream')
+    const own = this.#runs.get(addressOf({ owner, id }))
+    const run = own ?? (await RemoteRun.find(this.#peers, response, { owner, id, first }))
+    if (run === undefined || (own !== undefined && !own.has(first)))
+      throw refused('The events of this response are no longer kept.', 'stream')
     new Following(call, run, first).start()
   }
 
-  /** Ends a run. A response that has ended stays as it is. */
+  /** Ends a run. A response that has ended does not change. */
   async cancel(owner: string, found: OwnResponse): Promise<OwnResponse> {
     if (!found.background) return found
-    this.#runs.get(addressOf({ owner, id: found.id }))?.cancel()
+    const run = this.#runs.get(addressOf({ owner, id: found.id }))
+    if (run === undefined) this.#peers.tell(CANCELLED, { owner, id: found.id })
+    else run.cancel()
     const cancelled = await this.#conversations.update(owner, found.id, known =>
       isUnfinished(known) ? { ...known, response: { ...known.response, status: 'cancelled' } } : undefined,
     )
     return cancelled ?? found
   }
 
-  /** Given back when the run has ended. */
+  /** Counts a run of this owner, until it has ended. */
   private takePlace(owner: string): void {
     if (this.#places.take(owner)) return
     throw new GatewayError('unavailable', 'Too many responses run in the background. Try again soon.', {
@@ -135,14 +149,14 @@ export class Background {
       .finally(() => this.retire(run))
   }
 
-  /** Its events can be read for a while yet, unless its key has more such runs than others and there are too many. */
+  /** Keeps an ended run's events for a while; if there are too many, drops the oldest run of the key that has most. */
   private retire(run: Run): void {
     setTimeout(() => this.delete(run), ENDED_RETENTION_MS).unref()
     const ended = [...this.#runs.values()].filter(one => one.ended)
     if (ended.length > MAX_ENDED) this.delete(oldestOfMost(ended))
   }
 
-  /** The others have smaller shares now. */
+  /** Adds a run, which makes the shares of the others smaller. */
   private add(run: Run): void {
     this.#runs.set(addressOf(run), run)
     this.#shares.add(run.owner)
@@ -153,7 +167,7 @@ export class Background {
     if (this.#runs.delete(addressOf(run))) this.#shares.delete(run.owner)
   }
 
-  /** Shows other processes that the runs are alive, and learns of those that were cancelled there. */
+  /** Writes that the runs are alive, and reads which ones another process has cancelled. */
   private beat(): void {
     const running = [...this.#runs.values()].filter(run => !run.ended)
     if (running.length === 0) {
@@ -172,7 +186,7 @@ export class Background {
   }
 }
 
-/** Whether an upstream refuses a request because it runs nothing in the background. */
+/** Whether an upstream refused a request because it runs nothing in the background. */
 export function refusesBackground({ condition, answer }: Failure): boolean {
   if (answer === undefined || !REFUSALS.has(condition)) return false
   const body = parseJson(answer.body.toString('utf8'))
@@ -181,7 +195,7 @@ export function refusesBackground({ condition, answer }: Failure): boolean {
   return typeof error?.message === 'string' && /\bbackground\b/i.test(error.message)
 }
 
-/** Statuses by which upstreams say that they do not know a parameter. */
+/** Statuses by which upstreams refuse unknown parameters. */
 const REFUSALS = new Set<unknown>([400, 422, 501])
 
 function lost(response: JsonObject): JsonObject {
@@ -193,7 +207,7 @@ function refused(message: string, param: string): GatewayError {
   return new GatewayError('invalid_parameter', message, { param })
 }
 
-/** Of the owner with the most runs, among equals the first one, the oldest. `runs`: at least one. */
+/** The oldest run of the owner with the most runs. `runs`: at least one. */
 function oldestOfMost(runs: readonly Run[]): Run {
   const counts = new Map<string, number>()
   for (const { owner } of runs) counts.set(owner, (counts.get(owner) ?? 0) + 1)

@@ -1,18 +1,18 @@
 const DAY_MS = 24 * 3_600_000
 
-/** How long a conversation may grow, and how long it is kept. */
+/** Bounds of conversations, and how long they are kept. */
 export interface StateBounds {
-  /** Most responses that follow one another. */
+  /** Most responses in a row. */
   readonly turns: number
-  /** Most bytes of all their items, as JSON. */
+  /** Most bytes of all items, as JSON. */
   readonly bytes: number
-  /** Most items of them all; `limits.conversation_items`. */
+  /** Most items; `limits.conversation_items`. */
   readonly items: number
-  /** Milliseconds after which a response that nobody continued is forgotten. */
+  /** How long a response is kept after it was last continued, milliseconds. */
   readonly keep: number
   /** Most references to earlier items in one request. */
   readonly references: number
-  /** Most items of one response that later requests can refer to by their ids alone. */
+  /** Most items of one response that later requests can refer to by id. */
   readonly indexed: number
 }
 

@@ -8,30 +8,30 @@ import { unknownModel } from '../../core/refusals.js'
 import type { Answer } from '../../core/route-settings.js'
 import { type FoundMembers, findInMessage } from '../../wire/find-members.js'
 import { checkFound } from '../../wire/member-names.js'
-import { admit } from '../admit.js'
 import { presentedKey } from '../authenticate.js'
 import { documentOfBody } from '../body-document.js'
 import type { Call } from '../call.js'
 import { type ClientSecret, digestOf, MAX_SECRET_CHARS, MAX_SESSION_BYTES } from '../client-secrets.js'
+import { readRequest } from '../read-request.js'
 import { resolve } from '../resolve.js'
 import { missingParameter } from './faults.js'
 import { newId } from './ids.js'
 
-/** The protocol's own bounds of a secret's life, seconds. */
+/** The protocol's own bounds of a secret's lifetime, seconds. */
 const LIFE_SECONDS = { least: 10, usual: 600, most: 7200 }
-/** Sessions that secrets are made for, and what they are called. */
+/** Types of sessions that have secrets, and the names of their objects. */
 const SESSIONS: Readonly<Record<string, string>> = {
   realtime: 'realtime.session',
   transcription: 'realtime.transcription_session',
 }
 
-/** Makes a short-lived secret with which sessions can be opened in the name of the caller's key. */
+/** Makes a short-lived secret that opens sessions in the name of the caller's key. */
 export const CLIENT_SECRET_ANSWERS: Partial<Record<Answer, (call: Call, route: Route) => Promise<void>>> = {
   client_secret: make,
 }
 
 async function make(call: Call, route: Route): Promise<void> {
-  const body = await admit(call, route)
+  const body = await readRequest(call, route)
   const document = body.type === 'bytes' ? await documentOfBody(call, body, { exact: true }) : {}
   const seconds = lifeOf(document.expires_after)
   const session = sessionOf(document.session)
@@ -77,7 +77,7 @@ function sessionOf(session: Json | undefined): JsonObject {
   return session
 }
 
-/** A session that only writes down what it hears is one of the model that does so. */
+/** The session's model. A transcription session names it under `audio.input.transcription`. */
 function modelOf(session: JsonObject): string {
   const isHeard = session.type === 'transcription' && session.model === undefined
   const place = isHeard ? 'session.audio.input.transcription.model' : 'session.model'
@@ -89,7 +89,7 @@ function modelOf(session: JsonObject): string {
   return model
 }
 
-/** Further models that the session names. Throws for what a message of a session could not say either. */
+/** Further models that the session names. Throws for members that a session's messages may not have either. */
 function namedIn(session: JsonObject, call: Call, route: Route, { upstream }: Exchange): readonly string[] {
   const { names: found, refused, dropped } = membersIn(session, messageRules(route.members.of(upstream.name)))
   checkFound({ names: found, refused: [...refused, ...dropped] })

@@ -3,7 +3,7 @@ import { jsonText, parseExact } from '../../core/exact-json.js'
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import type { Route } from '../../core/plan.js'
 import { unknownModel } from '../../core/refusals.js'
-import { admit } from '../admit.js'
+import { addEarlierInput } from '../added-input.js'
 import type { HeldBody } from '../body.js'
 import { documentOfBody } from '../body-document.js'
 import type { Call } from '../call.js'
@@ -11,6 +11,7 @@ import type { Failure } from '../failure.js'
 import type { Serve } from '../inner.js'
 import { callInner, type InnerAnswer } from '../inner-call.js'
 import { checkMembers, mayBeRuled } from '../members.js'
+import { readRequest } from '../read-request.js'
 import { NOT_ALLOWED, whyNot } from '../resolve.js'
 import { newId } from './ids.js'
 import { type Item, itemsOf, typeOf, withIds } from './items.js'
@@ -19,29 +20,29 @@ import { TURN, TURN_OPTIONS } from './response-turn.js'
 import { outputOf, sizeOf } from './stored.js'
 import { askOwner, createRoute, relayed } from './upstream-owned.js'
 
-/** Bytes of the user's messages, as JSON, that stay beside a summary; the latest ones. */
+/** Most bytes of the user's latest messages, as JSON, that are kept beside a summary. */
 const MAX_KEPT_BYTES = 64 * 1024
-/** By these an upstream says that it does not compact conversations. */
+/** Statuses by which an upstream says that it does not compact conversations. */
 const NOT_SERVED = new Set<unknown>([404, 405, 501])
 
-/** What the model is asked to do with the conversation. */
+/** The instruction that makes the model write a summary. */
 const REQUEST =
   'Write a summary of the conversation so far. It will replace the conversation when it is continued: say ' +
   'what the user wants, what has been done and found out, which decisions were made and why, names, numbers, paths and ' +
   'identifiers that are still needed, exactly, and what is left to do. Answer with the summary alone, and call no tools.'
 
-/** Members of the client's request that the request for a summary has too. */
+/** Members of the client's request that are copied to the request for a summary. */
 const CARRIED = [
   ...['model', 'previous_response_id', 'conversation', 'instructions', 'tools'],
   ...['reasoning', 'service_tier', 'prompt_cache_key', 'prompt_cache_retention', 'safety_identifier', 'user'],
 ] as const
 
 /**
- * Makes a conversation shorter. Upstreams that can do so are asked; for the others, the model writes a summary, which goes
- * back to the client sealed.
+ * Shortens a conversation. If the upstream can compact, it is called; for others the model writes a summary, which the
+ * client gets sealed.
  */
 export async function compact(call: Call, route: Route, serve: Serve): Promise<void> {
-  const body = await admit(call, route)
+  const body = await readRequest(call, route)
   const { plan } = call.generation
   const maker = createRoute(plan)
   const isAllowed = call.caller?.may(call.model) === true
@@ -53,6 +54,7 @@ export async function compact(call: Call, route: Route, serve: Serve): Promise<v
   const options = call.get(TURN_OPTIONS)
   const turn = options && (await openTurn(call, { ...options, store: false }, body, able))
   call.set(TURN, turn)
+  if (turn !== undefined) addEarlierInput(call, () => turn.earlierInput)
   call.mustFinish = turn?.options.background === false
   const exchanges = mayBeRuled(call, route, body) ? await checkMembers(call, route, body, able) : able
   const before = turn?.history.by
@@ -61,7 +63,7 @@ export async function compact(call: Call, route: Route, serve: Serve): Promise<v
     summary(call, maker, body, serve).catch((cause: unknown) => call.fail(cause))
   }
   if (exchange === undefined) return summarize()
-  // The answer tells its usage as other answers of the protocol do.
+  // With the protocol of the route that creates responses, whose usage the answer has.
   const asked = { ...route, protocol: maker.protocol }
   askOwner(call, asked, exchange, '/compact', body, ({ condition }: Failure) => {
     const isOurs = NOT_SERVED.has(condition)
@@ -77,7 +79,9 @@ async function summary(call: Call, maker: Route, body: HeldBody, serve: Serve): 
   const ask = Buffer.from(jsonText(requestFor(document, own)))
   call.memory.release()
   const mostBytes = maker.limits.response
-  const answer = await callInner(call, serve, { method: 'POST', target: path, body: ask, maxBytes: mostBytes })
+  const answer = await callInner(call, serve, {
+    ...{ method: 'POST', target: path, body: ask, maxBytes: mostBytes, inside: { isCounted: true } },
+  })
   if (answer.status !== 200) return passOn(call, answer)
   const response = parseExact(answer.body.toString('utf8'))
   const text = isObject(response) ? textOf(response) : ''
@@ -100,7 +104,7 @@ async function summary(call: Call, maker: Route, body: HeldBody, serve: Serve): 
   })
 }
 
-/** The request that has the model write the summary; the gateway keeps nothing of it. */
+/** The request that makes the model write the summary; it is not stored. */
 function requestFor(document: JsonObject, own: readonly Item[]): JsonObject {
   const said: [string, Json][] = CARRIED.flatMap(name => {
     const value = document[name]
@@ -116,7 +120,7 @@ function requestFor(document: JsonObject, own: readonly Item[]): JsonObject {
   }
 }
 
-/** The user's latest messages, as many as there is room for. */
+/** The user's latest messages, up to the bound. */
 function keptMessages(items: readonly Item[]): readonly Item[] {
   const kept: Item[] = []
   let bytes = 0
@@ -134,10 +138,10 @@ function textOf(response: JsonObject): string {
   return parts.flatMap(part => (isObject(part) && typeof part.text === 'string' ? [part.text] : [])).join('')
 }
 
-/** Headers of the inner answer that belong to its own bytes. */
+/** Headers of the inner answer that are not copied, since they describe its own bytes. */
 const LEFT = /^(content-type|content-length|x-request-id|connection|transfer-encoding)$/i
 
-/** The model could not be asked: its refusal is the answer. */
+/** The model refused the request for a summary: the client gets that refusal. */
 function passOn(call: Call, { status, headers, body }: InnerAnswer): void {
   const passed = headers.flatMap((name, index) =>
     index % 2 === 0 && !LEFT.test(name) ? [name, headers[index + 1] ?? ''] : [],

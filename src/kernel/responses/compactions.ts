@@ -3,19 +3,19 @@ import type { Store } from '../../core/store.js'
 import { SealedBox } from '../sealed-box.js'
 import { type Item, typeOf } from './items.js'
 
-/** Begins the sealed content of every compaction item that the gateway made. */
+/** Prefix of the sealed content of the gateway's compaction items. */
 const HEAD = 'gwc1.'
 const MARK = Buffer.from(HEAD)
-/** What the protocol, and clients before it was settled, call an item that stands for earlier ones. */
+/** The types of compaction items in the protocol, and in clients from before it was settled. */
 const TYPES = new Set(['compaction', 'compaction_summary', 'context_compaction'])
 
-/** Stands before the summary where a model reads it. */
+/** Precedes the summary in the message that the model reads. */
 const INTRODUCTION = 'The conversation so far was too long and has been replaced by this summary of it:'
 
-/** Gives what upstreams get in an item's place: of a compaction item of ours, the summary in it. */
+/** Returns the item for upstreams: for a compaction item of the gateway, its summary. */
 export type OpenItem = (item: Item, index: number) => Item
 
-/** Seals summaries of conversations so that they can be read by the gateway alone, and used by the key that had them made. */
+/** Seals summaries of conversations: only the gateway can read them, and only for the key that had them made. */
 export class Compactions {
   readonly #box: SealedBox
 
@@ -23,14 +23,14 @@ export class Compactions {
     this.#box = new SealedBox(store, 'compactions')
   }
 
-  /** The `encrypted_content` of a compaction item (AES-256-GCM). Throws `unavailable` where the store does not answer. */
+  /** The `encrypted_content` of a compaction item (AES-256-GCM). Throws `unavailable` if the store does not answer. */
   async seal(owner: string, summary: string): Promise<string> {
     return HEAD + (await this.#box.sealer()).seal(Buffer.from(summary), boundTo(owner))
   }
 
   /**
-   * Opens the owner's compaction items; any other item stays as it is. The function throws `invalid_parameter` for an item
-   * that was made for another owner, or changed.
+   * Opens the owner's compaction items; other items are returned unchanged. The function throws `invalid_parameter` for an
+   * item that was made for another owner, or changed.
    */
   async opener(owner: string): Promise<OpenItem> {
     const sealer = await this.#box.sealer()
@@ -47,12 +47,12 @@ export class Compactions {
   }
 }
 
-/** Whether JSON may hold a compaction item of ours: the beginning of one, however it is escaped. */
+/** Whether JSON may contain a compaction item of the gateway: its prefix, or an escaped form of its type. */
 export function mayHoldCompaction(json: Buffer): boolean {
   return json.includes(MARK) || (json.includes('\\u') && json.includes('compaction'))
 }
 
-/** Whether an item is one of ours. */
+/** Whether the gateway made this compaction item. */
 export function isCompaction(item: Item): item is Item & { readonly encrypted_content: string } {
   const { encrypted_content: content } = item
   return typeof content === 'string' && content.startsWith(HEAD) && TYPES.has(typeOf(item))

@@ -2,16 +2,16 @@ import { GatewayError } from '../../core/errors.js'
 import type { Route } from '../../core/plan.js'
 import type { Answer } from '../../core/route-settings.js'
 import type { Range } from '../../core/store.js'
-import { admit } from '../admit.js'
 import { documentOfBody } from '../body-document.js'
 import type { Call } from '../call.js'
+import { readRequest } from '../read-request.js'
 import type { CompletionHead, Completions, StoredCompletion } from './completions.js'
 import { itemLines, parsedItem } from './conversation-lines.js'
 import { missingParameter, noCompletion } from './faults.js'
 import { isAscending, pageOf, readLimit } from './item-list.js'
 import { readMetadata } from './metadata.js'
 
-/** Answers about chat completions that were kept. */
+/** Answers about stored chat completions. */
 export const COMPLETION_ANSWERS: Partial<Record<Answer, (call: Call, route: Route) => Promise<void>>> = {
   completions: list,
   completion: show,
@@ -20,7 +20,7 @@ export const COMPLETION_ANSWERS: Partial<Record<Answer, (call: Call, route: Rout
   'completion.messages': messages,
 }
 
-/** None of the completions is parsed. */
+/** Lists completions without parsing any. */
 async function list(call: Call): Promise<void> {
   const { items, more } = await completions(call).page(call.key, rangeOf(call), filterOf(call))
   const [first, last] = [items[0]?.id ?? null, items.at(-1)?.id ?? null]
@@ -37,7 +37,7 @@ async function show(call: Call): Promise<void> {
 }
 
 async function update(call: Call, route: Route): Promise<void> {
-  const body = await admit(call, route)
+  const body = await readRequest(call, route)
   const document = body.type === 'bytes' ? await documentOfBody(call, body, { exact: true }) : {}
   if (document.metadata === undefined) throw missingParameter('metadata')
   answerWith(call, await completions(call).update(call.key, idOf(call), readMetadata(document.metadata)))
@@ -49,7 +49,7 @@ async function remove(call: Call): Promise<void> {
   call.answer(200, { object: 'chat.completion.deleted', id, deleted: true })
 }
 
-/** Only the messages of the page are parsed. */
+/** Only the page's messages are parsed. */
 async function messages(call: Call): Promise<void> {
   const found = await completions(call).messagesOf(call.key, idOf(call))
   const { data, ...page } = pageOf(itemLines(found), call.query, 'asc')
@@ -72,7 +72,7 @@ function rangeOf(call: Call): Range {
   return { order, limit, after: { created, key } }
 }
 
-/** `model=…`, and any number of `metadata[name]=value`; a completion has to have them all. */
+/** `model=…`, and any number of `metadata[name]=value`; a completion must match them all. */
 function filterOf({ query }: Call): (head: CompletionHead) => boolean {
   const model = query?.get('model') ?? ''
   const pairs: (readonly [name: string, value: string])[] = []

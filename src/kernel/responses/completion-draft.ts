@@ -18,10 +18,10 @@ import { readMetadata } from './metadata.js'
 
 /** Set if the request asks to store its answer. */
 export const WANTS_STORED: Slot<true> = slot('wants_stored')
-/** What is stored then. */
+/** What to store then. */
 export const COMPLETION: Slot<CompletionDraft> = slot('completion')
 
-/** Members of the request that a completion which is kept repeats, and what stands there where the request is silent. */
+/** Members of the request that a stored completion repeats, with their defaults. */
 const REPEATED: Readonly<Record<string, Json>> = {
   temperature: 1,
   top_p: 1,
@@ -35,9 +35,9 @@ const REPEATED: Readonly<Record<string, Json>> = {
 const READ = new Set([...Object.keys(REPEATED), 'messages', 'metadata', 'user', 'functions'])
 
 /**
- * Makes ready what is kept of a request beside its answer, and watches for that. Gives the body as upstreams get it: they keep
- * nothing, so that all of them are alike, and so that what is deleted here is gone. Throws `invalid_parameter` where the
- * request is over a bound.
+ * Prepares the stored form of a chat completion, and observes its answer. Returns the body for upstreams: it tells them to
+ * store nothing, so that all upstreams behave alike, and so that what is deleted here is gone. Throws `invalid_parameter` if
+ * the request is over a bound.
  */
 export async function draftCompletion(call: Call, body: Body): Promise<Body> {
   if (body.type !== 'bytes') return body
@@ -76,10 +76,10 @@ export async function draftCompletion(call: Call, body: Body): Promise<Body> {
   addToTranslation(call, { id })
   call.set(COMPLETION, { id, named: exchanges => exchanges.map(exchange => withId(exchange, id)) })
   await yieldToEventLoop(body.bytes.length)
-  return { ...body, bytes: Buffer.from(withoutKept(body.bytes)), model: undefined }
+  return { ...body, bytes: Buffer.from(withoutKept(body.bytes)), model: undefined, demand: undefined }
 }
 
-/** The messages as lists show them. */
+/** The messages in the form of the message list. */
 function messagesOf({ messages }: JsonObject, id: string, created: number): ConversationRecord {
   const items = (Array.isArray(messages) ? messages : []).filter(isObject).map((message, index) => {
     const { content = null, refusal = null, name = null } = message
@@ -102,7 +102,7 @@ function repeatedOf(document: JsonObject, metadata: JsonObject, request: string)
   return { request_id: request, ...Object.fromEntries(said), input_user: document.user ?? null, metadata }
 }
 
-/** The exchange with answers that have the gateway's id: those of an upstream may come twice, or not at all. */
+/** The exchange, with the gateway's id in its answers: an upstream's ids may repeat, or be absent. */
 function withId(exchange: Exchange, id: string): Exchange {
   if (exchange.translation !== undefined) return exchange
   const { response: declared } = exchange

@@ -9,25 +9,25 @@ import { SseDecoder } from '../../wire/sse.js'
 import type { Tap } from '../tap.js'
 import { parsed } from '../translate/steps.js'
 
-/** What a piece of a stream takes beside its text, bytes. */
+/** Memory that a piece of a stream takes beside its text, bytes. */
 const PIECE_BYTES = 64
-/** What a chunk says beside its choices. */
+/** Members of a chunk beside its choices. */
 const BESIDE = ['"system_fingerprint"', '"service_tier"', '"usage"']
 
-/** Gives the completion that an answer is, once it is whole; undefined where it comes to none. */
+/** Assembles an answer's completion; undefined if the answer is not a whole completion. */
 interface Reader {
-  /** True where the answer is whole, whatever may still come. */
+  /** Returns true if the completion is whole; more bytes may follow. */
   push(bytes: Uint8Array): boolean
   completion(): Promise<JsonObject | undefined>
-  /** About how large it is, bytes. */
+  /** Approximate size, bytes. */
   readonly size: number
 }
 
 type Keep = (completion: JsonObject, size: number) => Promise<void>
 
 /**
- * Watches an answer on its way to the client, as a document or as events, for the whole completion, and has it kept before
- * the last of it leaves: whoever has the answer can ask for it.
+ * Observes an answer, as a document or as events, until the completion is whole, and stores it before the last bytes are
+ * sent: a client that has the answer can read it at once.
  */
 export class CompletionTap implements Tap {
   kept: Promise<void> | undefined
@@ -36,7 +36,7 @@ export class CompletionTap implements Tap {
   readonly #keep: Keep
   #reader: Reader | undefined
 
-  /** `answer`: how a completion is written that came as events. `mostBytes`: of a larger one nothing is kept. */
+  /** `answer`: how a completion is written from events. `mostBytes`: a larger one is not stored. */
   constructor(answer: AnswerContext, mostBytes: number, keep: Keep) {
     this.#answer = answer
     this.#mostBytes = mostBytes
@@ -130,7 +130,7 @@ class EventReader implements Reader {
     return this.#decoder.push(frame)
   }
 
-  /** Chunks repeat these, or say null. */
+  /** Chunks repeat these members, or set them to null. */
   private note(chunk: JsonObject): void {
     const { system_fingerprint: fingerprint, service_tier: tier, usage } = chunk
     if (typeof fingerprint === 'string') this.#said.system_fingerprint = fingerprint
@@ -138,7 +138,7 @@ class EventReader implements Reader {
     if (isObject(usage)) this.#said.usage = usage
   }
 
-  /** An answer that ends with an error, is too large or makes no sense is none that could be kept. */
+  /** An answer that ends with an error, is too large or invalid is not stored. */
   private guarded(events: () => ReturnType<StreamDecoder['push']>): void {
     try {
       for (const event of events()) {

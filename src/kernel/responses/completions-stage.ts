@@ -2,7 +2,7 @@ import { mayAskToKeep } from '../../core/stateful.js'
 import type { Feature } from '../stages.js'
 import { COMPLETION, draftCompletion, WANTS_STORED } from './completion-draft.js'
 
-/** Chat completions that their clients ask to store. */
+/** Stores chat completions if clients ask for that. */
 export const completions: Feature = {
   name: 'completions',
   compile({ route }) {

@@ -8,30 +8,30 @@ import type { StateBounds } from './bounds.js'
 import { type ConversationRecord, decodeConversation, encodeConversation } from './conversation-lines.js'
 import { noCompletion, stored } from './faults.js'
 
-/** What lists show, and the messages that led there: apart, so that a list reads none of them. */
+/** Completions, and the messages that led to them: apart, so that a list does not read the messages. */
 const COMPLETIONS = 'completions'
 const MESSAGES = 'completion-messages'
 const NEWLINE = 10
-/** Records that are read at a time while a page is put together, and at most for one page. */
+/** Records that are read at a time to fill a page, and at most for one page. */
 const STEP_RECORDS = 10
 const MAX_RECORDS_READ = 5000
-/** A page ends before it has more, however many completions it may have. */
+/** Most bytes of a page, which may then have fewer completions than its limit. */
 const MAX_PAGE_BYTES = 16 * 1024 * 1024
 const PREFIX = 'chatcmpl-'
 const TIME_DIGITS = 12
 const RANDOM_BYTES = 10
 const ID = /^chatcmpl-([0-9a-f]{12})[0-9a-f]{20}$/
 
-/** What can be asked for in a list. */
+/** What lists can filter by. */
 export interface CompletionHead {
-  /** The model as the client named it. */
+  /** The model as named by the client. */
   readonly model: string
-  /** As the answer names it. */
+  /** The model as named in the answer. */
   readonly answered: string
   readonly metadata: JsonObject
 }
 
-/** A completion as the store has it: a line with its head, and its JSON, which is not parsed to be shown. */
+/** A stored completion: one line with its head, and its JSON, which is sent without being parsed. */
 export interface StoredCompletion {
   readonly id: string
   readonly head: CompletionHead
@@ -43,7 +43,7 @@ interface CompletionPage {
   readonly more: boolean
 }
 
-/** Chat completions that their clients asked to be kept, each for its owner alone, for as long as responses are kept. */
+/** Chat completions that their clients asked to store, each readable by its owner only, kept as long as responses. */
 export class Completions {
   readonly bounds: StateBounds
   readonly #store: Store
@@ -52,7 +52,7 @@ export class Completions {
   readonly #writes = new Set<Promise<unknown>>()
   #last = 0
 
-  /** `onFault` is told of each write that fails. */
+  /** `onFault` is called for each write that fails. */
   constructor(store: Store, bounds: StateBounds, onFault: (error: unknown) => void, now: () => number = Date.now) {
     this.#store = store
     this.bounds = bounds
@@ -60,7 +60,7 @@ export class Completions {
     this.#now = now
   }
 
-  /** A new id. It holds the moment by which lists are in order, so that a list can go on behind one that is gone. */
+  /** A new id. It contains the creation time, which lists are ordered by, so that a list can continue after a deleted one. */
   newId(): { readonly id: string; readonly created: number } {
     const created = Math.max(this.#now(), this.#last + 1)
     this.#last = created
@@ -68,13 +68,13 @@ export class Completions {
     return { id: PREFIX + time + randomBytes(RANDOM_BYTES).toString('hex'), created }
   }
 
-  /** The moment in an id that {@link newId} gave; undefined in any other. */
+  /** The creation time in an id of {@link newId}; undefined in other ids. */
   momentIn(id: string): number | undefined {
     const digits = ID.exec(id)?.[1]
     return digits === undefined ? undefined : Number.parseInt(digits, 16)
   }
 
-  /** Keeps a completion with its messages. Where that fails it is not kept, and who asked for it has the answer all the same. */
+  /** Stores a completion with its messages. If that fails it is not stored, but the client gets its answer nevertheless. */
   async keep(
     owner: string,
     { id, head, json }: StoredCompletion,
@@ -93,7 +93,7 @@ export class Completions {
     this.#writes.delete(work)
   }
 
-  /** Throws `not_found` where the owner has no such completion. */
+  /** Throws `not_found` if the owner has no such completion. */
   async find(owner: string, id: string): Promise<StoredCompletion> {
     return (await this.load(owner, id)).completion
   }
@@ -119,7 +119,7 @@ export class Completions {
     }
   }
 
-  /** False where there was none. */
+  /** False if there was none. */
   async forget(owner: string, id: string): Promise<boolean> {
     if (!isPlace({ namespace: COMPLETIONS, owner, key: id })) return false
     const gone = await stored(this.#store.delete({ namespace: COMPLETIONS, owner, key: id }))
@@ -127,7 +127,7 @@ export class Completions {
     return gone
   }
 
-  /** The owner's completions in the order in which they were made, from the one behind `after` on; `wanted` chooses. */
+  /** The owner's completions by creation time, after `after`, that `wanted` selects. */
   async page(
     owner: string,
     { order, after, limit }: Range,
@@ -152,7 +152,7 @@ export class Completions {
     return { items, more: true }
   }
 
-  /** Resolves when nothing is being written any more. */
+  /** Resolves when no write is under way. */
   async settled(): Promise<void> {
     await Promise.all(this.#writes)
   }
@@ -173,7 +173,7 @@ function encode(head: CompletionHead, json: Buffer): Buffer {
   return Buffer.concat([Buffer.from(`${jsonText({ ...head })}\n`), json])
 }
 
-/** Undefined where the bytes are none of ours. */
+/** Undefined if the bytes are not a completion. */
 function decode({ key, value }: StoredRecord): StoredCompletion | undefined {
   const bytes = Buffer.from(value.buffer, value.byteOffset, value.length)
   const end = bytes.indexOf(NEWLINE)
@@ -182,7 +182,7 @@ function decode({ key, value }: StoredRecord): StoredCompletion | undefined {
   return { id: key, head: head as unknown as CompletionHead, json: bytes.subarray(end + 1) }
 }
 
-/** A chat completion that is to be kept. */
+/** A chat completion to be stored. */
 export interface CompletionDraft {
   readonly id: string
   /** The exchanges with answers that have this id. */

@@ -2,9 +2,9 @@ import { GatewayError } from '../../core/errors.js'
 import type { Json, JsonObject } from '../../core/json.js'
 import type { Route } from '../../core/plan.js'
 import type { Answer } from '../../core/route-settings.js'
-import { admit } from '../admit.js'
 import { documentOfBody } from '../body-document.js'
 import type { Call } from '../call.js'
+import { readRequest } from '../read-request.js'
 import { itemIn, itemLines, parsedItem } from './conversation-lines.js'
 import { missingParameter, noConversation, noConversationItem } from './faults.js'
 import { pageOf } from './item-list.js'
@@ -12,10 +12,10 @@ import { type Item, itemsOf } from './items.js'
 import { readMetadata } from './metadata.js'
 import type { NamedConversation, NamedConversations } from './named-conversations.js'
 
-/** Most items that one request adds; the protocol's own bound. */
+/** Most items that one request may add; the protocol's own bound. */
 const MAX_ADDED = 20
 
-/** Answers about conversations that have an id. */
+/** Answers about conversations with ids. */
 export const CONVERSATION_ANSWERS: Partial<Record<Answer, (call: Call, route: Route) => Promise<void>>> = {
   'conversation.create': create,
   conversation: show,
@@ -49,7 +49,7 @@ async function remove(call: Call): Promise<void> {
   call.answer(200, { id, object: 'conversation.deleted', deleted: true })
 }
 
-/** Only the items of the page are parsed. */
+/** Only the page's items are parsed. */
 async function list(call: Call): Promise<void> {
   const { data, ...page } = pageOf(itemLines(await find(call)), call.query)
   call.answer(200, { object: 'list', data: data.map(parsedItem), ...page })
@@ -87,7 +87,7 @@ function find(call: Call): Promise<NamedConversation> {
   return named(call).find(call.key, idOf(call))
 }
 
-/** The parameters of the path, in their order. */
+/** The path's parameters, in order. */
 function idOf({ params }: Call): string {
   return Object.values(params)[0] ?? ''
 }
@@ -97,11 +97,11 @@ function itemOf({ params }: Call): string {
 }
 
 async function documentOf(call: Call, route: Route): Promise<JsonObject> {
-  const body = await admit(call, route)
+  const body = await readRequest(call, route)
   return body.type === 'bytes' ? documentOfBody(call, body, { exact: true }) : {}
 }
 
-/** The items of a request, references replaced by what they refer to. Throws `invalid_parameter` and `not_found`. */
+/** The items of a request, with references replaced by their items. Throws `invalid_parameter` and `not_found`. */
 async function readItems(call: Call, items: Json): Promise<readonly Item[]> {
   if (!Array.isArray(items)) {
     throw new GatewayError('invalid_parameter', "'items' must be a list.", {

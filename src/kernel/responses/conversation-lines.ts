@@ -4,28 +4,28 @@ import { isObject, type JsonObject, parseJson } from '../../core/json.js'
 import type { Item } from './items.js'
 
 /**
- * A conversation that has an id, as the store has it: lines. The first is a head; each line behind it is an item, as its id,
- * a space, and its JSON. A deleted item leaves an empty line, so that the places of the others stay. So an item is found,
- * added or deleted, and a page read, without the rest being parsed.
+ * The stored form of a conversation with an id: lines. The first is the head; each further line is an item: its id, a space,
+ * and its JSON. A deleted item leaves an empty line, so that the others keep their places. This way an item is found,
+ * added or deleted, and a page read, without parsing the rest.
  */
 interface ConversationHead {
   /** Milliseconds since the epoch. */
   readonly created: number
   readonly metadata: JsonObject
-  /** Lines behind the head; those of deleted items count. */
+  /** Lines after the head, including those of deleted items. */
   readonly lines: number
-  /** Items that are there, and bytes of their lines. */
+  /** Number of present items, and bytes of their lines. */
   readonly items: number
   readonly bytes: number
 }
 
 export interface ConversationRecord {
   readonly head: ConversationHead
-  /** What stands behind the head. */
+  /** The lines after the head. */
   readonly lines: Buffer
 }
 
-/** An item that has not been parsed. */
+/** An item's line, not parsed. */
 interface ItemLine {
   readonly id: string
   readonly json: Buffer
@@ -37,7 +37,7 @@ export function encodeConversation({ head, lines }: ConversationRecord): Buffer 
   return Buffer.concat([Buffer.from(`${jsonText(head)}\n`), lines])
 }
 
-/** Undefined where the bytes are none of ours. */
+/** Undefined if the bytes are not a conversation. */
 export function decodeConversation(value: Uint8Array): ConversationRecord | undefined {
   const bytes = Buffer.from(value.buffer, value.byteOffset, value.length)
   const end = bytes.indexOf(NEWLINE)
@@ -45,7 +45,7 @@ export function decodeConversation(value: Uint8Array): ConversationRecord | unde
   return isObject(head) ? { head: head as unknown as ConversationHead, lines: bytes.subarray(end + 1) } : undefined
 }
 
-/** The conversation with further items, each of which has an id that no other one has. */
+/** The conversation with further items; each one's id must be unique. */
 export function withItems({ head, lines }: ConversationRecord, items: readonly Item[]): ConversationRecord {
   const added = Buffer.concat(items.map(item => Buffer.from(`${String(item.id)} ${jsonText(item)}\n`)))
   return {
@@ -59,7 +59,7 @@ export function withItems({ head, lines }: ConversationRecord, items: readonly I
   }
 }
 
-/** The conversation without an item; undefined where it has no such item. */
+/** The conversation without an item; undefined if it has no such item. */
 export function withoutItem({ head, lines }: ConversationRecord, id: string): ConversationRecord | undefined {
   const place = placeOf(lines, id)
   if (place === undefined) return undefined
@@ -70,13 +70,13 @@ export function withoutItem({ head, lines }: ConversationRecord, id: string): Co
   }
 }
 
-/** The item of that id. */
+/** The item with that id. */
 export function itemIn({ lines }: ConversationRecord, id: string): Item | undefined {
   const place = placeOf(lines, id)
   return place && parsedItem({ id, json: lines.subarray(place.start + id.length + 1, place.end) })
 }
 
-/** The items, oldest first: of the first `most` lines alone, where that is said. */
+/** The items, oldest first; with `most`, only those of so many first lines. */
 export function itemLines({ lines }: ConversationRecord, most = Number.POSITIVE_INFINITY): readonly ItemLine[] {
   const found: ItemLine[] = []
   for (let [at, line] = [0, 0]; at < lines.length && line < most; line++) {
@@ -98,7 +98,7 @@ export function parsedItem({ json }: ItemLine): Item {
   return parseExact(json.toString('utf8')) as Item
 }
 
-/** Where the line of an item begins, and where it ends, without its line feed. */
+/** Where an item's line begins and ends, without its line feed. */
 function placeOf(lines: Buffer, id: string): { readonly start: number; readonly end: number } | undefined {
   const mark = Buffer.from(`${id} `)
   for (let start = lines.indexOf(mark); start >= 0; start = lines.indexOf(mark, start + 1)) {

@@ -23,10 +23,10 @@ import {
 } from './stored.js'
 
 const RESPONSES = 'responses'
-/** Most items of one request that were made elsewhere: of each every key is asked. */
+/** Most ids of one request that were made elsewhere: each is looked up for every key. */
 const MAX_OUTSIDE = 32
 
-/** A conversation up to one of its responses, as later turns take it in. */
+/** A conversation up to one of its responses, as the next turn inherits it. */
 export interface Conversation {
   readonly kind: 'own'
   readonly items: readonly Item[]
@@ -34,27 +34,27 @@ export interface Conversation {
   readonly bytes: number
 }
 
-/** What a reference leads to: the item itself, or the name of the upstream that keeps it. */
+/** The target of a reference: the item itself, or the name of the upstream that keeps it. */
 export type Found = { readonly item: Item } | { readonly upstream: string }
 
 type Change = (response: OwnResponse) => OwnResponse | undefined
 
-/** Responses that can be continued, found by their owner alone. */
+/** Responses that can be continued, by their owners only. */
 export class Conversations {
   readonly bounds: StateBounds
-  /** Those that have an id. */
+  /** Conversations with ids. */
   readonly named: NamedConversations
   readonly #store: Store
   readonly #now: () => number
   readonly #onFault: (error: unknown) => void
-  /** Those whose writing is under way. */
+  /** Responses being written. */
   readonly #pending = new Map<string, StoredResponse>()
-  /** Their writes, for whoever wants to delete one. */
+  /** Their writes, which a deletion waits for. */
   readonly #writing = new Map<string, Promise<void>>()
   readonly #items: ItemIndex
   readonly #writes = new Set<Promise<unknown>>()
 
-  /** `onFault` is told of each write that fails, whether or not a client waits for it. */
+  /** `onFault` is called for each write that fails, whether or not a client waits for it. */
   constructor(
     store: Store,
     bounds: StateBounds = STATE_BOUNDS,
@@ -69,21 +69,21 @@ export class Conversations {
     this.#onFault = onFault
   }
 
-  /** Throws `unavailable` where the store fails. */
+  /** Throws `unavailable` if the store fails. */
   async find(owner: string, id: string): Promise<StoredResponse | undefined> {
     return this.#pending.get(addressOf(owner, id)) ?? (await this.load(owner, id))?.response
   }
 
-  /** Whether any key has a response of that id. */
+  /** Whether any key has a response with that id. */
   async isOwned(id: string): Promise<boolean> {
     const isPending = [...this.#pending.values()].some(response => response.id === id)
     return isPending || (await isOwnedByAnyone(this.#store, RESPONSES, id))
   }
 
   /**
-   * All of the conversation that ends with a response, oldest first, or where else it is kept. Throws
-   * `previous_response_not_found`, and `invalid_parameter` where the response is still being made, or, before it is read,
-   * where the conversation is over a bound.
+   * The whole conversation that ends with a response, oldest item first, or the upstream that keeps it. Throws
+   * `previous_response_not_found`, and `invalid_parameter` if the response is still running or if the conversation is over a
+   * bound, which is checked before it is read.
    */
   async upTo(owner: string, id: string): Promise<Conversation | KeptResponse> {
     const turns: (readonly Item[])[] = []
@@ -91,7 +91,7 @@ export class Conversations {
     let last: OwnResponse | undefined
     for (let at: string | undefined = id; at !== undefined && turns.length <= this.bounds.turns; ) {
       const { record, response } = await this.known(owner, at, last === undefined)
-      // Whoever keeps the last response has what came before it too.
+      // An upstream that keeps the last response also keeps the earlier ones.
       if (response.kind === 'kept') {
         if (last === undefined) return response
         throw noPrevious(at)
@@ -109,7 +109,7 @@ export class Conversations {
   }
 
   /**
-   * The items that led to a response: those that it inherited and its client's own, each with an id, oldest first.
+   * The items that led to a response: inherited ones and its client's own, each with an id, oldest first.
    */
   async inputOf(owner: string, { id, input, previous, conversation }: OwnResponse): Promise<readonly Item[]> {
     const turns: (readonly Item[])[] = [withIds(input, id)]
@@ -124,7 +124,7 @@ export class Conversations {
     return turns.reverse().flat()
   }
 
-  /** What a response inherited from the conversation that it was made in, as far as that is still there. */
+  /** The items that a response inherited from its named conversation, without those deleted since. */
   private async inheritedFrom(
     owner: string,
     { id, lines }: NonNullable<OwnResponse['conversation']>,
@@ -133,8 +133,8 @@ export class Conversations {
   }
 
   /**
-   * What each of the ids refers to: an item of the conversation so far, one that some response of the owner gave, or one
-   * that an upstream keeps for the owner, or takes though it belongs to nobody. Throws `not_found` for any other.
+   * Finds what each id refers to: an item of the conversation so far, an item of one of the owner's responses, or one that an
+   * upstream keeps for the owner, or accepts though it belongs to no key. Throws `not_found` for any other.
    */
   async locate(
     owner: string,
@@ -159,27 +159,27 @@ export class Conversations {
   }
 
   /**
-   * The name of the upstream that takes an id which was made elsewhere; undefined where none does, or the id is some key's or
-   * was made here. Throws `invalid_parameter` where several do.
+   * The name of the upstream that accepts an id which was made elsewhere; undefined if none does, or if the id belongs to a
+   * key or was made here. Throws `invalid_parameter` if several do.
    */
   async outside(id: string, exchanges: readonly Exchange[], param?: string): Promise<string | undefined> {
     if (!mayPass(id, exchanges) || (await this.isOwned(id))) return undefined
     return exchangeForUnknownIds(exchanges, id, param)?.upstream.name
   }
 
-  /** The same of an item. */
+  /** The same for an item's id. */
   private async outsideItem(id: string, exchanges: readonly Exchange[]): Promise<string | undefined> {
     if (!mayPass(id, exchanges) || (await this.#items.isOwned(id))) return undefined
     return exchangeForUnknownIds(exchanges, id, 'input')?.upstream.name
   }
 
-  /** The same of a conversation that has an id. */
+  /** The same for a conversation's id. */
   async outsideConversation(id: string, exchanges: readonly Exchange[]): Promise<string | undefined> {
     if (!mayPass(id, exchanges) || (await this.named.isOwned(id))) return undefined
     return exchangeForUnknownIds(exchanges, id, 'conversation')?.upstream.name
   }
 
-  /** The items with every reference replaced by what it refers to. Throws `not_found` where that is not here. */
+  /** The items with references replaced by their items. Throws `not_found` if an item is not stored here. */
   async resolve(owner: string, items: readonly Item[], earlier: readonly Item[]): Promise<readonly Item[]> {
     const ids = items.filter(isReference).map(idOf)
     if (ids.length === 0) return items
@@ -191,13 +191,13 @@ export class Conversations {
     })
   }
 
-  /** Resolves when nothing is being written any more. */
+  /** Resolves when no write is under way. */
   async settled(): Promise<void> {
     await Promise.allSettled(this.#writes)
     await this.named.settled()
   }
 
-  /** Keeps a response. Rejects with a `StoreError` where it cannot be kept. */
+  /** Stores a response. Rejects with a `StoreError` if it cannot. */
   remember(owner: string, response: StoredResponse): Promise<void> {
     const address = addressOf(owner, response.id)
     const work = this.write(owner, response)
@@ -207,12 +207,12 @@ export class Conversations {
     return this.track(work)
   }
 
-  /** Adds to a conversation that has an id what a turn said and what was answered. */
+  /** Adds a turn's input and output to a conversation with an id. */
   extend(owner: string, id: string, items: readonly Item[]): Promise<unknown> {
     return this.track(this.named.add(owner, id, items, false))
   }
 
-  /** Notes which items came with a response that an upstream keeps. */
+  /** Records the item ids of a response that an upstream keeps. */
   refer(owner: string, response: Pick<StoredResponse, 'id' | 'created'>, items: readonly string[]): Promise<void> {
     return this.track(this.#items.note(owner, response, items))
   }
@@ -232,8 +232,8 @@ export class Conversations {
   }
 
   /**
-   * Changes a response that is kept already; `change` answers undefined where there is nothing to be changed. Gives what
-   * is kept in the end, or undefined where it is gone. `soon` is what it will be, for those who ask before it is written.
+   * Changes a stored response; `change` returns undefined if there is nothing to change. Returns what is stored in the end, or
+   * undefined if the response is gone. `soon`: the expected result, for reads before it is written.
    */
   update(owner: string, id: string, change: Change, soon?: OwnResponse): Promise<OwnResponse | undefined> {
     const address = addressOf(owner, id)
@@ -256,9 +256,9 @@ export class Conversations {
     }
   }
 
-  /** False where there was none. */
+  /** False if there was none. */
   async forget(owner: string, response: StoredResponse): Promise<boolean> {
-    // A write that came after would bring it back.
+    // A write under way would bring it back.
     await this.#writing.get(addressOf(owner, response.id))?.catch(() => undefined)
     const gone = await stored(this.#store.delete({ namespace: RESPONSES, owner, key: response.id }))
     if (gone && response.kind === 'own') await this.#items.forget(owner, itemIdsOf(response))
@@ -275,7 +275,7 @@ export class Conversations {
     return work
   }
 
-  /** Throws `invalid_parameter` where a conversation of that size cannot go on. */
+  /** Throws `invalid_parameter` if a conversation of that size cannot be continued. */
   checkSize({ turns, bytes, items }: StoredHead): void {
     const { bounds } = this
     if (turns > bounds.turns) throw tooLong(`has more than ${bounds.turns} turns`, 'conversation_turns')
@@ -283,7 +283,7 @@ export class Conversations {
     if (items > bounds.items) throw tooLong(`has more than ${bounds.items} items`, 'conversation_items')
   }
 
-  /** `goesOn`: the conversation is to have another turn. */
+  /** `goesOn`: the conversation gets another turn. */
   private async load(
     owner: string,
     id: string,
@@ -308,12 +308,12 @@ export class Conversations {
     return found
   }
 
-  /** A conversation that goes on keeps its beginning. */
+  /** Extends the life of earlier turns of a conversation that is continued. */
   private renew(records: readonly StoredRecord[]): void {
     const now = this.#now()
     for (const record of records) {
       if (record.expires - now > this.bounds.keep / 2) continue
-      // Whoever fails here fails again when it matters.
+      // A failure here is harmless until the record expires.
       this.#store.replace(record, { value: record.value, expires: now + this.bounds.keep }).catch(() => undefined)
     }
   }
@@ -327,7 +327,7 @@ export class Conversations {
   }
 }
 
-/** Whether an id could be another's than ours, and an upstream takes such. */
+/** Whether an id may have been made elsewhere, and some upstream accepts such ids. */
 function mayPass(id: string, exchanges: readonly Exchange[]): boolean {
   return id !== '' && !isOwnId(id) && exchanges.some(({ upstream }) => upstream.passesUnknown)
 }

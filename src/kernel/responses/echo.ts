@@ -1,7 +1,7 @@
 import { repeatedMembers } from '../../codecs/responses/response-object.js'
 import type { JsonObject } from '../../core/json.js'
 
-/** A response of which nothing but its request is known yet. `created` in milliseconds since the epoch. */
+/** A new response, made of its request alone. `created` in milliseconds since the epoch. */
 export function blankResponse(id: string, created: number, body: JsonObject, status: string): JsonObject {
   const created_at = Math.floor(created / 1000)
   return {

@@ -4,7 +4,7 @@ import { StoreError } from '../../core/store.js'
 /** Longest part of a client's id that an error repeats, characters. */
 const MAX_SHOWN_CHARS = 256
 
-/** A response that never was, one that is gone and one of another caller: there is one answer to all of them. */
+/** The same answer for ids that never existed, that are gone, and that belong to another caller. */
 export function noPrevious(id: string): GatewayError {
   return new GatewayError(
     'invalid_parameter',
@@ -16,13 +16,13 @@ export function noPrevious(id: string): GatewayError {
   )
 }
 
-/** Whoever went on now would go on without its answer. */
+/** A response that is still running cannot be continued, since its output is not known. */
 export function unfinishedPrevious(id: string): GatewayError {
   const message = `Previous response with id '${id.slice(0, MAX_SHOWN_CHARS)}' is still running. Continue it when it has ended.`
   return new GatewayError('invalid_parameter', message, { param: 'previous_response_id' })
 }
 
-/** The upstream that keeps what came before cannot be asked. */
+/** The upstream that keeps the previous response cannot be called. */
 export function previousElsewhere(model: string): GatewayError {
   return new GatewayError(
     'invalid_parameter',
@@ -31,7 +31,7 @@ export function previousElsewhere(model: string): GatewayError {
   )
 }
 
-/** The upstream that keeps what an item refers to cannot be asked. */
+/** The upstream that keeps the referenced item cannot be called. */
 export function itemElsewhere(model: string): GatewayError {
   return new GatewayError(
     'invalid_parameter',
@@ -62,12 +62,12 @@ export function noItem(id: string): GatewayError {
   return new GatewayError('not_found', `Item with id '${id.slice(0, MAX_SHOWN_CHARS)}' not found.`, { param: 'input' })
 }
 
-/** One that never was, one that is gone and one of another caller: there is one answer to all of them. */
+/** The same answer for ids that never existed, that are gone, and that belong to another caller. */
 export function noCompletion(id: string): GatewayError {
   return new GatewayError('not_found', `Chat completion with id '${id.slice(0, MAX_SHOWN_CHARS)}' not found.`)
 }
 
-/** A completion that is to be kept is over a bound. */
+/** A completion to be stored is over a bound. */
 export function tooLargeToKeep(what: string, limit: string): GatewayError {
   const message = `A stored chat completion can have at most ${what}.`
   return new GatewayError('invalid_parameter', message, { param: 'messages', limit })
@@ -78,7 +78,7 @@ export function missingParameter(param: string): GatewayError {
   return new GatewayError('invalid_parameter', `Missing required parameter: '${param}'.`, { param, familyCode })
 }
 
-/** One that never was, one that is gone and one of another caller: there is one answer to all of them. */
+/** The same answer for ids that never existed, that are gone, and that belong to another caller. */
 export function noConversation(id: string): GatewayError {
   return new GatewayError('not_found', `Conversation with id '${id.slice(0, MAX_SHOWN_CHARS)}' not found.`)
 }
@@ -88,13 +88,13 @@ export function noConversationItem(item: string, id: string): GatewayError {
   return new GatewayError('not_found', message)
 }
 
-/** A conversation that has an id is over a bound. */
+/** A conversation with an id is over a bound. */
 export function tooLongConversation(what: string, limit: string): GatewayError {
   const message = `The conversation ${what}. Delete items, or start a new one with the relevant parts.`
   return new GatewayError('invalid_parameter', message, { param: 'conversation', limit })
 }
 
-/** Faults of a store, as clients see them. */
+/** Turns a store's faults into the client's error. */
 export async function stored<T>(work: Promise<T>): Promise<T> {
   try {
     return await work

@@ -1,29 +1,30 @@
 import { streamErrorFrame } from '../../core/error-bodies.js'
 import { GatewayError } from '../../core/errors.js'
 import type { Work } from '../watchdog.js'
-import type { Follower, Run } from './run.js'
+import type { Follower, RunEvents } from './run.js'
 
-/** The answer in which a run's events are sent. */
+/** The answer that a run's events are written to. */
 export interface RunReader {
   readonly id: string
   readonly request: { flush(): void }
   work: Work | undefined
   error: GatewayError | undefined
+  readonly begun: boolean
   begin(status: number, headers: string[]): void
-  /** Answers false where the client is slower; `onDrain` tells when to go on. */
+  /** Returns false if the client is slower; `onDrain` is called when more can be written. */
   write(bytes: Uint8Array, onDrain: () => void): boolean
   end(bytes?: string): void
 }
 
-/** Sends the events of a run from one on, as fast as the client takes them. The run does not wait for anybody. */
+/** Sends the events of a run, from a given one, as fast as the client reads. The run does not wait for its readers. */
 export class Following implements Work, Follower {
   readonly #call: RunReader
-  readonly #run: Run
+  readonly #run: RunEvents
   next: number
   #leave: () => void = () => undefined
   #state: 'open' | 'waiting' | 'over' = 'open'
 
-  constructor(call: RunReader, run: Run, first: number) {
+  constructor(call: RunReader, run: RunEvents, first: number) {
     this.#call = call
     this.#run = run
     this.next = first
@@ -33,14 +34,16 @@ export class Following implements Work, Follower {
     const call = this.#call
     call.work = this
     call.begin(200, ['content-type', 'text/event-stream; charset=utf-8', 'cache-control', 'no-cache'])
-    // The first event may be far away.
+    // The client has left meanwhile.
+    if (!call.begun) return
+    // The first event may take long.
     call.request.flush()
     this.#leave = this.#run.follow(this)
     this.more()
   }
 
   check(): void {
-    // The run has time limits of its own, and so has a client that does not read.
+    // The run has its own time limits, and the call watches a client that does not read.
   }
 
   cancel(): void {
@@ -63,7 +66,7 @@ export class Following implements Work, Follower {
       if (!call.write(frame, this.resume)) this.#state = 'waiting'
     }
     if (this.#state !== 'open') return
-    if (!run.has(this.next)) this.breakOff(tooSlow(), undefined)
+    if (!run.has(this.next)) this.breakOff(run.fault ?? tooSlow(), undefined)
     else if (run.ended && this.next >= run.next) this.end()
   }
 
@@ -73,7 +76,7 @@ export class Following implements Work, Follower {
     this.more()
   }
 
-  /** With an error event: the stream is never as if it were whole. */
+  /** Ends with an error event, so that the stream never looks complete. */
   private breakOff(error: GatewayError, started: Parameters<typeof streamErrorFrame>[3]): void {
     const call = this.#call
     call.error ??= error

@@ -2,24 +2,24 @@ import { isObject, type Json } from '../../core/json.js'
 import { JsonScanner } from '../../wire/json-scan.js'
 import { SseDecoder, WireLimitError } from '../../wire/sse.js'
 
-/** What is looked at of an answer at most, in bytes, and how deep and wide it may be until the id has come. */
+/** Most bytes of an answer that are read, and its largest depth and width before the id. */
 const MAX_BYTES = 8 * 1024 * 1024
 const SHAPE = { depth: 256, members: 1_000_000 }
 
-/** Watches an answer on its way to the client until the id of its response has come by. Changes nothing. */
+/** Observes an answer until its response's id has passed. Changes nothing. */
 export class IdTap {
   readonly #found: (id: string) => void
   readonly #reader: Reader
   #left = MAX_BYTES
   #over = false
 
-  /** `events`: whether the answer is an event stream, and not one document. */
+  /** `events`: the answer is an event stream rather than one document. */
   constructor(events: boolean, found: (id: string) => void) {
     this.#found = found
     this.#reader = events ? new EventReader() : new DocumentReader()
   }
 
-  /** Whether there is nothing left to be seen. */
+  /** Whether nothing more will be read. */
   get over(): boolean {
     return this.#over
   }
@@ -33,7 +33,7 @@ export class IdTap {
   }
 }
 
-/** Gives the id as soon as it knows it; null where there will be none. */
+/** Returns the id as soon as it is known; null if there will be none. */
 interface Reader {
   push(bytes: Uint8Array): string | null | undefined
 }
@@ -48,7 +48,7 @@ class DocumentReader implements Reader {
   }
 }
 
-/** The first event of a stream says what is answered: `{response: {id}}`. */
+/** Reads the first event of a stream: `{response: {id}}`. */
 class EventReader implements Reader {
   readonly #decoder = new SseDecoder({ line: MAX_BYTES, event: MAX_BYTES })
 

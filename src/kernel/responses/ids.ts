@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto'
 
-/** 112 random bits: nobody guesses the id of another caller's response. */
+/** 112 random bits: the ids of other callers' responses cannot be guessed. */
 const ID_BYTES = 14
-/** Hex digits by which an id is known to be ours; other servers make ids of the same form. */
+/** Hex digits that mark an id as the gateway's; other servers make ids of the same form. */
 const MARK_DIGITS = 4
 
 /** `prefix` and 32 hex digits. */
@@ -10,7 +10,7 @@ export function newId(prefix: string): string {
   return prefix + marked(randomBytes(ID_BYTES).toString('hex'))
 }
 
-/** Whether an id was made here, now or before: what nobody has of those is gone. */
+/** Whether the gateway made this id: if so and it is not stored, it is gone. */
 export function isOwnId(id: string): boolean {
   const digits = OWN.exec(id)?.[1]
   return digits !== undefined && marked(digits.slice(0, -MARK_DIGITS)) === digits
@@ -24,19 +24,19 @@ function marked(digits: string): string {
 
 /**
  * The id of an item that its client sent without one: always the same for the same place in the same request, so that
- * it need not be kept.
+ * it need not be stored.
  */
 export function derivedId(type: string, response: string, index: number): string {
   const digest = createHash('sha256').update(`${response}:${index}`).digest('hex')
   return (PREFIXES[type] ?? 'item_') + marked(digest.slice(0, ID_BYTES * 2))
 }
 
-/** The id of an item that its client sent without one, where it is kept with the item. */
+/** A new id for an item that its client sent without one; it is stored with the item. */
 export function itemId(type: string): string {
   return newId(PREFIXES[type] ?? 'item_')
 }
 
-/** What clients expect ids to begin with. */
+/** The prefixes that clients expect. */
 const PREFIXES: Readonly<Record<string, string>> = {
   message: 'msg_',
   function_call: 'fc_',

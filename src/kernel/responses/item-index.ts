@@ -5,15 +5,15 @@ import { stored } from './faults.js'
 import type { StoredResponse } from './stored.js'
 
 const ITEMS = 'response-items'
-/** What can be a key of the store. */
+/** Valid keys of the store. */
 const KEY = /^[\x21-\x7e]{1,256}$/
 
-/** Which response an item came with, by the item's owner and id. */
+/** The response that an item belongs to, by the item's owner and id. */
 export class ItemIndex {
   readonly #store: Store
   readonly #bounds: Pick<StateBounds, 'indexed' | 'keep'>
   readonly #now: () => number
-  /** What is being written. */
+  /** Entries being written. */
   readonly #pending = new Map<string, string>()
 
   constructor(store: Store, bounds: Pick<StateBounds, 'indexed' | 'keep'>, now: () => number) {
@@ -22,7 +22,7 @@ export class ItemIndex {
     this.#now = now
   }
 
-  /** Notes the first of the items; they are found at once. Rejects with a `StoreError` where that cannot be kept. */
+  /** Records the first items; they can be found at once. Rejects with a `StoreError` if the write fails. */
   async note(
     owner: string,
     { id: response, created }: Pick<StoredResponse, 'id' | 'created'>,
@@ -39,7 +39,7 @@ export class ItemIndex {
     }
   }
 
-  /** The id of the response that an item came with. Throws `unavailable` where the store fails. */
+  /** The id of the response that an item belongs to. Throws `unavailable` if the store fails. */
   async responseOf(owner: string, item: string): Promise<string | undefined> {
     const pending = this.#pending.get(addressOf(owner, item))
     if (pending !== undefined) return pending
@@ -47,13 +47,13 @@ export class ItemIndex {
     return entry && Buffer.from(entry.value).toString('utf8')
   }
 
-  /** Whether any key has an item of that id. */
+  /** Whether any key has an item with that id. */
   async isOwned(item: string): Promise<boolean> {
     const isPending = [...this.#pending.keys()].some(address => address.endsWith(` ${item}`))
     return isPending || (await isOwnedByAnyone(this.#store, ITEMS, item))
   }
 
-  /** Throws `unavailable` where the store fails. */
+  /** Throws `unavailable` if the store fails. */
   async forget(owner: string, items: readonly string[]): Promise<void> {
     for (const key of this.noted(items)) await stored(this.#store.delete({ namespace: ITEMS, owner, key }))
   }

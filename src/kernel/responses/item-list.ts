@@ -6,14 +6,14 @@ const MAX_LIMIT = 100
 const DEFAULT_LIMIT = 20
 
 /**
- * A page of items by the query `limit` (1 to 100, default 20), `order` (`desc` is the default), `after` and `before`,
- * which name items. Throws `invalid_parameter`. Shape: `{object: "list", data, first_id, last_id, has_more}`.
+ * A page of items by the query parameters `limit` (1 to 100, default 20), `order` (default `desc`), `after` and `before`,
+ * which are items' ids. Throws `invalid_parameter`. Shape: `{object: "list", data, first_id, last_id, has_more}`.
  */
 export function itemList(items: readonly Item[], query: URLSearchParams | undefined): JsonObject {
   return { object: 'list', ...pageOf(items, query) }
 }
 
-/** A page of anything that has ids; its members but for `object`. `usual`: the order where the query says none. */
+/** A page of anything that has ids, without the member `object`. `usual`: the default order. */
 export function pageOf<T extends { readonly id?: unknown }>(
   items: readonly T[],
   query: URLSearchParams | undefined,
@@ -24,7 +24,7 @@ export function pageOf<T extends { readonly id?: unknown }>(
   const from = placeOf(ordered, query?.get('after'), 'after')
   const to = placeOf(ordered, query?.get('before'), 'before')
   const range = ordered.slice(from === undefined ? 0 : from + 1, to)
-  // What stands before an item is read from that item backwards.
+  // A page before an item ends at that item.
   const data = from === undefined && to !== undefined ? range.slice(-limit) : range.slice(0, limit)
   return {
     data,

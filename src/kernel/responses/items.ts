@@ -2,12 +2,12 @@ import { GatewayError } from '../../core/errors.js'
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import { derivedId } from './ids.js'
 
-/** One element of a conversation: a message, a call, a result, a thought, … Its `type` says which. */
+/** One element of a conversation: a message, a call, a result, reasoning, …, as its `type` says. */
 export type Item = JsonObject
 
 /**
- * The items of a request's `input`: a text is one message of the user, and messages without a type or with a text for
- * content get the typed form. Everything else stays as it is. Throws `invalid_parameter`.
+ * The items of a request's `input`: a text becomes one message of the user, and messages without a type or with a text as
+ * content get the typed form. Other items are unchanged. Throws `invalid_parameter`.
  */
 export function itemsOf(input: Json | undefined, param = 'input'): readonly Item[] {
   if (input === undefined || input === null) return []
@@ -19,7 +19,7 @@ export function itemsOf(input: Json | undefined, param = 'input'): readonly Item
   })
 }
 
-/** The same items, each with an id: its own, or one that its place in the request gives it. */
+/** The items with ids: their own, or ones derived from their places in the request. */
 export function withIds(items: readonly Item[], response: string): readonly Item[] {
   return items.map((item, index) => {
     if (typeof item.id === 'string') return item

@@ -11,8 +11,8 @@ import { itemsOf } from './items.js'
 import type { ResponseTurn } from './response-turn.js'
 
 /**
- * The last response of one connection, for clients that let nothing be kept (`store: false`): as long as the connection
- * lives it can be continued. A turn that continues it and fails makes it forgotten, as the protocol has it.
+ * The last response of one connection, for clients that do not let it be stored (`store: false`): it can be continued while
+ * the connection is open. A turn that continues it and fails removes it, as the protocol demands.
  */
 export class LastTurn implements LocalMemory {
   #last: { readonly id: string; readonly conversation: Conversation } | undefined
@@ -23,7 +23,7 @@ export class LastTurn implements LocalMemory {
     return this.#last?.id === id ? this.#last.conversation : undefined
   }
 
-  /** A request comes. */
+  /** A request was received. */
   asked(message: JsonObject): void {
     this.#message = message
     this.#turn = undefined
@@ -33,7 +33,7 @@ export class LastTurn implements LocalMemory {
     this.#turn = turn
   }
 
-  /** An event goes out to the client. */
+  /** An event was sent to the client. */
   event(name: string | undefined, data: string): void {
     if (name === 'response.failed') this.failed()
     if ((name !== 'response.completed' && name !== 'response.incomplete') || this.#message.store !== false) return
@@ -51,8 +51,8 @@ export class LastTurn implements LocalMemory {
   }
 
   /**
-   * Takes the input of a turn in without asking a model for an answer; gives the events that say so. Throws
-   * `previous_response_not_found` for any other response than the last one.
+   * Takes a turn's input without an answer of a model; returns the events that say so. Throws `previous_response_not_found`
+   * if it continues another response than the last one.
    */
   warm(message: JsonObject): readonly JsonObject[] {
     const previous = message.previous_response_id

@@ -5,7 +5,7 @@ const MAX_PAIRS = 16
 const MAX_KEY_CHARS = 64
 const MAX_VALUE_CHARS = 512
 
-/** The metadata of something that is kept: at most 16 short texts by short names. Nothing is none. Throws `invalid_parameter`. */
+/** The metadata of a stored object: at most 16 short texts with short names; absent means empty. Throws `invalid_parameter`. */
 export function readMetadata(value: Json | undefined): JsonObject {
   if (value === undefined || value === null) return {}
   if (!isObject(value)) throw invalid('metadata', 'must be an object of strings', 'invalid_type')

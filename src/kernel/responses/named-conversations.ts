@@ -18,24 +18,24 @@ import { itemId, newId } from './ids.js'
 import { type Item, typeOf } from './items.js'
 
 const CONVERSATIONS = 'conversations'
-/** What can stand as the id of an item. */
+/** A valid id of an item. */
 const SOUND_ID = /^[\x21-\x7e]{1,128}$/
-/** Bytes of items that are parsed in one turn of the event loop. */
+/** Most bytes of items that are parsed in one turn of the event loop. */
 const STEP_BYTES = 256 * 1024
 
-/** A conversation by its id, with what has been read of it. */
+/** A conversation with its id. */
 export interface NamedConversation extends ConversationRecord {
   readonly id: string
 }
 
 type Change = (current: NamedConversation) => ConversationRecord
 
-/** Conversations that clients made, each of its owner alone. Those that nobody uses for as long as responses are kept are forgotten. */
+/** Conversations that clients created, each visible to its owner only. They expire, as responses do, when no longer used. */
 export class NamedConversations {
   readonly #store: Store
   readonly #bounds: StateBounds
   readonly #now: () => number
-  /** The latest change of each conversation, while it is being written. */
+  /** The latest change of each conversation, while it is written. */
   readonly #writes = new Map<string, Promise<unknown>>()
 
   constructor(store: Store, bounds: StateBounds, now: () => number) {
@@ -44,7 +44,7 @@ export class NamedConversations {
     this.#now = now
   }
 
-  /** Throws `invalid_parameter` where the items are over a bound, and `unavailable` where the store fails. */
+  /** Throws `invalid_parameter` if the items are over a bound, and `unavailable` if the store fails. */
   async create(owner: string, metadata: JsonObject, items: readonly Item[]): Promise<NamedConversation> {
     const id = newId('conv_')
     const created = this.#now()
@@ -57,13 +57,13 @@ export class NamedConversations {
     return { id, ...record }
   }
 
-  /** Throws `not_found` where the owner has no such conversation. */
+  /** Throws `not_found` if the owner has no such conversation. */
   async find(owner: string, id: string): Promise<NamedConversation> {
     await this.#writes.get(addressOf(owner, id))?.catch(() => undefined)
     return (await this.load(owner, id)).conversation
   }
 
-  /** Whether any key has a conversation of that id. */
+  /** Whether any key has a conversation with that id. */
   isOwned(id: string): Promise<boolean> {
     return isOwnedByAnyone(this.#store, CONVERSATIONS, id)
   }
@@ -88,8 +88,8 @@ export class NamedConversations {
   }
 
   /**
-   * Adds items, and gives them as they are kept: each with an id. `checked`: throws `invalid_parameter` where there are too many
-   * then; what a response gave is added all the same, since it has been given.
+   * Adds items, and returns them as stored: each with an id. `checked`: throws `invalid_parameter` if there are too many then;
+   * the output of a response is added without the check, since it was sent already.
    */
   async add(owner: string, id: string, items: readonly Item[], checked: boolean): Promise<readonly Item[]> {
     let added: readonly Item[] = []
@@ -102,7 +102,7 @@ export class NamedConversations {
     return added
   }
 
-  /** Throws `not_found` where the conversation has no such item. */
+  /** Throws `not_found` if the conversation has no such item. */
   remove(owner: string, id: string, item: string): Promise<NamedConversation> {
     return this.change(owner, id, current => {
       const next = withoutItem(current, item)
@@ -111,18 +111,18 @@ export class NamedConversations {
     })
   }
 
-  /** False where there was none. */
+  /** False if there was none. */
   async forget(owner: string, id: string): Promise<boolean> {
     const place = { namespace: CONVERSATIONS, owner, key: id }
     return isPlace(place) && (await stored(this.#store.delete(place)))
   }
 
-  /** Resolves when no change is being written any more. */
+  /** Resolves when no write is under way. */
   async settled(): Promise<void> {
     await Promise.allSettled(this.#writes.values())
   }
 
-  /** One change of a conversation after the other. */
+  /** Changes of a conversation are made one after another. */
   private async change(owner: string, id: string, change: Change): Promise<NamedConversation> {
     const address = addressOf(owner, id)
     const before = this.#writes.get(address)
@@ -163,7 +163,7 @@ export class NamedConversations {
   }
 }
 
-/** The items, each with an id of its own: the one that it came with, where no other item has that. */
+/** The items, each with a unique id: its own, or a new one if that is invalid or taken. */
 function withFreshIds(items: readonly Item[], current: ConversationRecord): readonly Item[] {
   const taken = new Set<string>()
   return items.map(item => {
@@ -175,7 +175,7 @@ function withFreshIds(items: readonly Item[], current: ConversationRecord): read
   })
 }
 
-/** Whether an item of that type says how far it has come. */
+/** Whether items of that type have a status. */
 function hasStatus(item: Item): boolean {
   return typeOf(item) === 'message' || /^(function|custom_tool)_call/.test(typeOf(item))
 }

@@ -14,17 +14,17 @@ import { tooLongConversation } from './faults.js'
 import { mayRefer, referencesIn } from './references.js'
 import { HIDDEN, ResponseTurn, type TurnHistory, type TurnOptions } from './response-turn.js'
 
-/** Whether requests on this route belong to conversations. */
+/** Whether requests on this route create responses of conversations. */
 export function isStateful({ protocol, lane }: Pick<Route, 'protocol' | 'lane'>): boolean {
   return keepsState(protocol?.name, lane)
 }
 
-/** Whether what a request says of its conversation has to be known. */
+/** Whether the request's members about its conversation must be read. */
 export function readsState(route: Pick<Route, 'protocol' | 'lane' | 'answer'>): boolean {
   return namesState(route.protocol?.name, route.answer)
 }
 
-/** What a request says of its conversation; `references` absent where they are not known yet. Throws `invalid_parameter`. */
+/** The request's members about its conversation; `references` undefined if not known yet. Throws `invalid_parameter`. */
 export function readTurnOptions(inBody: InBody, references?: readonly string[]): TurnOptions {
   checkConversation(inBody)
   const [previous, conversation] = [inBody('previous_response_id'), inBody('conversation')]
@@ -38,8 +38,8 @@ export function readTurnOptions(inBody: InBody, references?: readonly string[]):
 }
 
 /**
- * Finds what came before a turn, and what its items refer to. Throws `previous_response_not_found` and `not_found`, without
- * a word to any upstream.
+ * Finds a turn's history, and the items that its input refers to. Throws `previous_response_not_found` and `not_found`
+ * before any upstream is called.
  */
 export async function openTurn(
   call: Call,
@@ -52,7 +52,7 @@ export async function openTurn(
   const before = await findHistory(call, owner, wishes, body, inside, exchanges)
   const { conversations } = call.kernel.state
   const { responseId } = inside ?? {}
-  // Whoever began a run in the background keeps its response.
+  // A background run stores its response itself.
   const kept = responseId === undefined ? wishes : { ...wishes, store: false }
   const turn = new ResponseTurn(conversations, owner, call.model, kept, before, responseId)
   await turn.meet(wishes.references ?? (await referencesOf(call, body)), relayedTo(exchanges))
@@ -61,13 +61,13 @@ export async function openTurn(
   return turn
 }
 
-/** Whether the conversation may hold an item that stands for a summary of ours. */
+/** Whether the conversation may contain the gateway's compaction items. */
 function mayBeCompacted({ history }: ResponseTurn, body: Body): boolean {
   if (history.by === 'gateway' && history.conversation.items.some(isCompaction)) return true
   return body.type === 'bytes' && mayHoldCompaction(body.bytes)
 }
 
-/** From the whole body, where a look at its form did not show all of it. */
+/** Reads the references from the whole body, if the scan of the head did not find them all. */
 async function referencesOf(call: Call, body: Body): Promise<readonly string[]> {
   if (body.type !== 'bytes' || !mayRefer(body.bytes)) return []
   await yieldToEventLoop(body.bytes.length)
@@ -102,12 +102,12 @@ async function findHistory(
   return { by: 'gateway', conversation: found, durable: true }
 }
 
-/** The exchanges whose upstreams speak the protocol themselves, and may know what was made elsewhere. */
+/** The exchanges whose upstreams speak the protocol themselves, and may know ids that were made elsewhere. */
 function relayedTo(exchanges: readonly Exchange[]): readonly Exchange[] {
   return exchanges.filter(({ translation }) => translation === undefined)
 }
 
-/** All of a conversation that has an id. */
+/** The history of a turn in a named conversation: all of its items. */
 async function inConversation(conversations: Conversations, owner: string, id: string): Promise<TurnHistory> {
   const { named } = conversations
   const found = await named.find(owner, id)
@@ -120,7 +120,7 @@ async function inConversation(conversations: Conversations, owner: string, id: s
   return { by: 'gateway', conversation: { kind: 'own', items, turns: 0, bytes }, durable: true, named: { id, lines } }
 }
 
-/** The id in `conversation: {id}`. Throws `invalid_parameter` where there is none. */
+/** The id in `conversation: {id}`. Throws `invalid_parameter` if it is not there. */
 function conversationIn(body: Body): string {
   const place = body.type === 'bytes' ? findValue(body.bytes, ['conversation', 'id']) : undefined
   const id = place && body.type === 'bytes' && parseJson(body.bytes.toString('utf8', place.start, place.end))

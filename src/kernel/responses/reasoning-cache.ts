@@ -6,22 +6,22 @@ import { stored } from './faults.js'
 const NAMESPACE = 'sealed-reasoning'
 const DAY_MS = 24 * 3_600_000
 
-/** What one answer may leave to be recalled. */
+/** Bounds of what is kept of one answer. */
 interface ReasoningCacheBounds {
   /** Bytes of the parts, as JSON. */
   readonly bytes: number
-  /** Calls of one answer by which it can be found. */
+  /** Most calls in an answer. */
   readonly calls: number
-  /** Milliseconds. */
+  /** Retention, milliseconds. */
   readonly keep: number
 }
 
 const REASONING_CACHE_BOUNDS: ReasoningCacheBounds = { bytes: 1024 * 1024, calls: 64, keep: DAY_MS }
 
 /**
- * Remembers the sealed thoughts that came with calls of tools, for clients whose protocol has no place to send them
- * back: the next request names the calls, and by their ids the thoughts are found again. What is too large, too old or
- * lost is not found; the conversation then goes on without it.
+ * Stores the sealed reasoning of answers with tool calls, for clients whose protocol cannot send it back: the next request
+ * contains the calls' ids, by which the reasoning is found. Reasoning that is too large, too old or lost is not found; the
+ * conversation then continues without it.
  */
 export class ReasoningCache {
   readonly #store: Store
@@ -35,8 +35,8 @@ export class ReasoningCache {
   }
 
   /**
-   * Keeps `parts` (JSON) to be found by any of the calls. A call whose id has been used before, as some upstreams do,
-   * finds the latest. False where nothing could be kept.
+   * Stores `parts` (JSON) under each of the calls' ids. If an id is used again, as some upstreams do, the latest parts
+   * are found. False if nothing was stored.
    */
   async remember(owner: string, callIds: readonly string[], parts: Json): Promise<boolean> {
     const [first, ...others] = callIds
@@ -53,7 +53,7 @@ export class ReasoningCache {
     }
   }
 
-  /** What was kept with a call; undefined where nothing was. Throws `unavailable` where the store fails. */
+  /** The parts stored for a call; undefined if there are none. Throws `unavailable` if the store fails. */
   async find(owner: string, callId: string): Promise<Json | undefined> {
     const entry = await this.read(owner, callId)
     if (entry === undefined || 'parts' in entry) return entry?.parts

@@ -2,8 +2,8 @@ import { isObject } from '../../core/json.js'
 import type { Item } from './items.js'
 
 /**
- * Whether an item only names another one, which its maker keeps: by its type, or by having neither a type nor a role, as
- * the protocol's document allows.
+ * Whether an item is only a reference to another one: by its type, or because it has neither a type nor a role, as the
+ * protocol's reference allows.
  */
 export function isReference({ type, role, id }: Item): boolean {
   if (type === 'item_reference') return true
@@ -16,15 +16,15 @@ export function referencesIn(input: unknown): readonly string[] {
   return input.flatMap(item => (isObject(item) && isReference(item) ? [idOf(item)] : []))
 }
 
-/** Empty, which nothing is called, where a reference names nothing. */
+/** The reference's id; empty, which matches nothing, if it has none. */
 export function idOf({ id }: Item): string {
   return typeof id === 'string' ? id : ''
 }
 
-/** An escape of a letter: a name that is written with one could not be found in the text. */
+/** An escaped letter: a member's name that contains one cannot be found by a search. */
 const ESCAPED_LETTER = /\\u00(?:4[1-9a-f]|5[0-9a]|6[1-9a-f]|7[0-9a])/i
 
-/** Whether a request's JSON could hold a reference at all: there is none without a member `id`. */
+/** Whether a request's JSON may contain a reference: not without a member `id`. */
 export function mayRefer(bytes: Buffer): boolean {
   return bytes.includes('"id"') || (bytes.includes('\\u00') && ESCAPED_LETTER.test(bytes.toString('latin1')))
 }

@@ -4,45 +4,45 @@ import { SseDecoder, WireLimitError } from '../../wire/sse.js'
 import type { Tap } from '../tap.js'
 import { IdTap } from './id-tap.js'
 
-/** What is looked at of one document, or of one piece of a stream, at most, in bytes. */
+/** Most bytes of a document, or of a piece of a stream, that are read. */
 const MAX_BYTES = 8 * 1024 * 1024
-/** Most values of a document that is looked at. */
+/** Most values of a document that is read. */
 const MAX_VALUES = 250_000
-/** The event that carries a whole item, by which a piece of a stream is known to hold one. */
+/** The event that contains a whole item; a piece of a stream is searched for it. */
 const ITEM_DONE = 'response.output_item.done'
 const MARK = Buffer.from(ITEM_DONE)
 
-/** What an answer tells of itself on its way to the client. */
+/** Callbacks for an answer's ids. */
 interface ResponseEvents {
   /** The id of its response, before any item. */
   response(id: string): void
   items(ids: readonly string[]): void
 }
 
-/** Watches an answer that an upstream keeps, for the ids by which later requests will refer to it. Changes nothing. */
+/** Observes an answer that an upstream stores, for the ids that later requests may refer to. Changes nothing. */
 export class ResponseObserver implements Tap {
   readonly #id: IdTap
   readonly #items: EventItems | DocumentItems
 
-  /** `isStream`: whether the answer is an event stream, and not one document. */
+  /** `isStream`: the answer is an event stream rather than one document. */
   constructor(isStream: boolean, events: ResponseEvents) {
     this.#id = new IdTap(isStream, id => events.response(id))
     this.#items = isStream ? new EventItems(events) : new DocumentItems(events)
   }
 
-  /** Takes the next piece; of a stream, whole events. */
+  /** Reads the next piece; of a stream, whole events. */
   push(bytes: Uint8Array): void {
     this.#id.push(bytes)
     this.#items.push(bytes)
   }
 
-  /** The answer is whole. Called before its last byte leaves, so that no client can be faster. */
+  /** The answer is complete. Called before its last byte is sent, so that the ids are known before the client uses them. */
   end(): void {
     this.#items.end()
   }
 }
 
-/** Most pieces hold no whole item, which a search for one word tells. */
+/** Most pieces contain no whole item, which a search for one word shows. */
 class EventItems {
   readonly #observed: ResponseEvents
 
@@ -60,7 +60,7 @@ class EventItems {
   }
 
   end(): void {
-    // Each item has been told when it came.
+    // Each item was reported when it arrived.
   }
 }
 

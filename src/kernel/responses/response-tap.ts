@@ -3,20 +3,20 @@ import { isObject, type JsonObject } from '../../core/json.js'
 import { SseDecoder, WireLimitError } from '../../wire/sse.js'
 import type { Tap } from '../tap.js'
 
-/** Largest answer, or last event of one, that is read, bytes. */
+/** Largest answer, or last event of a stream, that is read, bytes. */
 const MAX_BYTES = 16 * 1024 * 1024
-/** Events that end a response well, and carry it whole. */
+/** Final events of a response that did not fail; they contain it whole. */
 const LAST = ['response.completed', 'response.incomplete'] as const
 const MARKS = LAST.map(name => Buffer.from(name))
 
-/** Watches an answer on its way to the client for the whole response, which it gives once. Changes nothing. */
+/** Observes an answer for the whole response, and reports it once. Changes nothing. */
 export class ResponseTap implements Tap {
   readonly #events: boolean
   readonly #found: (response: JsonObject) => void
   #pieces: Buffer[] = []
   #size = 0
 
-  /** `events`: whether the answer is an event stream, of which whole events are pushed, and not one document. */
+  /** `events`: the answer is an event stream, pushed in whole events, rather than one document. */
   constructor(events: boolean, found: (response: JsonObject) => void) {
     this.#events = events
     this.#found = found

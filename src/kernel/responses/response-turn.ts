@@ -1,8 +1,10 @@
 import { GatewayError } from '../../core/errors.js'
 import { jsonText, parseExact } from '../../core/exact-json.js'
 import type { Json, JsonObject } from '../../core/json.js'
+import { exchangeOfKeeper } from '../../core/keeper.js'
 import type { Exchange } from '../../core/plan.js'
 import type { Transform } from '../../core/transform.js'
+import { type InputSize, sizeOfJson } from '../../wire/input-size.js'
 import { findValue, removeMember, setValue } from '../../wire/json-edit.js'
 import { type Slot, slot } from '../slot.js'
 import type { OpenItem } from './compactions.js'
@@ -13,53 +15,53 @@ import { type Item, itemsOf, typeOf } from './items.js'
 import { idOf, isReference } from './references.js'
 import { type OwnResponse, outputOf, sizeOf } from './stored.js'
 
-/** What the request says of its conversation, if its protocol has any. */
+/** What the request says of its conversation, if its protocol has conversations. */
 export const TURN_OPTIONS: Slot<TurnOptions> = slot('turn_options')
 
 /** The conversation that the request continues, with its options. */
 export const TURN: Slot<ResponseTurn> = slot('turn')
 
-/** What a request says of the conversation that it belongs to. */
+/** What a request says of its conversation. */
 export interface TurnOptions {
   readonly previous: string | undefined
-  /** The id of a conversation; `hidden` where it stands in the body, which has not been read that far. */
+  /** The id of a conversation; `hidden` if the scan of the body's head did not reach it. */
   readonly conversation?: string | typeof HIDDEN | undefined
-  /** Whether the response may be kept. */
+  /** Whether the response may be stored. */
   readonly store: boolean
   readonly background: boolean
-  /** Ids of items that the input refers to; absent where they have yet to be looked for. */
+  /** Ids of items that the input refers to; absent if not read yet. */
   readonly references?: readonly string[] | undefined
 }
 
 export const HIDDEN = Symbol('hidden')
 
-/** Who keeps what came before this turn. */
+/** Where a turn's history is kept. */
 export type TurnHistory =
-  /** Nothing came before. */
+  /** There is no history. */
   | { readonly by: 'nobody' }
-  /** It is here. */
+  /** The gateway has it. */
   | {
       readonly by: 'gateway'
       readonly conversation: Conversation
       readonly durable: boolean
-      /** Its id, where it has one, and how many lines it had when the turn began. */
+      /** Its id, if it has one, and its number of lines when the turn began. */
       readonly named?: { readonly id: string; readonly lines: number }
     }
-  /** The upstream of that name has it. */
+  /** That upstream has it. */
   | { readonly by: 'upstream'; readonly upstream: string }
 
 /**
- * One request of a stateful protocol: what came before it, and what becomes of its answer. Upstreams that keep their
- * own state are sent on to; the others get the whole conversation with each turn.
+ * One request of a stateful protocol: its history, and what is stored of its answer. A request whose history an upstream
+ * keeps is sent to that upstream; others get the whole conversation with each turn.
  */
 export class ResponseTurn {
-  /** Of the response, where it is ours to name. */
+  /** The response's id, if the gateway chooses it. */
   readonly id: string
   readonly options: TurnOptions
   readonly history: TurnHistory
   readonly owner: string
   readonly #conversations: Conversations
-  /** Where the conversation may hold compaction items of ours: what upstreams get in their place. */
+  /** Opens compaction items for upstreams; undefined if the conversation cannot contain any of the gateway's. */
   open: OpenItem | undefined
   readonly #model: string
   readonly #created = Date.now()
@@ -68,7 +70,7 @@ export class ResponseTurn {
   #keptAs: string | undefined
   #input: readonly Item[] = []
   #inputBytes: number | undefined
-  /** What the client's items refer to by id. */
+  /** The targets of the client's references, by id. */
   #found: ReadonlyMap<string, Found> = new Map()
 
   constructor(
@@ -87,19 +89,27 @@ export class ResponseTurn {
     this.id = id
   }
 
-  /** How many items stand before the client's own once the conversation is put together. */
+  /** Number of items before the client's own in the whole conversation. */
   get inherited(): number {
     return this.history.by === 'gateway' ? this.history.conversation.items.length : 0
   }
 
-  /** How much JSON they are, in bytes. */
+  /** Their size as JSON, bytes. */
   get inheritedBytes(): number {
     return this.history.by === 'gateway' ? this.history.conversation.bytes : 0
   }
 
+  /** What upstreams get beside the client's own items: the conversation so far, and referenced items. */
+  get earlierInput(): InputSize {
+    const { history } = this
+    const { items, bytes } = history.by === 'gateway' ? history.conversation : { items: [], bytes: 0 }
+    const meant = [...this.#found.values()].flatMap(found => ('item' in found ? [found.item] : []))
+    return sizeOfJson([...items, ...meant], bytes + (meant.length === 0 ? 0 : sizeOf(meant)))
+  }
+
   /**
-   * The conversation with this turn in it, for whoever goes on with a response that is not kept. `input` is what the client
-   * sent, as far as it was not put together here; undefined where an upstream has what came before.
+   * The conversation including this turn, for a client that continues a response which is not stored. `input`: the client's
+   * own, used if the turn did not resolve it; undefined if an upstream has the history.
    */
   conversation(input: Json | undefined, output: readonly Item[]): Conversation | undefined {
     const { history } = this
@@ -110,7 +120,7 @@ export class ResponseTurn {
     return { kind: 'own', items: [...items, ...added], turns: turns + 1, bytes: bytes + sizeOf(added) }
   }
 
-  /** Ids of what is made for this answer; the first response is this turn's. */
+  /** Ids for this answer's objects; the first response gets the turn's own id. */
   readonly newId = (prefix: string): string => {
     if (prefix !== 'resp_' || this.#named) return newId(prefix)
     this.#named = true
@@ -118,8 +128,8 @@ export class ResponseTurn {
   }
 
   /**
-   * Looks up what the client's items refer to, before any upstream hears of it. Throws `not_found` for what is not this
-   * owner's, and for what was made elsewhere unless one of the exchanges is declared to take it.
+   * Looks up the client's references, before any upstream is called. Throws `not_found` for items that are not this owner's,
+   * and for items that were made elsewhere unless one of the exchanges is declared to accept these.
    */
   async meet(references: readonly string[], exchanges: readonly Exchange[] = []): Promise<void> {
     const earlier = this.history.by === 'gateway' ? this.history.conversation.items : []
@@ -127,8 +137,8 @@ export class ResponseTurn {
   }
 
   /**
-   * Those of the exchanges that can go on with the conversation: where an upstream keeps a part of it, that upstream.
-   * Throws `previous_response_not_found`, and `invalid_parameter` where a part is kept by an upstream that cannot be asked.
+   * The exchanges that can continue the conversation: if an upstream keeps a part of it, only that one. Throws
+   * `previous_response_not_found`, and `invalid_parameter` if a part is kept by an upstream that is not among them.
    */
   narrow(exchanges: readonly Exchange[]): readonly Exchange[] {
     const able = this.able(exchanges)
@@ -141,19 +151,21 @@ export class ResponseTurn {
     const keepers = new Set([...this.#found.values()].flatMap(found => ('upstream' in found ? [found.upstream] : [])))
     if (history.by === 'upstream') keepers.add(history.upstream)
     if (keepers.size > 0) {
-      const left = exchanges.filter(one => one.translation === undefined && keepers.has(one.upstream.name))
+      const able = exchanges.filter(one => one.translation === undefined)
+      const [keeper = ''] = keepers
+      const left = able.flatMap(one => exchangeOfKeeper(one, keeper) ?? [])
       if (keepers.size === 1 && left.length > 0) return left
       throw history.by === 'upstream' ? previousElsewhere(this.#model) : itemElsewhere(this.#model)
     }
-    // What runs in the background here and what runs there cannot stand in for one another.
+    // Background responses of the gateway and of an upstream cannot replace each other: keep to one kind.
     const [first] = exchanges
     if (!options.background || first?.translation !== undefined) return exchanges
     return exchanges.filter(one => one.translation === undefined)
   }
 
   /**
-   * The request as it would be without any state: the conversation so far and the new items, in one list. Throws
-   * `invalid_parameter` where that is over a bound, and `not_found` for a reference that leads nowhere.
+   * The request without state: the conversation so far and the new items, in one list. Throws `invalid_parameter` if that is
+   * over a bound, and `not_found` for a reference without a target.
    */
   async expand(document: JsonObject): Promise<JsonObject> {
     const earlier = this.history.by === 'gateway' ? this.history.conversation.items : []
@@ -169,8 +181,8 @@ export class ResponseTurn {
   }
 
   /**
-   * The same for an upstream that speaks this protocol itself but does not have the conversation; every other byte stays
-   * as it came. Thoughts that the upstream never had, and could not open, are left out.
+   * The same for an upstream that speaks this protocol itself but does not have the conversation; every other byte is
+   * unchanged. Reasoning that the upstream did not make, and could not open, is left out.
    */
   relayed(bytes: Uint8Array): Uint8Array {
     const { history } = this
@@ -187,7 +199,7 @@ export class ResponseTurn {
     return setValue(bare, ['input'], input, 'always')
   }
 
-  /** What is kept of an item: of a reference, what it refers to, where that is here. */
+  /** What is stored of an item: of a reference, its target if the gateway has it. */
   private meantBy(item: Item): readonly Item[] {
     if (!isReference(item)) return [item]
     const found = this.#found.get(idOf(item))
@@ -198,19 +210,19 @@ export class ResponseTurn {
     return this.open === undefined ? items : items.map(this.open)
   }
 
-  /** What an upstream gets in an item's place: of a reference to what is kept here, that. */
+  /** What an upstream gets instead of an item: of a reference, its target if the gateway has it. */
   private standsFor(item: Item): readonly Item[] {
     const found = isReference(item) ? this.#found.get(idOf(item)) : undefined
     if (found === undefined || !('item' in found)) return [item]
     return travels(found.item) ? [found.item] : []
   }
 
-  /** Whether anything is to be kept here of the response, or of its output. */
+  /** Whether the response, or its output, must be stored here. */
   get keeps(): boolean {
     return this.stores || this.conversationId !== undefined
   }
 
-  /** The id of the conversation that this turn belongs to, where it has one. */
+  /** The id of the turn's named conversation, if it has one. */
   get conversationId(): string | undefined {
     return this.history.by === 'gateway' ? this.history.named?.id : undefined
   }
@@ -219,7 +231,7 @@ export class ResponseTurn {
     return this.options.store && (this.history.by !== 'gateway' || this.history.durable)
   }
 
-  /** Adds what was said and answered to the conversation that the turn belongs to. Rejects where that fails. */
+  /** Adds the input and output to the turn's named conversation. Rejects if that fails. */
   async extend(response: JsonObject): Promise<void> {
     const id = this.conversationId
     if (id === undefined || !GIVEN.has(response.status)) return
@@ -227,8 +239,8 @@ export class ResponseTurn {
   }
 
   /**
-   * Keeps the whole response, as the client gets it, where that was asked for. Gives the response to be sent: where it
-   * could not be kept, or has more items than a conversation may have, one that says so (`store: false`).
+   * Stores the response as the client gets it, if requested. Returns the response to send: if it could not be stored, or has
+   * more items than a conversation may have, one that says so (`store: false`).
    */
   async keep(response: JsonObject): Promise<JsonObject> {
     if (this.conversationId !== undefined) await this.extend(response)
@@ -243,13 +255,13 @@ export class ResponseTurn {
     }
   }
 
-  /** Throws `invalid_parameter` where the response could not be kept, whatever is answered. */
+  /** Throws `invalid_parameter` if the response could not be stored, even with an empty output. */
   checkKept(): void {
     const { items } = this.#conversations.bounds
     if (this.inherited + this.#input.length > items) throw tooManyItems(items)
   }
 
-  /** The response as it is kept. */
+  /** The response in its stored form. */
   draft(response: JsonObject): OwnResponse & { readonly items: number } {
     const input = this.#input
     const { turns, bytes } = this.history.by === 'gateway' ? this.history.conversation : { turns: 0, bytes: 0 }
@@ -269,23 +281,23 @@ export class ResponseTurn {
     }
   }
 
-  /** Notes that an upstream keeps the response `id` itself. */
+  /** Records that an upstream keeps the response `id` itself. */
   kept(id: string, upstream: string): void {
     if (!this.options.store || !SOUND_ID.test(id)) return
     const { background } = this.options
     const response = { kind: 'kept', id, created: this.#created, model: this.#model, upstream, background } as const
     this.#keptAs = id
-    // The answer is on its way: if this fails, the next turn is told that the response is not found.
+    // The answer is being sent: if this fails, the next turn gets the error that the response is not found.
     this.#conversations.remember(this.owner, response).catch(() => undefined)
   }
 
-  /** Notes which items came with that response. */
+  /** Records the item ids of that response. */
   keptItems(ids: readonly string[]): void {
     if (this.#keptAs === undefined) return
     this.#conversations.refer(this.owner, { id: this.#keptAs, created: this.#created }, ids).catch(() => undefined)
   }
 
-  /** An error about an item, by the place that the item has in what the client sent. */
+  /** An error about an item, with the item's index in the client's own input. */
   placed(error: GatewayError): GatewayError {
     const { param } = error.details
     const index = /^input\[(\d+)\]/.exec(param ?? '')?.[1]
@@ -297,13 +309,13 @@ export class ResponseTurn {
     return new GatewayError(error.code, message, { ...error.details, param: param.replace(from, to) })
   }
 
-  /** Of the client's own items, as JSON; told once, since they may be many. */
+  /** Size of the client's own items as JSON, bytes; computed once, since there may be many. */
   private get inputBytes(): number {
     this.#inputBytes ??= sizeOf(this.#input)
     return this.#inputBytes
   }
 
-  /** `own`: bytes and number of the client's own items. */
+  /** `own`: bytes of the client's own items; `count`: their number. */
   private checkSize(own: number, count: number): void {
     if (this.history.by !== 'gateway') return
     const { turns, bytes, items } = this.history.conversation
@@ -311,7 +323,7 @@ export class ResponseTurn {
   }
 }
 
-/** The exchange with answers that name the conversation, which only the gateway knows. */
+/** The exchange, with the conversation added to its answers: the upstream does not know it. */
 function inConversation(exchange: Exchange, id: string): Exchange {
   if (exchange.translation !== undefined) return exchange
   const { response: declared } = exchange
@@ -325,18 +337,18 @@ function inConversation(exchange: Exchange, id: string): Exchange {
   return { ...exchange, response }
 }
 
-/** How responses end whose output counts as said. */
+/** Statuses of responses whose output becomes part of the conversation. */
 const GIVEN = new Set<unknown>(['completed', 'incomplete'])
 
-/** Whether an upstream that never saw it can make use of an item. */
+/** Whether an upstream that did not make an item can use it. */
 function travels(item: Item): boolean {
   if (typeOf(item) !== 'reasoning') return true
   const sealed = item.encrypted_content
   return typeof sealed === 'string' && sealed !== '' && !sealed.startsWith(WRAPPED)
 }
 
-/** An upstream's id becomes part of a path. */
+/** An upstream's id is put into paths. */
 const SOUND_ID = /^\w[\w.:-]{0,199}$/
 
-/** How seals of other protocols begin; `codecs/seal.ts` writes them. */
+/** Prefix of seals of other protocols, written by `codecs/seal.ts`. */
 const WRAPPED = 'gw1.'

@@ -1,3 +1,4 @@
+import type { GatewayError } from '../../core/errors.js'
 import { jsonText, readExact } from '../../core/exact-json.js'
 import { isObject, type JsonObject, parseJson } from '../../core/json.js'
 import { SseDecoder, WireLimitError } from '../../wire/sse.js'
@@ -6,45 +7,64 @@ import { EventLog } from './event-log.js'
 import type { EventShares } from './event-shares.js'
 import { type OwnResponse, sizeOf } from './stored.js'
 
-/** How much more than its share a run keeps for somebody who reads its events and is that far behind. */
-const UNREAD_SHARES = 4
 const LIMITS = { line: 16 * 1024 * 1024, event: 16 * 1024 * 1024 }
-/** Most of a refusal that is read. */
+/** Most of a refusal that is read, characters. */
 const MAX_REFUSAL_CHARS = 64 * 1024
 
-/** Events that carry the response as a whole; those of the second kind are the last ones. */
+/** Events that contain the whole response; those in `LAST` end the stream. */
 const WHOLE = new Set(['response.created', 'response.queued', 'response.in_progress'])
 const LAST = new Set(['response.completed', 'response.incomplete', 'response.failed'])
 
-/** Somebody who reads a run's events. */
+/** A reader of a run's events. */
 export interface Follower {
-  /** The number of the event that is to be read next. */
+  /** The number of the next event to read. */
   readonly next: number
-  /** There is more, or nothing more will come. */
+  /** There are more events, or the run has ended. */
   more(): void
 }
 
+/** The events of a run, here or in another worker. */
+export interface RunEvents {
+  /** The response in its present state. */
+  readonly response: JsonObject
+  /** The sequence number of the next event. */
+  readonly next: number
+  /** There will be no more events. */
+  readonly ended: boolean
+  /** Why the rest cannot be read, where that is not because the reader is too slow. */
+  readonly fault?: GatewayError | undefined
+  /** Whether all events from that number on are kept or still to come. */
+  has(sequence: number): boolean
+  /** An event as an SSE frame; undefined if it is still to come, or was dropped. */
+  event(sequence: number): Buffer | undefined
+  /** Calls `follower.more` for new events and at the end. The result unsubscribes. */
+  follow(follower: Follower): () => void
+}
+
 /** An answer that is made while no client waits for it. */
-export class Run implements Receiver {
+export class Run implements Receiver, RunEvents {
   readonly owner: string
   readonly id: string
   readonly #draft: OwnResponse
   readonly #onEnd: (run: Run) => void
   readonly #decoder = new SseDecoder(LIMITS)
   readonly #followers = new Set<Follower>()
-  readonly #shares: Pick<EventShares, 'of'>
-  /** The newest events, as frames of an event stream. */
+  readonly #shares: Pick<EventShares, 'of' | 'unread'>
+  /** The newest events, as SSE frames. */
   readonly #events = new EventLog()
   #status = 0
   #refusal = ''
   #request: InnerExchange | undefined
-  /** The response as far as it is known. */
   response: JsonObject
-  /** Nothing more will come. */
   ended = false
 
-  /** `draft` is the response as it was kept when the run began. `shares`: what it may keep of its events. */
-  constructor(owner: string, draft: OwnResponse, shares: Pick<EventShares, 'of'>, onEnd: (run: Run) => void) {
+  /** `draft`: the response as stored when the run began. `shares`: how much memory its events may take. */
+  constructor(
+    owner: string,
+    draft: OwnResponse,
+    shares: Pick<EventShares, 'of' | 'unread'>,
+    onEnd: (run: Run) => void,
+  ) {
     this.owner = owner
     this.id = draft.id
     this.#draft = draft
@@ -53,7 +73,7 @@ export class Run implements Receiver {
     this.#onEnd = onEnd
   }
 
-  /** The response as it is to be kept now. */
+  /** The response to store now. */
   get kept(): OwnResponse {
     const { response } = this
     const { bytes, items = 0 } = this.#draft
@@ -62,22 +82,18 @@ export class Run implements Receiver {
     return { ...this.#draft, response, bytes: bytes + sizeOf(output), items: items + added }
   }
 
-  /** The sequence number of the next event. */
   get next(): number {
     return this.#events.next
   }
 
-  /** Whether the events from that number on can all be read, now or when they come. */
   has(sequence: number): boolean {
     return sequence >= this.#events.first
   }
 
-  /** The event of that number as a frame of an event stream; undefined where it has yet to come, or is let go of. */
   event(sequence: number): Buffer | undefined {
     return this.#events.at(sequence)
   }
 
-  /** Tells `follower` whenever there is more, and once at the end, until the answer is called. */
   follow(follower: Follower): () => void {
     this.#followers.add(follower)
     return () => this.#followers.delete(follower)
@@ -89,12 +105,12 @@ export class Run implements Receiver {
 
   cancel(): void {
     if (this.ended) return
-    // Streams know no event for this: it is a response that did not come about, and its status says why.
+    // Streams have no event for a cancelled response; its status says it.
     this.last({ ...this.response, status: 'cancelled' })
     this.#request?.destroy()
   }
 
-  // ── what comes
+  // ── the answer
 
   head(status: number): void {
     this.#status = status
@@ -133,7 +149,7 @@ export class Run implements Receiver {
     }
     const event = readExact(data)
     if (!isObject(event) || !isObject(event.response)) return
-    // Upstreams that speak the protocol have names of their own for what is kept here.
+    // Upstreams that speak the protocol use ids of their own, and do not store the response.
     const response = { ...event.response, id: this.id, background: true, store: true }
     if (!isLast) this.response = response
     this.tell(name, jsonText({ ...event, response }))
@@ -157,12 +173,12 @@ export class Run implements Receiver {
     this.trim()
   }
 
-  /** Lets go of older events than its share has room for, but within bounds of nothing that has yet to be read. */
+  /** Drops events beyond the share's size, but keeps unread ones up to a bound. */
   trim(): void {
     const share = this.#shares.of(this.owner)
     if (this.#events.size <= share) return
     let unread = this.next
-    if (this.#events.size <= UNREAD_SHARES * share)
+    if (this.#events.size <= this.#shares.unread(this.owner))
       for (const { next } of this.#followers) unread = Math.min(unread, next)
     this.#events.trim(share, unread)
   }

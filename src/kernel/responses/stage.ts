@@ -2,6 +2,7 @@ import type { Frame } from '../../core/codec.js'
 import { jsonText, parseExact } from '../../core/exact-json.js'
 import { isObject } from '../../core/json.js'
 import type { Exchange } from '../../core/plan.js'
+import { addEarlierInput } from '../added-input.js'
 import type { Body, HeldBody } from '../body.js'
 import type { Call } from '../call.js'
 import type { Feature } from '../stages.js'
@@ -22,7 +23,7 @@ export const responses: Feature = {
       name: 'responses',
       narrow: (call, candidates, body) => openResponse(call, candidates, body, creates),
       onUpstreamBody: (call, body) => call.get(TURN)?.relayed(body) ?? body,
-      // Upstreams that keep their responses themselves name them: the owner of each is noted on the way.
+      // Upstreams that store responses choose their ids: record the owner of each.
       observe({ call, exchange }, events) {
         const turn = call.get(TURN)
         if (turn === undefined) return undefined
@@ -31,7 +32,7 @@ export const responses: Feature = {
         }
         if (!turn.options.store) return undefined
         return new ResponseObserver(events, {
-          response: id => turn.kept(id, exchange.upstream.name),
+          response: id => turn.kept(id, exchange.upstream.keeper),
           items: ids => turn.keptItems(ids),
         })
       },
@@ -58,6 +59,7 @@ async function openResponse(
   if (wishes === undefined) return candidates
   const turn = await openTurn(call, creates ? wishes : { ...wishes, store: false, background: false }, body, candidates)
   call.set(TURN, turn)
+  addEarlierInput(call, () => turn.earlierInput)
   call.mustFinish = !turn.options.background
   addToTranslation(call, translatedTurn(turn))
   const able = turn.narrow(candidates)

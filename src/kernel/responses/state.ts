@@ -1,3 +1,4 @@
+import type { Peers } from '../../core/peers.js'
 import type { Store } from '../../core/store.js'
 import { ClientSecrets } from '../client-secrets.js'
 import { BatchNames } from '../resources/batch/result-names.js'
@@ -9,7 +10,7 @@ import { Completions } from './completions.js'
 import { Conversations } from './conversations.js'
 import { ReasoningCache } from './reasoning-cache.js'
 
-/** What the gateway itself remembers between requests. */
+/** What the gateway stores between requests. */
 export class State {
   readonly conversations: Conversations
   readonly background: Background
@@ -20,9 +21,9 @@ export class State {
   readonly ownership: OwnershipStore
   readonly batchNames: BatchNames
 
-  constructor(store: Store, bounds: StateBounds, onFault: (error: unknown) => void) {
+  constructor(store: Store, bounds: StateBounds, onFault: (error: unknown) => void, peers: Peers) {
     this.conversations = new Conversations(store, bounds, undefined, onFault)
-    this.background = new Background(this.conversations)
+    this.background = new Background(this.conversations, peers)
     this.completions = new Completions(store, bounds, onFault)
     this.clientSecrets = new ClientSecrets(store)
     this.compactions = new Compactions(store)
@@ -31,7 +32,7 @@ export class State {
     this.batchNames = new BatchNames(store)
   }
 
-  /** Resolves when nothing is being written any more. */
+  /** Resolves when no write is under way. */
   async settled(): Promise<void> {
     await this.conversations.settled()
     await this.completions.settled()

@@ -3,60 +3,60 @@ import { isObject, type Json, type JsonObject, parseJson } from '../../core/json
 import { joined, utf8Text, yieldToEventLoop } from '../translate/steps.js'
 import type { Item } from './items.js'
 
-/** A response as the store has it. Each points back to the one before it, so any of them can be continued any number of times. */
+/** A stored response. It points back to the previous one, so each response can be continued any number of times. */
 export type StoredResponse = OwnResponse | KeptResponse
 
 interface Stored {
   readonly id: string
   /** Milliseconds since the epoch. */
   readonly created: number
-  /** The model as the client named it. */
+  /** The model as named by the client. */
   readonly model: string
 }
 
-/** A response whose conversation is here. */
+/** A response whose conversation the gateway keeps. */
 export interface OwnResponse extends Stored {
   readonly kind: 'own'
   readonly previous: string | undefined
-  /** The conversation that it was made in, and how many of its lines came before. */
+  /** The named conversation that it belongs to, and how many of its lines are earlier. */
   readonly conversation?: { readonly id: string; readonly lines: number }
-  /** Of the conversation up to here: how many responses, and how many bytes their items have as JSON. */
+  /** Size of the conversation up to here: responses, and bytes of their items as JSON. */
   readonly turns: number
   readonly bytes: number
-  /** And how many items; absent in records of former versions. */
+  /** Number of items; absent in records of former versions. */
   readonly items?: number
-  /** What the client sent in this turn. */
+  /** The client's items in this turn. */
   readonly input: readonly Item[]
-  /** The response object, output included, as the client has it. */
+  /** The response object with its output, as the client has it. */
   readonly response: JsonObject
-  /** It ran, or runs, without a client that waits for it. */
+  /** It runs, or ran, in the background. */
   readonly background: boolean
-  /** When the process that runs it was last known to be alive, milliseconds since the epoch. */
+  /** When the process that runs it last wrote that it is alive, milliseconds since the epoch. */
   readonly beat?: number
 }
 
-/** A response that an upstream keeps itself. */
+/** A response that an upstream keeps. */
 export interface KeptResponse extends Stored {
   readonly kind: 'kept'
   readonly upstream: string
   readonly background: boolean
 }
 
-/** After how long without a sign of life a run in the background counts as lost, milliseconds. */
+/** A background run that has not written for this long is lost, milliseconds. */
 const LOST_AFTER_MS = 120_000
 const UNFINISHED = new Set<unknown>(['queued', 'in_progress'])
 
-/** Whether the response is still to come. */
+/** Whether the response is still running. */
 export function isUnfinished({ response }: OwnResponse): boolean {
   return UNFINISHED.has(response.status)
 }
 
-/** Whether nobody makes it any more, though it is unfinished. */
+/** Whether the response is unfinished and no process runs it. */
 export function isLost(stored: OwnResponse, now: number): boolean {
   return isUnfinished(stored) && now - (stored.beat ?? 0) > LOST_AFTER_MS
 }
 
-/** What the response gave, in the form in which later turns take it in. */
+/** The response's output items, as later turns inherit them. */
 export function outputOf({ response }: Pick<OwnResponse, 'response'>): readonly Item[] {
   const { output } = response
   return Array.isArray(output) ? output.filter(isObject) : []
@@ -67,22 +67,22 @@ export function sizeOf(value: unknown): number {
   return Buffer.byteLength(jsonText(value))
 }
 
-/** What stands at the beginning of a record, and can be read without the rest: the size of the conversation. */
+/** The head of a record: the size of the conversation, which can be read without the rest. */
 export interface StoredHead {
   readonly turns: number
   readonly bytes: number
   readonly items: number
 }
 
-/** Of a record that is read in steps: bytes that are decoded and parsed in one turn of the event loop, beside an item. */
+/** Most bytes of a record that are decoded and parsed in one turn of the event loop, beside one item. */
 const STEP_BYTES = 256 * 1024
-/** The first line of a record is not longer, but for a model's name or an id that nobody could use. */
+/** Longest first line of a record; only absurd names and ids would make it longer. */
 const MAX_HEAD_BYTES = 64 * 1024
 const NEWLINE = 10
 
 /**
- * The record of a response, as lines of JSON: a head, the client's items, the response without its output, and the items of
- * that. So a large one is written and read item by item, in several turns of the event loop, and never whole as one text.
+ * The record of a response as lines of JSON: a head, the client's items, the response without its output, and its output's
+ * items. A large one is written and read item by item, in several turns of the event loop, and never as one text.
  */
 export async function encodeStored(stored: StoredResponse): Promise<Buffer> {
   if (stored.kind === 'kept') return Buffer.from(JSON.stringify(stored))
@@ -110,7 +110,7 @@ export async function encodeStored(stored: StoredResponse): Promise<Buffer> {
   return joined(pieces, size)
 }
 
-/** Undefined where a former version wrote the record, or an upstream keeps the response. */
+/** Undefined if a former version wrote the record, or if an upstream keeps the response. */
 export function headOf(bytes: Uint8Array): StoredHead | undefined {
   const end = bytes.subarray(0, MAX_HEAD_BYTES).indexOf(NEWLINE)
   const head = end < 0 ? undefined : parseJson(textOf(bytes.subarray(0, end)))
@@ -120,7 +120,7 @@ export function headOf(bytes: Uint8Array): StoredHead | undefined {
   return { turns, bytes: size, items }
 }
 
-/** Undefined where the bytes are none of ours. */
+/** Undefined if the bytes are not a response. */
 export async function decodeStored(bytes: Uint8Array): Promise<StoredResponse | undefined> {
   const lines: Json[] = []
   for (let [at, step] = [0, 0]; at < bytes.length; ) {

@@ -1,21 +1,23 @@
+import { withOneSecret } from '../../core/keeper.js'
 import type { Exchange, Plan, Route, Call as UpstreamCall } from '../../core/plan.js'
 import type { Body } from '../body.js'
 import type { Call } from '../call.js'
 import { Dispatch } from '../dispatch.js'
 import type { Failure } from '../failure.js'
+import { holderAmong } from '../resources/holder.js'
 import { isStateful } from './open-turn.js'
 import type { KeptResponse } from './stored.js'
 
 const NO_BODY: Body = { type: 'none' }
 
-/** The route on which responses are made. */
+/** The route that creates responses. */
 export function createRoute({ routes }: Plan): Route | undefined {
   return routes.find(route => route.method === 'POST' && isStateful(route))
 }
 
-/** The exchange by which the upstream that keeps a response is reached; undefined where it does not serve it any more. */
+/** The exchange of the upstream that keeps a response; undefined if that upstream no longer serves the model. */
 export function exchangeOfOwner(plan: Plan, { model, upstream }: KeptResponse): Exchange | undefined {
-  return relayed(plan, model).find(exchange => exchange.upstream.name === upstream)
+  return holderAmong(relayed(plan, model), upstream)
 }
 
 /** The exchanges of a model whose upstreams speak the protocol themselves. */
@@ -24,15 +26,15 @@ export function relayed(plan: Plan, model: string): readonly Exchange[] {
   return groups.flatMap(group => group.exchanges).filter(exchange => exchange.translation === undefined)
 }
 
-/** Of a route about responses: the exchanges of all upstreams that speak the protocol themselves. */
+/** For a route about responses: the exchanges of all upstreams that speak the protocol themselves. */
 export function relayedAnywhere(route: Route): readonly Exchange[] {
   const groups = route.resolve('')?.groups ?? []
   return groups.flatMap(group => group.exchanges).filter(exchange => exchange.translation === undefined)
 }
 
 /**
- * Asks the upstream that keeps a response about it, and passes its answer on. `below` is a path behind that of making one;
- * `otherwise` as {@link Dispatch} has it.
+ * Calls the upstream that keeps a response, and passes its answer on. `below`: a path below that of creating responses;
+ * `otherwise`: see {@link Dispatch}.
  */
 export function askOwner(
   call: Call,
@@ -45,7 +47,7 @@ export function askOwner(
   new Dispatch(call, route, body, [belowOf(exchange, route.method, below)], otherwise).start()
 }
 
-/** The exchange with another path and method: `/v1/responses?v=1` and `/x` make `/v1/responses/x?v=1`. */
+/** The exchange with another path and method: `/v1/responses?v=1` and `/x` become `/v1/responses/x?v=1`. */
 function belowOf(exchange: Exchange, method: string, below: string): Exchange {
   const call: UpstreamCall = {
     method,
@@ -56,5 +58,5 @@ function belowOf(exchange: Exchange, method: string, below: string): Exchange {
       return mark < 0 ? target + below : target.slice(0, mark) + below + target.slice(mark)
     },
   }
-  return { ...exchange, call, streamCall: call, request: undefined, response: undefined }
+  return { ...withOneSecret(exchange), call, streamCall: call, request: undefined, response: undefined }
 }

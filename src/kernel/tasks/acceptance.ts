@@ -18,28 +18,28 @@ import type { TaskEntry } from './repository.js'
 import { applyUpstreamStatus, FAILURES } from './transition.js'
 import { readDocument } from './upstream.js'
 
-/** Statuses by which whoever stands before the upstream says that it does not know what the upstream did. */
+/** Statuses by which a proxy in front of the upstream says that it does not know what the upstream did. */
 const AMBIGUOUS_STATUSES: ReadonlySet<number> = new Set([502, 504, 520, 524])
 
-/** One request to begin a task, before anybody is asked. */
+/** One request to begin a task, before any upstream is called. */
 export interface Order {
   readonly call: Call
   readonly task: TaskRoute
-  /** The record as it begins. */
+  /** The record to begin with. */
   readonly draft: Task
-  /** Whom to ask, in turn. */
+  /** The exchanges to try, in order. */
   readonly exchanges: readonly Exchange[]
   readonly body: Body
-  /** The task that the new one is to be made of. */
+  /** The task that the new one continues. */
   readonly parent: TaskEntry | undefined
   /** The client's own key for the request. */
   readonly key: string | undefined
 }
 
-/** What came of asking one upstream. */
+/** The result of calling one upstream. */
 export type Outcome = Confirmation | Refused
 
-/** What an upstream's answer to a submit makes of the record. */
+/** Applies an upstream's answer to a submit to the record. */
 export async function accept(
   order: Order,
   entry: TaskEntry,
@@ -51,12 +51,16 @@ export async function accept(
   const { exchange } = gated
   if (AMBIGUOUS_STATUSES.has(status)) return { type: 'open' }
   if (status < 200 || status >= 300) {
-    const retry = TASK_BUSY.has(status) && exchange.retry.covers(status)
     return {
       type: 'refused',
-      error: errorOfStatus(status, headers, upstreamMessage(answer.body, { call: order.call, exchange })),
+      error: errorOfStatus(
+        status,
+        headers,
+        upstreamMessage(answer.body, { call: order.call, exchange }),
+        exchange.resets,
+      ),
       answer,
-      retry,
+      ...(TASK_BUSY.has(status) && { condition: status }),
     }
   }
   const { document, bytes } = readDocument(answer, { response: exchange.response })
@@ -64,12 +68,12 @@ export async function accept(
   if (verdict !== undefined) return declined(order.call, verdict, answer, exchange)
   const reading = cleaned(readAnswer(document, target.shape, bytes), order.call.generation, target)
   if (reading.id === undefined && !isWhole(reading, target)) {
-    // It was friendly, and told nothing: it may well be at work.
+    // A success without an id, a result or an error: the upstream may be working on the task.
     if (reading.error === undefined) return { type: 'open' }
     const error = new GatewayError('bad_upstream_response', reading.error.message || NOTHING_TAKEN, { phase: 'body' })
-    return { type: 'refused', error, retry: false }
+    return { type: 'refused', error }
   }
-  // An upstream that names the task that was taken up goes on with that one.
+  // An upstream that returns the parent's id continues the parent.
   const { parent } = order
   if (parent !== undefined && reading.id !== undefined && reading.id === parent.task.upstreamId) {
     return await goOn(order, entry, parent, reading, target, gated)
@@ -79,7 +83,7 @@ export async function accept(
   return await begin(order, entry, reading, target, first, gated)
 }
 
-/** `first`: when the task is to be looked at, milliseconds since the epoch. */
+/** `first`: time of the first poll, milliseconds since the epoch. */
 async function begin(
   { call }: Order,
   entry: TaskEntry,
@@ -96,7 +100,7 @@ async function begin(
     const named = withNotes(upstreamId === undefined ? task : { ...task, upstreamId }, gated)
     if (task.phase === 'deleting') return named
     if (isEnded(task)) {
-      // Somebody thought that nobody waits for it any more: a success still counts.
+      // The task was given up in the meantime: a success still counts.
       const late: Task = { ...named, phase: task.state === 'cancelled' ? 'cancelling' : 'late' }
       return isMade && late.phase === 'late' ? applyUpstreamStatus(late, said, target.shape, now, true) : late
     }
@@ -107,7 +111,7 @@ async function begin(
   return await confirmSubmit(call.kernel, entry, begun, first)
 }
 
-/** What the answer to a submit says, its results kept. */
+/** The answer to a submit, after its inline results were stored. */
 async function keepSaid(
   { kernel }: Call,
   task: Task,
@@ -121,12 +125,12 @@ async function keepSaid(
     const error = { code: 'not_kept', message: FAILURES.not_kept }
     return (await results.keep(task, made, shape)) ?? { ...made, state: 'failed', error, artifacts: [] }
   }
-  // What is ready at once is found ready by the first poll.
+  // A result that is ready at once is found by the first poll.
   const said: Reading = reading.state === 'succeeded' ? { ...reading, state: 'running' } : reading
   return (await results.keep(task, said, shape)) ?? said
 }
 
-/** The older task it is, and the new one never was. What was heard of it before does not hold any more. */
+/** Continues the parent and removes the new record. What an earlier attempt reported of the parent no longer holds. */
 async function goOn(
   order: Order,
   entry: TaskEntry,
@@ -136,7 +140,7 @@ async function goOn(
   gated: GatedAttempt,
 ): Promise<Outcome> {
   const { tasks } = order.call.kernel
-  // What is kept with the older one belongs to an earlier attempt: then this one ends here.
+  // The parent's notes belong to an earlier attempt: then this attempt ends here.
   const keeps = parent.task.notes === undefined
   if (keeps) gated.end('accepted', undefined, undefined, 0, parent.task.id)
   else gated.end('ok')
@@ -158,27 +162,27 @@ async function goOn(
     known = await tasks.repository.find(task.kind, task.owner, task.id)
   }
   if (notes !== undefined) await tasks.tellEnd({ ...entry.task, notes, state: 'cancelled' })
-  return { type: 'refused', error: gone(order), retry: false }
+  return { type: 'refused', error: gone(order) }
 }
 
-/** With what features keep with a task since that attempt. */
+/** The task with the notes that features left on this attempt. */
 export function withNotes({ notes: _, ...task }: Task, gated: GatedAttempt | undefined): Task {
   return gated?.notes === undefined ? task : { ...task, notes: { submit: task.id, values: gated.notes } }
 }
 
-/** The client's own key for the request leads to that task. */
+/** Points the client's idempotency key to that task. */
 async function lead({ call, draft, body, key }: Order, id: string): Promise<void> {
   if (key === undefined) return
   const before = { id: draft.id, digest: await digestOf(call, body) }
   await call.kernel.tasks.repository.claimKey(draft.owner, key, { ...before, id }, before)
 }
 
-/** The task was taken out meanwhile. */
+/** The error for a task that its client deleted meanwhile. */
 export function gone({ task, draft }: Pick<Order, 'task' | 'draft'>): GatewayError {
   return presenterOf(task.kind).unknown(draft.id)
 }
 
-/** An upstream that cannot be asked about a task has said all of it when it has taken it: here is what it made. */
+/** Whether the answer to the submit holds the whole result: true only of upstreams that have no call to ask for it later. */
 function isWhole({ artifacts, inline, error, state }: Reading, { calls }: TaskTarget): boolean {
   const isMade = artifacts.length + inline.length > 0 && error === undefined
   return calls.retrieve === undefined && isMade && (state === undefined || state === 'succeeded')

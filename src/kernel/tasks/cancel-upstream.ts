@@ -8,16 +8,16 @@ import { keepTombstone } from './tombstone.js'
 import { MAX_MISSES } from './transition.js'
 import { callUpstream, targetOf } from './upstream.js'
 
-/** Refusals that say nothing of the task: of the credential, of the rate, of the time it took. */
+/** Statuses that say nothing about the task: they concern the credential, the rate or the time it took. */
 const UNDECIDED_STATUSES: ReadonlySet<number> = new Set([401, 403, 407, 408, 425, 429])
 /** Pause between two attempts, milliseconds. */
 const RETRY_PAUSE_MS = 15_000
 
-/** Tells the upstream that a task is not wanted any more, as far as it takes that; what was to be taken out then goes. */
+/** Asks the upstream to cancel or delete a task, if it has such a call. Removes the record of a deleted task afterwards. */
 export async function cancelUpstream(host: TaskHost, entry: TaskEntry): Promise<void> {
   const { task } = entry
   const { repository, results } = host.tasks
-  // Its submit is under way: the upstream is told when it has given the task a name.
+  // Its submit is under way: wait until the upstream has given the task an id.
   if (task.phase === 'deleting' && task.upstreamId === undefined && Date.now() < (task.awaited ?? 0)) {
     await repository.replace(entry, task, task.awaited ?? null)
     return
@@ -35,7 +35,7 @@ export async function cancelUpstream(host: TaskHost, entry: TaskEntry): Promise<
       await results.drop(task)
       await repository.remove(entry)
     } else {
-      // Features may still have to hear of its end.
+      // Features may still wait for the report of its end.
       const due = task.notes === undefined ? null : Date.now()
       await repository.replace(entry, { ...task, phase: 'done', faults: 0 }, due)
       host.tasks.wake(task.kind, due)

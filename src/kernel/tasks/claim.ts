@@ -9,14 +9,14 @@ import type { Task } from './record.js'
 import type { Claimed, TaskEntry } from './repository.js'
 import { withdraw } from './withdrawal.js'
 
-/** Longest key by which a client marks a request, characters. */
+/** Longest `Idempotency-Key`, characters. */
 const MAX_KEY_CHARS = 255
-/** Pauses between two looks at that, milliseconds. */
+/** Pauses between two reads of the first request's task, milliseconds. */
 const PAUSE_MS = { first: 20, longest: 500 }
-/** How often requests with one key may come between each other. */
+/** How often one request may lose the key to others before it fails. */
 const MAX_TRIES = 8
 
-/** The client's own key for a request. */
+/** The client's `Idempotency-Key`. */
 export function keyOf(call: Call): string | undefined {
   const key = call.request.headers['idempotency-key']
   if (key === undefined || key === '') return undefined
@@ -26,10 +26,9 @@ export function keyOf(call: Call): string | undefined {
 }
 
 /**
- * The task of a request with a key, and whether this request is the one that has to begin it. The record of a task stands
- * before the key leads to it, so a key that leads nowhere is one whose task never came to be: no two requests, in
- * whatever processes, begin it both. Who comes second waits until the first one knows what came of it. Throws
- * `client_gone`, and `conflict` where the key came with another request, or the first one takes too long.
+ * Returns the task of a request with a key, and whether this request has to begin it (`mine`). A task's record is written
+ * before its key points to it, so a key that points nowhere belongs to a task that was never begun, and no two requests
+ * begin the same one, not even in different processes. A second request waits until the first one's submit is over. Throws
  */
 export async function claim(
   call: Call,

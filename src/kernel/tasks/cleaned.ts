@@ -5,8 +5,8 @@ import { cleanedText, withoutCredential } from '../translate/words.js'
 import type { Reading } from './reading.js'
 
 /**
- * What an upstream says of a task as clients may see it: errors without credentials and without the upstream's address, and
- * further values without the upstream's credential. Those of a task that has failed are errors, too.
+ * What an upstream says of a task, safe to show: errors without credentials and without the upstream's address, other
+ * values without the upstream's credential. The values of a failed task are treated as errors.
  */
 export function cleaned(reading: Reading, generation: Generation, { upstream }: TaskTarget): Reading {
   const clean = (text: string): string => cleanedText(text, generation, upstream)
@@ -20,7 +20,7 @@ export function cleaned(reading: Reading, generation: Generation, { upstream }: 
   }
 }
 
-/** Answers about tasks are of bounded depth. */
+/** Recursion is safe: answers about tasks are of bounded depth. */
 function withTexts(value: Json, change: (text: string) => string): Json {
   if (typeof value === 'string') return change(value)
   if (Array.isArray(value)) return (value as readonly Json[]).map(item => withTexts(item, change))

@@ -1,23 +1,23 @@
-/** How long a turn is taken to last while none is over, and the shortest that is believed, milliseconds. */
+/** Assumed length of a run before one has ended, and the shortest that is assumed later, milliseconds. */
 const DEFAULT_RUN_MS = 100
 const MIN_RUN_MS = 5
 
 interface Load {
   running: number
-  /** How long a turn lasts, milliseconds: half of it is the last one. */
+  /** Moving average of a run's length, milliseconds: the last run counts half. */
   averageMs: number
-  /** When the next one that was turned away may come back, milliseconds since the epoch. */
+  /** When the next rejected caller may try again, milliseconds since the epoch. */
   next: number
 }
 
 /**
- * Lets only so many go at a time, by name. Nobody waits here, where waiting would keep others out: who finds no turn is
- * told when to come back, each a little after the one before, as far apart as turns come free.
+ * Limits concurrent runs by name. It has no queue, since waiting would keep others out: a rejected caller learns when to
+ * try again, and these times are spaced as runs are expected to end.
  */
 export class ConcurrencyLimiter {
   readonly #loads = new Map<string, Load>()
 
-  /** Does the work in a turn; or, where there is none, what is to be done instead, by the time at which to ask again. */
+  /** Runs `work` if the limit allows it; otherwise calls `instead` with the time of the next try. */
   async run(
     name: string,
     max: number,
@@ -35,7 +35,7 @@ export class ConcurrencyLimiter {
     }
   }
 
-  /** Takes a turn, which is paid back by one `done`; or gives the time at which to ask again. */
+  /** Counts a run, which `done` ends. At the limit: returns the time of the next try. */
   private take(name: string, max: number, now: number): number | undefined {
     const load = this.#loads.get(name) ?? { running: 0, averageMs: DEFAULT_RUN_MS, next: now }
     this.#loads.set(name, load)
@@ -47,7 +47,7 @@ export class ConcurrencyLimiter {
     return Math.ceil(load.next)
   }
 
-  /** `lasted`: how long the turn was used, milliseconds. */
+  /** `lasted`: length of the run, milliseconds. */
   private done(name: string, lasted: number, now: number): void {
     const load = this.#loads.get(name)
     if (load === undefined) return

@@ -4,22 +4,22 @@ import type { TaskHost } from './host.js'
 import type { Task } from './record.js'
 import type { TaskEntry } from './repository.js'
 
-/** How long the answer of an upstream that took a task is kept in memory where the store is gone, milliseconds. */
+/** How long to retry the write of an accepted submit while the store is unavailable, milliseconds. */
 export const CONFIRM_RETRY_MS = 30_000
-/** Pauses between two attempts to write it. */
+/** Pauses between two attempts to write it, milliseconds. */
 const PAUSE_MS = { first: 100, longest: 500 }
 
-/** What came of an upstream's taking a task. */
+/** The result of recording an accepted submit. */
 export type Confirmation =
   | { readonly type: 'begun'; readonly entry: TaskEntry }
-  /** It may have begun. */
+  /** The upstream may have begun it. */
   | { readonly type: 'open' }
-  /** Its client has taken it out meanwhile. */
+  /** Its client has deleted it meanwhile. */
   | { readonly type: 'gone' }
 
 /**
- * Writes what an upstream took. A store that is gone for a moment does not make it forgotten. `begun` is the task as it
- * stands then, made of whatever stands in the record; `first`: when it is to be looked at, milliseconds since the epoch.
+ * Records that an upstream accepted a task, and retries while the store is unavailable. `begun` computes the new task from
+ * the record's present content. `first`: time of the first poll, milliseconds since the epoch.
  */
 export async function confirmSubmit(
   host: TaskHost,
@@ -31,14 +31,14 @@ export async function confirmSubmit(
   let known: TaskEntry | undefined = entry
   for (let pause = PAUSE_MS.first; ; pause = Math.min(2 * pause, PAUSE_MS.longest)) {
     try {
-      // After a fault nobody knows whether it was written.
+      // After a store fault it is unknown whether the record was written.
       known ??= await host.tasks.repository.findWithDeleted(entry.task.kind, entry.task.owner, entry.task.id)
       if (known === undefined) return { type: 'gone' }
       const saved = await saveOnce(host, known, begun, first)
       if (saved !== undefined) {
         return saved.task.phase === 'deleting' ? { type: 'gone' } : { type: 'begun', entry: saved }
       }
-      // Somebody gave it up in the meantime, or took it out.
+      // The record was changed in the meantime: the task was given up or deleted.
       known = undefined
       continue
     } catch (error) {
@@ -67,7 +67,7 @@ async function saveOnce(
   return await tasks.save(known, next, next.phase === 'done' ? null : first)
 }
 
-/** Whether the store could not be reached. */
+/** Whether the error says that the store is unavailable. */
 export function isStoreFault(error: unknown): error is GatewayError {
   return error instanceof GatewayError && error.details.phase === 'store'
 }

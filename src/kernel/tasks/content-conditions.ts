@@ -5,8 +5,8 @@ import type { ContentRequest } from './content-relay.js'
 import type { Task } from './record.js'
 
 /**
- * What the client wants of the content. A result never changes, so its tag is ours: it holds whatever the server behind us
- * says. Undefined where the client has it already and has been told so (RFC 9110 §13).
+ * What the client wants of the content. A result never changes, so the gateway makes its entity tag and ignores the
+ * upstream's. Undefined if the client has the content already and was answered 304 (RFC 9110 §13).
  */
 export function conditions(call: Call, task: Task, name: string, _variant: TaskVariant): ContentRequest | undefined {
   const { headers, method } = call.request
@@ -22,17 +22,17 @@ export function conditions(call: Call, task: Task, name: string, _variant: TaskV
   }
   const { range } = headers
   const condition = headers['if-range']
-  // A range of something else is of no use; dates are not compared.
+  // If-Range with another tag: send the whole content. Dates are not compared.
   const wanted = range !== undefined && (condition === undefined || condition === tag)
   return { tag, cached, head: method === 'HEAD', headers: wanted ? ['range', range] : [] }
 }
 
-/** What is there before the end is replaced by something else. */
+/** A result that appears before the end may be replaced, so its version is its artefacts. */
 function versionOf({ finished, artifacts }: Task): string {
   return finished === undefined ? JSON.stringify(artifacts) : String(finished)
 }
 
-/** Whoever fetched it may keep it, and nobody else. */
+/** Only the client's own cache may keep it, not shared ones. */
 const CACHED = 'private, max-age=86400'
 
 function matches(header: string | undefined, tag: string): boolean {

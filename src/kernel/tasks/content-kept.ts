@@ -6,7 +6,7 @@ import type { Work } from '../watchdog.js'
 import { type ContentRequest, expired, typeOfContent } from './content-relay.js'
 import type { Kept, Task } from './record.js'
 
-/** Sends a result that the store keeps, in pieces as the client takes them. Nothing of it is sent before a piece is there. */
+/** Sends a result from the store's blobs, in pieces as fast as the client reads. The head waits for the first piece. */
 export async function keptContent(
   call: Call,
   task: Task,
@@ -36,7 +36,7 @@ export async function keptContent(
   else await new Sending(call).send(begun, pieces)
 }
 
-/** Pieces on their way: the next one is read when the client has taken what is there. */
+/** Sends pieces: the next one is read after the client has taken the last one. */
 class Sending implements Work {
   readonly #call: Call
   #goOn: () => void = () => undefined
@@ -59,7 +59,7 @@ class Sending implements Work {
       }
       call.end()
     } catch (cause) {
-      // The transfer ends short, and the client sees that it does.
+      // The transfer ends before its length, so the client sees that it is incomplete.
       call.truncated = true
       call.fail(new GatewayError('unavailable', 'The content of this task is gone.', { cause, phase: 'store' }))
     } finally {
@@ -80,14 +80,14 @@ class Sending implements Work {
   }
 
   check(): void {
-    // The store and the client each have limits of time of their own.
+    // The store and the client have time limits of their own.
   }
 }
 
-/** One range of bytes (RFC 9110 §14.1.2); several at once are answered with the whole. */
+/** One byte range (RFC 9110 §14.1.2). Several ranges are answered with the whole content. */
 function rangeOf(header: string | undefined, length: number): { first: number; last: number } | 'none' | undefined {
   const [, from = '', to = ''] = /^bytes=(\d*)-(\d*)$/.exec(header ?? '') ?? []
-  // One that ends before it begins is no range, and so not there.
+  // A range that ends before it begins is invalid, and is ignored.
   if ((from === '' && to === '') || (from !== '' && to !== '' && Number(from) > Number(to))) return undefined
   const first = from === '' ? Math.max(0, length - Number(to)) : Number(from)
   const last = from === '' || to === '' ? length - 1 : Math.min(Number(to), length - 1)

@@ -9,40 +9,40 @@ import type { UpstreamHeaders } from '../response-headers.js'
 import { classify, errorOfStatus, noConnection, retryAfter } from '../upstream-errors.js'
 import type { Work } from '../watchdog.js'
 
-/** What a client wants of content, and what it is told of it. */
+/** What a client wants of the content, and the headers it gets with it. */
 export interface ContentRequest {
   readonly tag: string
   readonly cached: string
-  /** Only the head. */
+  /** HEAD: no body. */
   readonly head: boolean
-  /** Those of a range, or none. */
+  /** The `Range` header for the upstream, or empty. */
   readonly headers: readonly string[]
 }
 
-/** Why nothing has reached the client. */
+/** Why a try failed before anything was sent to the client. */
 interface ContentFailure {
   readonly error: GatewayError
   /** Another try may help. */
   readonly again: boolean
-  /** It is elsewhere. */
+  /** A redirect's target. */
   readonly location?: string
 }
 
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
-/** Of the content itself: they pass. */
+/** Headers that describe the content: they are passed on. */
 const PASSED = ['content-length', 'content-range', 'last-modified', 'content-disposition'] as const
 
 /**
- * One try to fetch content: bytes pass as they come, with back-pressure. What the server says is checked before the first
- * of them, so that a client never stores an error as its video.
+ * One try to fetch content: bytes are passed on unchanged, with back-pressure. The head is checked before the first byte,
+ * so that a client never saves an error as its video.
  */
 export class ContentRelay implements UpstreamHandler, Work {
   readonly #call: Call
   readonly #target: TaskTarget
   readonly #dispatcher: Dispatcher
   readonly #variant: TaskVariant
-  /** Not at the upstream: without its credential, and so a refusal is none of that. */
+  /** Another server than the upstream: it gets no credential, so a refusal says nothing about the credential. */
   readonly #elsewhere: boolean
   readonly #wish: ContentRequest
   readonly #report: (failure: ContentFailure) => void
@@ -52,7 +52,7 @@ export class ContentRelay implements UpstreamHandler, Work {
   #since = this.#started
   #controller: UpstreamController | undefined
   #status: number | undefined
-  /** The head for the client: it goes out with the first byte, so that until then there may be another try. */
+  /** The head for the client. It is sent with the first byte: until then another try is possible. */
   #head: { readonly status: number; readonly headers: string[] } | undefined
 
   constructor(
@@ -85,7 +85,7 @@ export class ContentRelay implements UpstreamHandler, Work {
     else if (dispatched === 'full') this.fail('queue', noConnection('queue'), false)
   }
 
-  // ── what the connection tells
+  // ── called by the connection
 
   onPlace(): void {
     this.enter('connect')
@@ -101,7 +101,7 @@ export class ContentRelay implements UpstreamHandler, Work {
     if (this.#phase === 'over') return
     this.#controller = controller
     this.#status = status
-    // A part is only for whoever asked for one.
+    // Partial content only if the client asked for a range.
     const isPart = (status === 206 || status === 416) && this.#wish.headers.length > 0
     if (status === 416 && isPart) this.begin(status, headers, '')
     else if (status !== 200 && !isPart) this.refuse(status, headers)
@@ -140,7 +140,7 @@ export class ContentRelay implements UpstreamHandler, Work {
     else this.fail(this.#phase, error, condition !== 'descriptors')
   }
 
-  // ── what the call tells
+  // ── called by the call and its watchdog
 
   cancel(): void {
     if (this.#phase === 'over') return
@@ -224,7 +224,7 @@ export class ContentRelay implements UpstreamHandler, Work {
     this.#report({ error, again, ...(location === undefined ? {} : { location }) })
   }
 
-  /** The client has part of it, and is shown that it is a part: the transfer ends short. */
+  /** Part of the content was sent: end the transfer short, so that the client sees that it is incomplete. */
   private breakOff(error: GatewayError): void {
     this.note('reset')
     this.#call.error ??= error
@@ -251,7 +251,7 @@ export class ContentRelay implements UpstreamHandler, Work {
   }
 }
 
-/** The media type under which content goes to the client; undefined where it is no content of this kind. */
+/** The media type for the client; undefined if the upstream sent another kind of content. */
 export function typeOfContent({ fits, type: usual }: TaskVariant, header: string): string | undefined {
   const said = header.toLowerCase().split(';', 1)[0]?.trim() ?? ''
   if (fits(said)) return said

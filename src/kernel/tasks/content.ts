@@ -15,10 +15,10 @@ import type { Artifact, Task } from './record.js'
 import type { TaskEntry } from './repository.js'
 import { targetOf, variablesOf } from './upstream.js'
 
-/** The variant of a result that is the only one. */
+/** The variant of an upstream's only result. */
 const ONLY_VARIANT = 'content'
 
-/** Sends what a task made, or the part of it that the client asks for. */
+/** Sends a task's result, or the variant that the client asks for. */
 export async function content(call: Call, { task }: TaskEntry, { kind, notReady }: TaskRoute): Promise<void> {
   const presenter = presenterOf(kind)
   const [usual = ''] = presenter.variants.keys()
@@ -39,7 +39,7 @@ export async function content(call: Call, { task }: TaskEntry, { kind, notReady 
   new Fetch(call, task, target, { artifact, name, usual, variant, wish }).start()
 }
 
-/** Throws where there is nothing to be sent: not yet, not any more, or never. `early`: there is something already. */
+/** Throws if there is no content: not yet, no longer, or never. `early`: a preliminary result exists. */
 function checkState(task: Task, early: boolean, status: number | undefined): void {
   const { state, pace, expires, error } = task
   if (state === 'queued' || state === 'running') {
@@ -53,10 +53,10 @@ function checkState(task: Task, early: boolean, status: number | undefined): voi
   if (expires !== undefined && expires <= Date.now()) throw expired()
 }
 
-/** What is to be fetched. */
+/** The content to fetch. */
 interface Wanted {
   readonly artifact: Artifact | undefined
-  /** The variant, and the one that is meant where nobody names one. */
+  /** The variant, and the default one. */
   readonly name: string
   readonly usual: string
   readonly variant: TaskVariant
@@ -70,17 +70,17 @@ function artifactOf({ artifacts }: Task, name: string, usual: string): Artifact 
   )
 }
 
-/** A place that content is fetched from. */
+/** A source of content. */
 interface ContentSource {
   readonly dispatcher: Dispatcher
   readonly path: string
   readonly headers: string[]
   readonly elsewhere: boolean
-  /** What a redirect's location is relative to. */
+  /** Base of a redirect's relative location. */
   readonly base: string
 }
 
-/** Tries to get the content, again where nothing has reached the client. A task is never begun anew for it. */
+/** Fetches the content, with retries until something was sent to the client. It never begins the task again. */
 class Fetch {
   readonly #call: Call
   readonly #task: Task
@@ -89,7 +89,7 @@ class Fetch {
   #url: string | undefined
   #tries = 0
   #hops = 0
-  /** Somebody else has said where to go: nothing from there on gets the credential, the upstream itself included. */
+  /** A server elsewhere was called: no later hop gets the credential, not even one to the upstream itself. */
   #hasLeftUpstream = false
 
   constructor(call: Call, task: Task, target: TaskTarget, wanted: Wanted) {
@@ -119,7 +119,7 @@ class Fetch {
     relay.send({ method: 'GET', path, headers, body: null })
   }
 
-  /** The upstream itself with its credential, or, for what lies elsewhere, a guarded connection without one. */
+  /** The upstream itself, with its credential; for other addresses a guarded connection without one. */
   private async place(): Promise<ContentSource> {
     const { upstream, calls, timeouts } = this.#target
     const { pool, headers, origin } = this.#call.generation.reach(upstream)
@@ -131,7 +131,7 @@ class Fetch {
       const { name, usual } = this.#wanted
       if (calls.content === undefined) throw new GatewayError('not_found', `The task has no ${name}.`)
       const path = calls.content.call.target(variablesOf(this.#task, name))
-      // Said only where it is said to us: not every upstream knows the word.
+      // The default variant is not named: not every upstream knows the parameter.
       const query = name === usual ? undefined : new URLSearchParams({ variant: name })
       return here(mergeQuery(path, query, () => false))
     }
@@ -147,14 +147,16 @@ class Fetch {
   private guard(): GuardedHttp {
     const { fetch } = this.#call.generation.plan.media
     const { allow = [], http = false, ports = [443, 80] } = fetch ?? {}
-    return new GuardedHttp({ allow: ['*', ...allow], http, ports, timeoutMs: this.#target.timeouts.idle })
+    const { upstream, timeouts } = this.#target
+    const { egress } = this.#call.generation.reach(upstream)
+    return new GuardedHttp({ allow: ['*', ...allow], http, ports, timeoutMs: timeouts.idle, egress })
   }
 }
 
 const MAX_TRIES = 3
 const MAX_REDIRECTS = 3
 
-/** Path and query of a URL on the upstream itself, or of one that is only a path: as the URL parser has them. */
+/** Path and query, normalized, of a URL on the upstream's own origin or of a relative one; undefined for other origins. */
 function pathAt(url: string, origin: string): string | undefined {
   const base = url.startsWith('/') ? origin : undefined
   if (!URL.canParse(url, base)) return undefined

@@ -1,4 +1,5 @@
 import { GatewayError } from '../../core/errors.js'
+import { type AllowedRegions, mayReach } from '../../core/region.js'
 import type { StoredRecord } from '../../core/store.js'
 import { GuardedHttp } from '../../net/guarded.js'
 import { Blocked } from '../../net/media-url.js'
@@ -13,42 +14,42 @@ import type { Hook, Task } from './record.js'
 import { signed } from './signature.js'
 import { LeaseWorker } from './worker.js'
 
-/** What became of an attempt. */
+/** The result of an attempt. */
 interface NoticeOutcome {
   readonly task: string
   readonly notice: string
   readonly attempt: number
   readonly outcome: 'taken' | 'again' | 'given up'
   readonly status?: number
-  /** Why the address was not called. */
+  /** Why the address could not be called. */
   readonly blocked?: string
 }
 
 const MAX_CONCURRENT = 32
-/** How many of them may be told to one host: one that hangs leaves room for the others. */
+/** Most concurrent attempts to one host, so that a host that hangs leaves room for the others. */
 const MAX_PER_HOST = 8
-/** How long one that nobody took is kept for whoever looks after it, milliseconds. */
+/** How long an undelivered notification is kept for operators to see, milliseconds. */
 const RETENTION_MS = 3 * 24 * 3_600_000
 /** Pauses between the attempts, milliseconds; the last one repeats. */
 const RETRY_PAUSES_MS = [5, 30, 120, 600, 1800, 7200, 21_600].map(seconds => seconds * 1000)
-/** What an attempt waits for, each as long as `webhooks.timeout`: the address, the connection, the answer. */
+/** Steps of an attempt, each limited by `webhooks.timeout`: name resolution, connection, answer. */
 const TIMEOUTS_PER_ATTEMPT = 3
-/** Pause where the configuration has no webhooks any more, milliseconds. */
+/** Pause while the configuration has no webhooks, milliseconds. */
 const RECHECK_ENABLED_MS = 60_000
 /** Longest address, characters. */
 const MAX_URL_CHARS = 2048
-/** Most that is read of an answer that nobody needs, bytes. */
+/** Most bytes that are read of an answer, which is ignored. */
 const MAX_ANSWER_BYTES = 64 * 1024
 const GONE = 410
-/** What is added to the time that an attempt takes, before others think that its process is gone, milliseconds. */
+/** Added to an attempt's time limits before another process takes it over, milliseconds. */
 const SLACK_MS = 5000
 
-/** Tells clients how their tasks end: signed, over HTTPS, to public addresses, until it is taken or has been tried often enough. */
+/** Notifies clients of changes of their tasks: signed, over HTTPS, to public addresses, until delivered or given up. */
 export class HookQueue {
   readonly #host: TaskHost
   readonly #worker: LeaseWorker
   readonly #limiter = new ConcurrencyLimiter()
-  /** Told of each attempt. */
+  /** Called after each attempt. */
   onAttempt: (outcome: NoticeOutcome) => void = () => undefined
 
   constructor(host: TaskHost) {
@@ -75,11 +76,13 @@ export class HookQueue {
     await this.#worker.stop()
   }
 
-  /** The hook of a new task. Throws `invalid_parameter` where nobody may be called there, or at all. */
-  hook(url: unknown, param: string): Hook | undefined {
+  /** The hook of a new task. Throws `invalid_parameter` if webhooks are disabled or the address is not allowed. */
+  hook(url: unknown, param: string, regions: AllowedRegions): Hook | undefined {
     if (url === undefined || url === null || url === '') return undefined
     const guard = this.guard()
     if (guard === undefined) throw refused(param, 'webhooks are not enabled here')
+    const { region } = this.#host.generation.plan.webhooks ?? {}
+    if (!mayReach(regions, region)) throw refused(param, 'webhooks would leave the regions of this key')
     if (typeof url !== 'string' || url.length > MAX_URL_CHARS) throw refused(param, 'it must be an https URL')
     try {
       guard.check(url)
@@ -90,14 +93,15 @@ export class HookQueue {
   }
 
   /**
-   * Puts the notification that waits in a task into the queue; once only, however often it is tried. A task has one place
-   * there: what is newer takes the place of what has not been taken, so that nobody is told old things after new ones.
+   * Queues the pending notification of a task; repeated calls queue it once. The queue holds one notification per task: a
+   * newer one replaces an undelivered one, so that a client never gets an old state after a new one.
    */
   async add(task: Task, { url, sequence, pending }: Hook): Promise<void> {
     if (pending === undefined) return
     const now = Date.now()
     const id = `msg_${task.id}.${sequence}`
-    const notice: Notice = { id, task: task.id, url, sequence, body: pending.body, attempts: 0 }
+    const upstream = task.target?.upstream ?? ''
+    const notice: Notice = { id, task: task.id, upstream, url, sequence, body: pending.body, attempts: 0 }
     const place = { namespace: NOTICES, owner: task.owner, key: task.id }
     const value = encodeNotice(notice)
     for (;;) {
@@ -106,14 +110,14 @@ export class HookQueue {
       const before = await stored(this.#host.store.get(NOTICES, task.owner, task.id))
       if (before === undefined) continue
       if ((decodeNotice(before)?.sequence ?? 0) >= sequence) return
-      // Somebody may be at it: who is, comes back to it.
+      // If an attempt is running, its `settle` finds the newer notification.
       const change = { value, expires: now + RETENTION_MS, ...(before.due === undefined ? { due: now } : {}) }
       if ((await stored(this.#host.store.replace(before, change))) !== undefined) break
     }
     this.#worker.at(now)
   }
 
-  /** What became of an attempt is written down, unless something newer stands there: that is due now, or at `due`. */
+  /** Records the result of an attempt. If a newer notification has replaced it, that one becomes due now, or at `due`. */
   private async settle(record: StoredRecord, notice: Notice, due: number | null | undefined): Promise<void> {
     const { store } = this.#host
     const changed =
@@ -131,14 +135,15 @@ export class HookQueue {
     } else if (typeof due === 'number') this.#worker.at(due)
   }
 
-  private guard(): GuardedHttp | undefined {
-    const { webhooks } = this.#host.generation.plan
+  private guard(upstream = ''): GuardedHttp | undefined {
+    const { generation } = this.#host
+    const { webhooks } = generation.plan
     if (webhooks?.secret === undefined) return undefined
     const { allow, ports, timeout: timeoutMs } = webhooks
-    return new GuardedHttp({ allow, ports, http: false, timeoutMs })
+    return new GuardedHttp({ allow, ports, http: false, timeoutMs, egress: generation.egressOf(upstream) })
   }
 
-  /** Makes an attempt where its host may be asked now, and else puts it off until it may. */
+  /** Makes an attempt if the host's limit allows it; otherwise postpones it. */
   private async inTurn(record: StoredRecord): Promise<void> {
     const notice = decodeNotice(record)
     if (notice === undefined) return
@@ -168,7 +173,7 @@ export class HookQueue {
     this.onAttempt({ ...told, outcome: over ? 'given up' : 'again', ...(blocked === undefined ? {} : { blocked }) })
   }
 
-  /** Nobody may be told now: it waits for a configuration in which somebody may, as long as it is kept. */
+  /** Webhooks are disabled: check again later, until the notification expires. */
   private async putOff(record: StoredRecord, notice: Notice): Promise<void> {
     const due = Date.now() + RECHECK_ENABLED_MS
     await stored(this.#host.store.replace(record, { value: record.value, due }))
@@ -177,9 +182,9 @@ export class HookQueue {
     this.onAttempt({ task: notice.task, notice: notice.id, attempt: notice.attempts, outcome: 'again', blocked })
   }
 
-  private async attempt({ id, url, sequence, body }: Notice): Promise<Attempted> {
+  private async attempt({ id, upstream, url, sequence, body }: Notice): Promise<Attempted> {
     const { webhooks } = this.#host.generation.plan
-    const guard = this.guard()
+    const guard = this.guard(upstream)
     if (webhooks?.secret === undefined || guard === undefined) return {}
     const text = JSON.stringify(body)
     const signature = signed(id, Math.floor(Date.now() / 1000), text, webhooks.secret)
@@ -201,7 +206,7 @@ export class HookQueue {
         connection.finished()
       }
     } catch (error) {
-      // A name that has no address now may have one again.
+      // The name may resolve later.
       if (error instanceof NoAddress) return {}
       if (error instanceof Blocked) return { blocked: error.message }
       if (error instanceof NoResponseError || isTimeout(error)) return {}

@@ -5,26 +5,26 @@ import type { Task } from './record.js'
 import type { TaskEntry, TaskRepository } from './repository.js'
 import type { Results } from './results.js'
 
-/** What tasks need of the process that they live in. */
+/** What tasks need of their process. */
 export interface TaskHost {
-  /** The plan that serves now. */
+  /** The current generation. */
   readonly generation: Generation
   readonly store: Store
   readonly tasks: TaskRecords
-  /** Something could not be kept. */
+  /** The store failed. */
   onStoreFault(error: unknown): void
-  /** Reports a task's end to the features that keep something with it. Rejects if it must be reported again. */
+  /** Reports a task's end to the features that left notes on it. Rejects if it must be reported again. */
   taskEnded(end: Omit<TaskEnd, 'kept'>, values: TaskNotes): Promise<void>
   /** An upstream refused the gateway's own credential. */
   onRefusedCredential(): void
 }
 
-/** The records of tasks, and what became of them. */
+/** Task records, and the operations that modules of this folder share. */
 interface TaskRecords {
   readonly repository: TaskRepository
   readonly results: Results
   wake(kind: string, due: number | null): void
   save(entry: TaskEntry, task: Task, due: number | null): Promise<TaskEntry | undefined>
-  /** Reports its end to features, and does nothing else. */
+  /** Reports a task's end to features; does not change the record. */
   tellEnd(task: Task): Promise<void>
 }

@@ -1,22 +1,22 @@
 import { parseDataUrl } from '../../codecs/media.js'
 
-/** A result that stands in an upstream's answer itself. */
+/** A result inside an upstream's answer. */
 export interface Inline {
   readonly variant: string
-  /** Media type; empty where nobody says it. */
+  /** Media type; empty if unknown. */
   readonly type: string
   readonly base64: string
 }
 
-/** Shortest text without `data:` that is taken for bytes, characters. */
+/** Shortest text without `data:` that is taken for base64, characters. */
 const MIN_BASE64_CHARS = 64
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
-/** How pictures of the one format begin whose base64 looks like a path. */
+/** JPEG in base64 begins like a path. */
 const PATHLIKE = '/9j/'
 
 /**
- * The bytes that a text stands for: a data URL, or bare base64. Undefined for an address, which `longest` characters at
- * most can be.
+ * Decodes the form of a result's text: a data URL, or bare base64. Undefined for an address, which has `maxUrlChars`
+ * characters at most.
  */
 export function inlineOf(text: string, maxUrlChars: number): Omit<Inline, 'variant'> | undefined {
   if (text.startsWith('data:')) {

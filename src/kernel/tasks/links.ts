@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto'
 import type { Store } from '../../core/store.js'
 import { SharedSecret } from '../shared-secret.js'
 
-/** What a link leads to, and until when, seconds since the epoch. */
+/** What a link leads to. `expires`: seconds since the epoch. */
 interface Linked {
   readonly id: string
   readonly variant: string
@@ -12,7 +12,7 @@ interface Linked {
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
-/** Signs links to what tasks made, with a secret that all processes on the same store share. */
+/** Signs links to results, with a secret shared by all processes on a store. */
 export class Links {
   readonly #secret: SharedSecret
   #signer: LinkSigner | undefined
@@ -21,7 +21,7 @@ export class Links {
     this.#secret = new SharedSecret(store, 'links')
   }
 
-  /** Throws `unavailable` where the store does not answer. */
+  /** Throws `unavailable` if the store does not answer. */
   async signer(): Promise<LinkSigner> {
     this.#signer ??= new LinkSigner(await this.#secret.bytes())
     return this.#signer
@@ -29,9 +29,9 @@ export class Links {
 }
 
 /**
- * A signature says that the gateway made the link, and, to the gateway alone, whose task it leads to: the owner's name
- * goes along sealed (AES-256-GCM). The nonce comes from what is sealed, so that the same link is signed the same each time,
- * and browsers find what they have.
+ * Signs links. A signature proves that the gateway made the link, and contains the owner's name, which only the gateway
+ * can read (AES-256-GCM). The nonce is derived from the sealed content, so the same link always has the same signature and
+ * browsers can cache it.
  */
 export class LinkSigner {
   readonly #sealing: Uint8Array
@@ -50,7 +50,7 @@ export class LinkSigner {
     return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url')
   }
 
-  /** Whose task the link leads to; undefined where the gateway did not sign it. */
+  /** The owner of the task that the link leads to; undefined if the signature is not valid. */
   owner(signature: string, linked: Linked): string | undefined {
     const bytes = Buffer.from(signature, 'base64url')
     if (bytes.length < NONCE_BYTES + TAG_BYTES || bytes.toString('base64url') !== signature) return undefined

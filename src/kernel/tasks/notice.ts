@@ -1,7 +1,7 @@
 import type { Presenter, View } from './presenters/presenter.js'
 import type { Task } from './record.js'
 
-/** The changed task, with what is to be told of the change in it, where somebody wants to be told. */
+/** The changed task with a pending notification of the change, if its client asked for one. */
 export function withNotification(before: Task, after: Task, now: number, presenter: Presenter, view: View): Task {
   const { hook } = after
   const event = hook === undefined ? undefined : presenter.event(before, after)

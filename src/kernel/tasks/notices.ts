@@ -3,23 +3,25 @@ import type { Store, StoredRecord } from '../../core/store.js'
 import { stored } from '../responses/faults.js'
 import type { Task } from './record.js'
 
-/** Where notifications stand until they are taken, one for each task. */
+/** Namespace of undelivered notifications, one per task. */
 export const NOTICES = 'task-hooks'
 
-/** A notification that has not been taken yet. */
+/** An undelivered notification. */
 export interface Notice {
-  /** The same for each attempt, so that whoever gets it twice knows. */
+  /** The same for each attempt, so that the receiver recognizes a repetition. */
   readonly id: string
   readonly task: string
+  /** The task's upstream, whose egress it uses; absent in notifications of former versions. */
+  readonly upstream?: string
   readonly url: string
   readonly sequence: number
   readonly body: JsonObject
   readonly attempts: number
 }
 
-/** How a notification stands, for whoever looks after it. */
+/** The state of a notification, as operators see it. */
 export interface NoticeState extends Pick<Notice, 'url' | 'sequence' | 'attempts'> {
-  /** `waiting` for its next attempt, or nobody took it and nobody will be asked again. */
+  /** `waiting` for its next attempt, or `given up`. */
   readonly state: 'waiting' | 'given up'
   /** Milliseconds since the epoch. */
   readonly next?: number
@@ -34,7 +36,7 @@ export function decodeNotice({ value }: StoredRecord): Notice | undefined {
   return isObject(notice) ? notice : undefined
 }
 
-/** The notification of a task that nobody has taken; undefined where there is none. */
+/** The undelivered notification of a task; undefined if there is none. */
 export async function noticeOf(store: Store, { owner, id }: Task): Promise<NoticeState | undefined> {
   const record = await stored(store.get(NOTICES, owner, id))
   const notice = record && decodeNotice(record)

@@ -8,8 +8,8 @@ import type { Presenter } from './presenters/presenter.js'
 import type { TaskEntry } from './repository.js'
 
 /**
- * The task that the new one is to be made of; undefined where the request names none and needs none. Throws where the caller
- * has none, or may not use its model any more.
+ * The task that the new one continues; undefined if the request names none and needs none. Throws if the caller has no
+ * such task, or may no longer use its model.
  */
 export async function parentOf(
   call: Call,
@@ -26,7 +26,7 @@ export async function parentOf(
   return entry
 }
 
-/** The id in the body: a value, or its first word. Undefined where there is none and a model is known all the same. */
+/** The id in the body: a value, or its first word. Undefined if it is absent and the route knows the model without it. */
 function idIn(call: Call, member: string | undefined): string | undefined {
   const value = member === undefined ? undefined : call.member(member)
   if (typeof value === 'string' && value !== '') return firstWord(value)
@@ -38,7 +38,7 @@ function firstWord(text: string): string {
   return text.slice(0, text.search(/\s|$/))
 }
 
-/** The body with the upstream's id in place of the gateway's, and every other byte as it came. */
+/** The body with the upstream's id instead of the gateway's; every other byte is unchanged. */
 export function withId(body: Body, member: string, id: string): Body {
   if (body.type !== 'bytes') return body
   const span = findValue(body.bytes, [member])

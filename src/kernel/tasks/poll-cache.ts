@@ -10,14 +10,14 @@ interface PollAnswer {
 interface CachedAnswer extends PollAnswer {
   readonly version: number
   readonly owner: string
-  /** What the answer depends on beside the record. */
+  /** The answer's other inputs, beside the record. */
   readonly place: string
 }
 
-/** Answers that are kept ready. */
+/** Most cached answers. */
 const MAX_ANSWERS = 1000
 
-/** Answers by the record that they were made of, and its version: most polls find nothing new. */
+/** Answers by record and version: most polls find nothing new. */
 export class PollCache {
   readonly #answers = new Map<string, CachedAnswer>()
 

@@ -9,18 +9,18 @@ import type { Results } from './results.js'
 import { applyFailedPoll, applyUpstreamStatus, type Failure } from './transition.js'
 import { callUpstream, documentOf, hasOtherCredential } from './upstream.js'
 
-/** What a poll came to. */
+/** The result of a poll. */
 interface Polled {
   readonly task: Task
-  /** What the upstream asks to wait, milliseconds. */
+  /** How long the upstream asks to wait, milliseconds. */
   readonly wait: number | undefined
-  /** It refused the gateway's own credential. */
+  /** The upstream refused the gateway's own credential. */
   readonly refused: boolean
 }
 
 /**
- * Asks the upstream how a task stands. What goes wrong on the way is nothing that a client sees: only refusals in a row,
- * by which the upstream says that it has no such task, end it before its deadline.
+ * Asks the upstream for a task's status. Clients never see a failed poll: before the deadline, only a row of refusals that
+ * say that there is no such task ends it.
  */
 export async function poll(generation: Generation, task: Task, target: TaskTarget, results: Results): Promise<Polled> {
   const { shape, calls } = target
@@ -36,7 +36,7 @@ export async function poll(generation: Generation, task: Task, target: TaskTarge
   if (answer === undefined) return fault(undefined)
   if (answer.status < 200 || answer.status >= 300) return fault(isRefusal(answer) ? lost : undefined, answer)
   const document = documentOf(answer, calls.retrieve)
-  // While there is nothing to be told some upstreams answer with nothing.
+  // While they have no news, some upstreams send an empty body.
   if (document === undefined && answer.body.length > 0) return fault(undefined, answer)
   const said = cleaned(readAnswer(document, shape), generation, target)
   const reading = await results.keep(task, said, shape)
@@ -55,7 +55,7 @@ export async function poll(generation: Generation, task: Task, target: TaskTarge
   }
 }
 
-/** Undefined where there is no answer. */
+/** Undefined if there is no answer. */
 async function quiet(
   asking: Promise<UpstreamResponse | undefined>,
 ): Promise<UpstreamResponse | 'too large' | undefined> {
@@ -67,25 +67,25 @@ async function quiet(
   }
 }
 
-/** By which the upstream says that it has no such task, and not that it cannot tell now. */
+/** Whether the status says that there is no such task, rather than that the upstream cannot answer now. */
 function isRefusal({ status }: UpstreamResponse): boolean {
   return status >= 400 && status < 500 && !TRANSIENT_STATUSES.has(status)
 }
 
-/** Refusals of the moment: of the credential, of the rate, of the time it took. */
+/** Temporary refusals: they concern the credential, the rate or the time it took. */
 const TRANSIENT_STATUSES: ReadonlySet<number> = new Set([401, 403, 407, 408, 409, 425, 429])
 
-/** A result that is fetched by a call of its own is there when that call says so, whatever the state says. */
+/** A result that has a content call exists when that call finds it, no matter what the state says. */
 function needsProof({ state, artifacts, error }: Reading, { calls }: TaskTarget): boolean {
   return state === 'succeeded' && error === undefined && artifacts.length === 0 && calls.content !== undefined
 }
 
-/** Where nothing tells of results there is nothing to look for. */
+/** Upstreams that declare neither a result's place nor a content call: there is nothing to check. */
 function presumed({ shape, calls }: TaskTarget): 'there' | 'none' {
   return shape.result.size === 0 && calls.content === undefined ? 'there' : 'none'
 }
 
-/** Content that is elsewhere; whoever fetches it follows. */
+/** Statuses by which content is elsewhere; the content route follows them. */
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
 async function prove(generation: Generation, task: Task, target: TaskTarget): Promise<'there' | 'missing' | 'unknown'> {
@@ -93,7 +93,7 @@ async function prove(generation: Generation, task: Task, target: TaskTarget): Pr
   if (answer === undefined || answer === 'too large' || answer.status >= 500 || TRANSIENT_STATUSES.has(answer.status))
     return 'unknown'
   if (REDIRECTS.has(answer.status)) return typeof answer.headers.location === 'string' ? 'there' : 'missing'
-  // It has content, and no first byte of it: either it does not like the range, or there is none.
+  // The first byte cannot be had: the upstream rejects ranges, or the content is empty (a length of 0).
   if (answer.status === 416) return /\*\/0+$/.test(String(answer.headers['content-range'] ?? '')) ? 'missing' : 'there'
   if (answer.status >= 300) return 'missing'
   const type = String(answer.headers['content-type'] ?? '').toLowerCase()

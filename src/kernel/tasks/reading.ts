@@ -5,20 +5,20 @@ import { type Inline, inlineOf } from './inline.js'
 import type { Artifact } from './record.js'
 import { isExpired, stateOf } from './states.js'
 
-/** What an upstream's answer says of a task. */
+/** An upstream's answer about a task, read by the declared paths. */
 export interface Reading {
   readonly id: string | undefined
-  /** Undefined where it says nothing, or a word that nobody knows. */
+  /** Undefined if it is absent or an unknown word. */
   readonly state: TaskState | undefined
-  /** Whether the word for its failure says that it expired. */
+  /** Whether the word for the failure means that the task expired. */
   readonly expired: boolean
   readonly progress: number | undefined
   readonly artifacts: readonly Artifact[]
-  /** Artefacts that stand in the answer itself; once they are kept they are among the others. */
+  /** Artefacts inside the answer itself; once they are stored they move to `artifacts`. */
   readonly inline: readonly Inline[]
   readonly error: { readonly code: string | undefined; readonly message: string } | undefined
   readonly fields: JsonObject
-  /** Whether something beside artefacts proves that something was made. */
+  /** Whether something other than an artefact proves that there is a result. */
   readonly proved: boolean
 }
 
@@ -26,12 +26,12 @@ const MAX_ID_CHARS = 512
 const MAX_URL_CHARS = 8192
 const MAX_TEXT_CHARS = 2000
 const MAX_CODE_CHARS = 128
-/** Most that is kept of further values, bytes of JSON. */
+/** Most that is kept of all fields together, characters of JSON. */
 const MAX_FIELDS_CHARS = 64 * 1024
 
 /**
- * Reads an answer by the declared places. Whatever does not have the form that it ought to have is as if it were not there.
- * `bytes`: what the document was read from, where the id counts.
+ * Reads an answer by the declared paths. A value of the wrong form counts as absent. `bytes`: the document's source, needed
+ * where the exact id matters.
  */
 export function readAnswer(document: Json | undefined, shape: TaskShape, bytes?: Buffer): Reading {
   const first = (paths: readonly Path[]): Json | undefined => firstOf(document, paths)
@@ -48,7 +48,7 @@ export function readAnswer(document: Json | undefined, shape: TaskShape, bytes?:
   }
 }
 
-/** The first value that stands at one of the places and is neither null nor the empty text. */
+/** The first value at one of the paths that fits; by default, that is not null or empty. */
 function firstOf(document: Json | undefined, paths: readonly Path[], fits = isThere): Json | undefined {
   for (const path of paths) {
     const value = valueAt(document, path)
@@ -76,7 +76,7 @@ function textOf(value: Json | undefined, maxChars: number): string | undefined {
   return typeof text === 'string' && text !== '' && text.length <= maxChars ? text : undefined
 }
 
-/** Some upstreams count their tasks by numbers of more digits than a double holds: those are taken from the bytes. */
+/** Some upstreams use numeric ids with more digits than a double holds: those are taken from the bytes. */
 function idOf(document: Json | undefined, paths: readonly Path[], bytes: Buffer | undefined): string | undefined {
   const value = firstOf(document, paths)
   if (typeof value !== 'number' || Number.isSafeInteger(value) || bytes === undefined)
@@ -86,7 +86,7 @@ function idOf(document: Json | undefined, paths: readonly Path[], bytes: Buffer 
   return place && textOf(bytes.toString('latin1', place.start, place.end), MAX_ID_CHARS)
 }
 
-/** A number, or a text such as `31%`. What is not whole and under 1 is a part of 1. */
+/** In percent. A number, or a text such as `31%`. A fraction below 1 is a part of 1. */
 function progressOf(value: Json | undefined): number | undefined {
   const number = typeof value === 'string' ? Number(/^\s*(\d{1,3}(?:\.\d{1,9})?)\s*(?:%\s*)?$/.exec(value)?.[1]) : value
   if (typeof number !== 'number' || !Number.isFinite(number)) return undefined
@@ -128,15 +128,15 @@ function fieldsOf(document: Json | undefined, shape: TaskShape): JsonObject {
   return fields
 }
 
-/** Why an upstream did not take a task though its status says nothing of it. */
+/** Why an upstream rejected a task with a success status. */
 export interface Verdict {
   readonly code: string
   readonly message: string | undefined
-  /** It may take it later. */
+  /** The upstream may accept it later. */
   readonly busy: boolean
 }
 
-/** Undefined where it took the task, or does not speak in verdicts. */
+/** Undefined if the upstream accepted the task, or declares no verdicts. */
 export function verdictOf(document: Json | undefined, { verdict }: TaskShape): Verdict | undefined {
   if (verdict === undefined) return undefined
   const said = firstOf(document, verdict.at)

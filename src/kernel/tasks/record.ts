@@ -3,72 +3,72 @@ import { isObject, type Json, type JsonObject, parseJson } from '../../core/json
 import type { TaskState } from '../../core/task.js'
 import type { TaskEnd, TaskNotes } from '../task-end.js'
 
-/** Something that a task made. */
+/** A result of a task. */
 export interface Artifact {
   readonly variant: string
-  /** Absent, with `kept`: the upstream's content call fetches it. */
+  /** Absent: the artefact is in `kept`, or the upstream's content call fetches it. */
   readonly url?: string
-  /** It stood in the upstream's answer itself, and is among the store's blobs. */
+  /** The result was inside the upstream's answer, and is a blob of the store. */
   readonly kept?: Kept
 }
 
-/** What is known of such a blob. */
+/** A result's blob. */
 export interface Kept {
-  /** Of the bytes: a part of their SHA-256, in hex. */
+  /** A prefix of the bytes' SHA-256, in hex. */
   readonly digest: string
   /** Bytes. */
   readonly size: number
-  /** Media type; empty where nobody says it. */
+  /** Media type; empty if unknown. */
   readonly type: string
 }
 
-/** Whom to tell, and how often there was something to be told. */
+/** Where to send notifications. */
 export interface Hook {
   readonly url: string
-  /** Number of the last notification. */
+  /** Number of the last notification, from 1. */
   readonly sequence: number
-  /** The last one, until it stands in the queue. */
+  /** The last notification, until it is in the queue. */
   readonly pending?: { readonly event: string; readonly body: JsonObject; readonly at: number }
 }
 
-/** What features keep with a task until they have heard of its end. */
+/** What features keep with a task until its end is reported to them. */
 interface Notes {
-  /** Id of the submit that they belong to. */
+  /** Id of the submit that the notes belong to. */
   readonly submit: string
-  /** By feature. */
+  /** By feature's name. */
   readonly values: TaskNotes
 }
 
 /**
- * `submitting`: the upstream has not confirmed it; `open`: it is being followed; `late`: it has failed by its deadline, and
- * a success would still count; `cancelling`, `deleting`: the upstream is still to be told; `done`: nothing happens any more.
+ * `submitting`: the upstream has not confirmed it; `open`: it is polled; `late`: it failed at its deadline, and a success
+ * would still count; `cancelling`, `deleting`: the upstream must still be called; `done`: nothing is left to do.
  */
 type Phase = 'submitting' | 'open' | 'late' | 'cancelling' | 'deleting' | 'done'
 
-/** A task as the store has it. Times in milliseconds since the epoch. */
+/** A stored task. Times in milliseconds since the epoch. */
 export interface Task {
   readonly id: string
-  /** Name of what it makes. */
+  /** Name of its kind. */
   readonly kind: string
   readonly owner: string
-  /** The route that it began on, and the upstream that has it: it is followed by what these say now. */
+  /** Its route and upstream, by name: their present configuration applies. */
   readonly route: string
   readonly target?: {
     readonly upstream: string
     readonly model: string
-    /** Tells the credential that began it from others of that upstream; absent where there was none. */
+    /** Identifies the credential that began it among those of the upstream; absent if it had none. */
     readonly credential?: string
   }
   readonly upstreamId?: string
-  /** As the client named it. */
+  /** As named by the client. */
   readonly model: string
   readonly phase: Phase
   readonly state: TaskState
-  /** 0 to 100, and never less than before. */
+  /** Percent; it never decreases. */
   readonly progress: number
-  /** What its client asked for, as far as records show it. */
+  /** The request's values that records show. */
   readonly input: JsonObject
-  /** What the upstream said beyond its state. */
+  /** What the upstream said beside the state. */
   readonly fields: JsonObject
   readonly artifacts: readonly Artifact[]
   readonly error?: { readonly code: string; readonly message: string }
@@ -76,47 +76,47 @@ export interface Task {
   readonly started?: number
   readonly finished?: number
   readonly deadline: number
-  /** When its result is gone. */
+  /** When the result is deleted. */
   readonly expires?: number
-  /** When something new was heard of it; time in which nothing could be heard is added. */
+  /** When the task last made progress; times in which the upstream could not be polled are added. */
   readonly moved: number
-  /** When its upstream last told how it stands. */
+  /** Time of the last successful poll. */
   readonly heard?: number
-  /** What clients are told to wait between two polls, milliseconds. */
+  /** The pause between two polls that clients are advised to make, milliseconds. */
   readonly pace: number
-  /** Polls in a row that failed, and those of them by which the upstream said that there is no such task. */
+  /** Failed polls in a row, and those of them that said that there is no such task. */
   readonly faults: number
   readonly misses: number
-  /** Until when whoever began it may still hear that the upstream took it. */
+  /** Until when the request that began it may still receive the upstream's acceptance. */
   readonly awaited?: number
-  /** The lease of its submit was over once, and may still be renewed. */
+  /** The lease of its submit ended once, and may still be renewed. */
   readonly lapsed?: true
-  /** Whether the upstream may have it without having said so. */
+  /** The upstream may have accepted it without confirming. */
   readonly ambiguous?: true
-  /** Its result was there, and the store had no room for it. */
+  /** It had a result that the store had no room for. */
   readonly unkept?: true
-  /** It ended well after its deadline. */
+  /** It succeeded after its deadline. */
   readonly late?: true
-  /** The task that it was made of. */
+  /** Id of the task that it continues. */
   readonly parent?: string
   readonly hook?: Hook
   readonly notes?: Notes
-  /** Where its client reaches the gateway. */
+  /** The gateway's address as its client reaches it. */
   readonly origin?: string
-  /** Of the configuration under which it began. */
+  /** Number of the generation in which it began. */
   readonly generation: number
 }
 
 const TASK_PREFIX = 'task_'
 
-/** 128 random bits: nobody guesses the id of another caller's task. */
+/** 128 random bits: the ids of other callers' tasks cannot be guessed. */
 export function newTaskId(): string {
   return TASK_PREFIX + randomBytes(16).toString('hex')
 }
 
 const ID = /^task_[0-9a-f]{32}$/
 
-/** Whether an id can be one of ours: nothing else is looked for. */
+/** Whether an id has the form of a task's id; other ids are not looked up. */
 export function isTaskId(id: string): boolean {
   return ID.test(id)
 }
@@ -125,7 +125,7 @@ export function isEnded({ state }: Task): boolean {
   return state === 'succeeded' || state === 'failed' || state === 'cancelled'
 }
 
-/** What features hear of a task's end. */
+/** The report of a task's end for features. */
 export function endOf(task: Task, { submit }: Notes): Omit<TaskEnd, 'kept'> {
   const { id, kind, owner, route, model, target, input, artifacts, created, generation } = task
   return {
@@ -143,7 +143,7 @@ export function encodeTask(task: Task): Buffer {
   return Buffer.from(JSON.stringify(task))
 }
 
-/** Undefined where the bytes are none of ours. */
+/** Undefined if the bytes are not a task. */
 export function decodeTask(bytes: Uint8Array): Task | undefined {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8')
   const json: Json | undefined = parseJson(text)

@@ -1,4 +1,5 @@
 import { GatewayError } from '../../core/errors.js'
+import type { RetryCondition } from '../../core/limits.js'
 import type { Exchange } from '../../core/plan.js'
 import { TASK_BUSY } from '../../core/task.js'
 import type { Call } from '../call.js'
@@ -9,17 +10,18 @@ import { cleanedWords } from '../translate/words.js'
 import { retryAfter } from '../upstream-errors.js'
 import type { Verdict } from './reading.js'
 
-/** Nothing was begun: the next upstream may be asked. */
+/** No task was begun. */
 export interface Refused {
   readonly type: 'refused'
   readonly error: GatewayError
   readonly answer?: UpstreamResponse
-  /** It says so in the body, whatever its status. */
+  /** The body says so, with any status. */
   readonly verdict?: true
-  readonly retry: boolean
+  /** The condition under which another upstream may be tried; absent if none may. */
+  readonly condition?: RetryCondition
 }
 
-/** Tells the client why its task was not begun: in the upstream's words, where these can be shown. */
+/** Answers why the task was not begun: in the upstream's words, if these can be shown. */
 export function refuse(call: Call, exchanges: readonly Exchange[], { error, answer, verdict }: Refused): void {
   const exchange = exchanges.find(one => one.upstream.name === call.attempts.at(-1)?.upstream)
   if (error.code === 'upstream_auth') call.kernel.onRefusedCredential()
@@ -33,7 +35,7 @@ export function refuse(call: Call, exchanges: readonly Exchange[], { error, answ
     return
   }
   const headers = responseHeaders(answer.headers, exchange)
-  // Clients' libraries repeat requests that failed; this one may have begun something.
+  // Clients' libraries retry server errors, and the upstream may have begun the task.
   if (answer.status >= 500 && !TASK_BUSY.has(answer.status)) headers.push(...NO_RETRY)
   if (!presentable(answer.body, call, exchange)) call.fail(answer.status >= 500 ? dearly(error) : error)
   else passAnswer(call, { status: answer.status, headers, body: answer.body }, error)
@@ -41,14 +43,13 @@ export function refuse(call: Call, exchanges: readonly Exchange[], { error, answ
 
 export const NOTHING_TAKEN = 'The upstream did not accept the task.'
 
-/** What an upstream says that took nothing, though its status says nothing of it. */
+/** The refusal of an upstream that rejected a task with a success status. */
 export function declined(
   call: Call,
   { code: familyCode, message, busy }: Verdict,
   answer: UpstreamResponse,
   exchange: Exchange,
 ): Refused {
-  const { retry } = exchange
   const why = cleanedWords(message, { call, exchange }) ?? NOTHING_TAKEN
   const error = busy
     ? new GatewayError('rate_limited', why, { phase: 'verdict', familyCode, retryAfter: retryAfter(answer.headers) })
@@ -58,13 +59,13 @@ export function declined(
     error,
     answer: { ...answer, status: error.status },
     verdict: true,
-    retry: busy && retry.covers(429),
+    ...(busy && { condition: 429 }),
   }
 }
 
 const NO_RETRY = ['x-should-retry', 'false']
 
-/** An error after which clients' libraries had better not repeat the request by themselves: it may cost twice. */
+/** An error that clients' libraries should not retry by themselves, since the task might be begun and charged twice. */
 function dearly(error: GatewayError): GatewayError {
   if (error.status < 500 || error.code === 'unavailable' || error.code === 'upstream_unavailable') return error
   return new GatewayError(error.code, error.message, { ...error.details, headers: NO_RETRY })

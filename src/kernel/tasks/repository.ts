@@ -4,7 +4,7 @@ import type { Range, ScanRange, Store, StoredRecord } from '../../core/store.js'
 import { stored } from '../responses/faults.js'
 import { decodeTask, encodeTask, isTaskId, type Task } from './record.js'
 
-/** A task and the record that it stands in, so that it can be changed. */
+/** A task with its record's version, needed to change it. */
 export interface TaskEntry {
   readonly task: Task
   readonly record: StoredRecord
@@ -15,26 +15,26 @@ interface TaskPage {
   readonly more: boolean
 }
 
-/** What a client's own key for a request led to. */
+/** What an `Idempotency-Key` points to. */
 export interface Claimed {
   readonly id: string
-  /** Of the request that came with it first. */
+  /** Of the first request with the key. */
   readonly digest: string
 }
 
-/** How long such keys are remembered, milliseconds. */
+/** How long such keys are kept, milliseconds. */
 const KEY_RETENTION_MS = 24 * 3_600_000
 const KEYS_NAMESPACE = 'task-keys'
 
-/** Behind all tasks of an owner. */
+/** Sorts after all tasks of an owner. */
 const BEHIND = { created: Number.MAX_SAFE_INTEGER, key: '~' }
 
-/** Where tasks of a kind stand. */
+/** Namespace of a kind's tasks. */
 export function namespaceOf(kind: string): string {
   return `tasks-${kind}`
 }
 
-/** Tasks in the store. What the store cannot do is `unavailable` to clients. */
+/** Tasks in the store. Store faults become `unavailable` errors. */
 export class TaskRepository {
   readonly store: Store
 
@@ -50,21 +50,20 @@ export class TaskRepository {
     return { task, record }
   }
 
-  /** Undefined where the owner has no such task. */
+  /** Undefined if the owner has no such task. */
   async find(kind: string, owner: string, id: string): Promise<TaskEntry | undefined> {
     const entry = await this.findWithDeleted(kind, owner, id)
     return entry?.task.phase === 'deleting' ? undefined : entry
   }
 
-  /** The same, those included that clients do not see any more. */
+  /** Also finds tasks that their clients have deleted. */
   async findWithDeleted(kind: string, owner: string, id: string): Promise<TaskEntry | undefined> {
     const record = await this.record(kind, owner, id)
     return record && entryOf(record)
   }
 
   /**
-   * Whoever's task it is, for those who look after the gateway: from owner to owner, of whom there are as many as keys, and
-   * not from task to task.
+   * Finds a task of any owner, for operators. Reads one record per owner (as many as keys) instead of every task's.
    */
   async findForAnyOwner(kind: string, id: string): Promise<TaskEntry | undefined> {
     if (!isTaskId(id)) return undefined
@@ -78,12 +77,12 @@ export class TaskRepository {
     }
   }
 
-  /** What a task stands in, unread. */
+  /** The task's record, not decoded. */
   async record(kind: string, owner: string, id: string): Promise<StoredRecord | undefined> {
     return isTaskId(id) ? await stored(this.store.get(namespaceOf(kind), owner, id)) : undefined
   }
 
-  /** Undefined where somebody else has changed the task meanwhile. `due` null: nobody has to look at it any more. */
+  /** Undefined if the record was changed meanwhile. `due` null: the task needs no further work. */
   async replace(
     { record }: TaskEntry,
     task: Task,
@@ -95,12 +94,12 @@ export class TaskRepository {
     return next && { task, record: next }
   }
 
-  /** Takes a task out altogether; false where somebody else has changed it meanwhile. */
+  /** Deletes the record; false if it was changed meanwhile. */
   async remove({ record }: TaskEntry): Promise<boolean> {
     return await stored(this.store.delete(record))
   }
 
-  /** Changes a task whatever comes between; `change` answers undefined where there is nothing to be changed. */
+  /** Changes a task, and tries again after concurrent changes; `change` returns undefined if there is nothing to change. */
   async update(
     entry: TaskEntry,
     change: (task: Task) => { readonly task: Task; readonly due: number | null; readonly expires?: number } | undefined,
@@ -115,7 +114,7 @@ export class TaskRepository {
     return undefined
   }
 
-  /** The owner's tasks, those left out that have been deleted. */
+  /** The owner's tasks without deleted ones. */
   async list(kind: string, owner: string, { order, after, limit }: Range): Promise<TaskPage> {
     const entries: TaskEntry[] = []
     for (let from = after; ; ) {
@@ -128,15 +127,15 @@ export class TaskRepository {
     return { entries: entries.slice(0, limit), more: entries.length > limit }
   }
 
-  /** Where a client's key for a request leads, if anywhere. */
+  /** What a client's key points to. */
   async claimed(owner: string, key: string): Promise<Claimed | undefined> {
     const record = await stored(this.store.get(KEYS_NAMESPACE, owner, nameOf(key)))
     return record && claimedOf(record)
   }
 
   /**
-   * Lets a client's key lead to a task where it leads nowhere yet or, with `before`, where it still leads to that one.
-   * False where another request was faster.
+   * Points a client's key to a task if the key is free or, with `before`, if it still points to that task. False if another
+   * request was faster.
    */
   async claimKey(owner: string, key: string, claim: Claimed, before?: Claimed): Promise<boolean> {
     const name = nameOf(key)
@@ -151,7 +150,7 @@ export class TaskRepository {
     return (await stored(this.store.replace(record, kept))) !== undefined
   }
 
-  /** Lets a client's key be used anew, for a task that came to nothing. A key that leads to another one stays. */
+  /** Frees a client's key if it points to this task, which was never begun. */
   async freeKey(owner: string, key: string, id: string): Promise<void> {
     const record = await stored(this.store.get(KEYS_NAMESPACE, owner, nameOf(key)))
     if (record !== undefined && claimedOf(record)?.id === id) await stored(this.store.delete(record))

@@ -8,12 +8,12 @@ import type { Artifact, Kept, Task } from './record.js'
 import { FAILURES } from './transition.js'
 
 const NAMESPACE = 'task-results'
-/** Pieces in which bytes are handed to the store. */
+/** Size of the pieces that are handed to the store. */
 const CHUNK_BYTES = 256 * 1024
 
 /**
- * Results that upstreams put into their answers: blobs of the store, each under the digest of its bytes, so that who comes
- * late with an old answer changes nothing. They go with their task, or expire.
+ * Stores results that upstreams put into their answers: blobs, each under the digest of its bytes, so that writing an old
+ * answer's result late overwrites nothing. They are deleted with their task, or expire.
  */
 export class Results {
   readonly #store: Store
@@ -25,8 +25,8 @@ export class Results {
   }
 
   /**
-   * What was read, with everything that stood in the answer among the artefacts. A result that is too large makes the task
-   * a failure. Undefined where the store could not take it.
+   * Stores the inline results of an answer and moves them to `artifacts`. A result that is too large makes the task fail.
+   * Undefined if the store failed.
    */
   async keep(task: Task, reading: Reading, shape: TaskShape): Promise<Reading | undefined> {
     const artifacts = [...reading.artifacts]
@@ -47,12 +47,12 @@ export class Results {
     return { ...reading, artifacts, inline: [] }
   }
 
-  /** Undefined where it is not kept any more. Throws `unavailable` where the store is gone. */
+  /** Undefined if the blob is gone. Throws `unavailable` if the store does not answer. */
   async open(task: Task, kept: Kept, range?: ByteRange): Promise<StoredBlob | undefined> {
     return await stored(this.#store.blobs.get(placeOf(task, kept), range))
   }
 
-  /** Lets go of what the task had and has no more. What cannot be let go of now expires. */
+  /** Deletes the task's blobs that `artifacts` does not contain. What cannot be deleted now expires. */
   async drop(task: Task, artifacts: readonly Artifact[] = []): Promise<void> {
     const left = new Set(artifacts.map(({ kept }) => kept?.digest))
     const gone = task.artifacts.flatMap(({ kept }) => (kept === undefined || left.has(kept.digest) ? [] : kept))
@@ -92,7 +92,7 @@ async function* chunksOf(bytes: Buffer): AsyncGenerator<Buffer> {
   for (let at = 0; at < bytes.length; at += CHUNK_BYTES) yield bytes.subarray(at, at + CHUNK_BYTES)
 }
 
-/** By how the bytes begin; empty where that tells nothing. */
+/** Detects the media type by the first bytes; empty if unknown. */
 function typeOf(bytes: Buffer): string {
   if (bytes.toString('latin1', 4, 8) === 'ftyp') return 'video/mp4'
   if (bytes.toString('hex', 0, 4) === '1a45dfa3') return 'video/webm'

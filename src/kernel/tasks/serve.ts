@@ -3,11 +3,11 @@ import { isObject, type Json } from '../../core/json.js'
 import type { Route, TaskRoute } from '../../core/plan.js'
 import type { TaskAction } from '../../core/task.js'
 import type { TaskKind } from '../../core/task-kind.js'
-import { admit } from '../admit.js'
 import { documentOfBody } from '../body-document.js'
 import type { Call } from '../call.js'
 import { NoResponseError } from '../http-call.js'
 import { originOf } from '../origin.js'
+import { readRequest } from '../read-request.js'
 import { errorOfStatus } from '../upstream-errors.js'
 import { content } from './content.js'
 import { presenterOf } from './presenters/index.js'
@@ -30,12 +30,12 @@ const ACTIONS: Readonly<Record<Exclude<TaskAction, 'submit'>, Serve>> = {
   seed,
 }
 
-/** How a route is served that is about tasks which exist. */
+/** The handler of a route about existing tasks. */
 export function serverOf(action: Exclude<TaskAction, 'submit'>): Serve {
   return ACTIONS[action]
 }
 
-/** From the store: how often clients ask is nothing to the upstream. */
+/** Answers from the store: polling clients cause no load at the upstream. */
 async function retrieve(call: Call, _route: Route, route: TaskRoute): Promise<void> {
   const id = call.params[route.parameter ?? ''] ?? ''
   const { repository, pollCache } = call.kernel.tasks
@@ -80,7 +80,7 @@ async function list(call: Call, _route: Route, { kind }: TaskRoute): Promise<voi
   const { repository } = call.kernel.tasks
   const owner = ownerOf(call)
   const cursor = query('after')
-  // One that its client has deleted since the last page still has its place.
+  // A task deleted since the last page still has its position.
   const after =
     cursor === undefined
       ? undefined
@@ -97,9 +97,9 @@ async function list(call: Call, _route: Route, { kind }: TaskRoute): Promise<voi
   call.answer(200, presenterOf(kind).list(tasks, page.more, await viewFor(call, kind)))
 }
 
-/** Those of the caller's tasks that the body names; what it names beside them is left out. */
+/** The caller's tasks that the body names; unknown ids are left out. */
 async function select(call: Call, route: Route, { kind, member = '' }: TaskRoute): Promise<void> {
-  const body = await admit(call, route)
+  const body = await readRequest(call, route)
   const isKnown = (name: string): boolean => name === member
   const named = body.type === 'bytes' ? (await documentOfBody(call, body, { isKnown }))[member] : undefined
   const ids = new Set(Array.isArray(named) ? (named as readonly Json[]).map(String) : [])
@@ -110,7 +110,7 @@ async function select(call: Call, route: Route, { kind, member = '' }: TaskRoute
   call.answer(200, presenterOf(kind).list(tasks, false, await viewFor(call, kind)))
 }
 
-/** What the upstream says of the random numbers that a task began with. The gateway keeps nothing of it. */
+/** Asks the upstream for the seed of a task. The gateway does not store it. */
 async function seed(call: Call, _route: Route, route: TaskRoute): Promise<void> {
   const { task } = await find(call, route)
   const target = targetOf(call.generation.plan, task)
@@ -136,17 +136,17 @@ function reasonOf(error: unknown): never {
 }
 
 async function fetchContent(call: Call, route: Route, task: TaskRoute): Promise<void> {
-  await admit(call, route)
+  await readRequest(call, route)
   const isLink = task.signed && call.caller === undefined
   await content(call, isLink ? await findLinked(call, task) : await find(call, task), task)
 }
 
-/** Whether the request is to be let in by its signature, or not at all. */
+/** Whether the request is authenticated by a link's signature instead of a key. */
 export function isSigned({ query }: Pick<Call, 'query'>, { task }: Pick<Route, 'task'>): boolean {
   return task?.signed === true && query?.has('signature') === true
 }
 
-/** The task that a link of the gateway's own leads to. Nothing is looked for where the gateway did not sign it. */
+/** The task that a signed link leads to. The signature is checked before the store is read. */
 async function findLinked(call: Call, { kind, parameter = '' }: TaskRoute): Promise<TaskEntry> {
   const query = (name: string): string => call.query?.get(name) ?? ''
   const id = call.params[parameter] ?? ''
@@ -162,18 +162,18 @@ async function findLinked(call: Call, { kind, parameter = '' }: TaskRoute): Prom
   return entry
 }
 
-/** What answers depend on beside the record: how its kind is declared, and the address that the links in them stand on. */
+/** The record's other inputs: how its kind is declared, and the origin of the links in it. */
 function cacheKeyOf(call: Call, kind: TaskKind): string {
   const { plan, number } = call.generation
   return signedPath(plan, kind.name) === undefined ? `${number}` : `${number} ${originOf(call)}`
 }
 
-/** How this client sees tasks. */
+/** The view for this client. */
 function viewFor(call: Call, kind: TaskKind): Promise<View> {
   return call.kernel.tasks.view({ plan: call.generation.plan, kind: kind.name, origin: originOf(call) })
 }
 
-/** The caller's task that the path names. One of another caller's and one that never was answer alike. */
+/** The caller's task that the path names. Ids of other callers' tasks and unknown ids are answered alike. */
 async function find(call: Call, { kind, parameter = '' }: TaskRoute): Promise<TaskEntry> {
   const id = call.params[parameter] ?? ''
   const entry = await call.kernel.tasks.repository.find(kind.name, ownerOf(call), id)

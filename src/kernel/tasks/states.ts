@@ -1,6 +1,6 @@
 import type { TaskState } from '../../core/task.js'
 
-/** Words by which upstreams say how a task stands, as they are met. Others mean that it goes on. */
+/** Common words of upstreams for states. Unknown words mean that the task continues. */
 const WORDS: Readonly<Record<TaskState, readonly string[]>> = {
   queued: [
     ...['queued', 'queueing', 'in_queue', 'pending', 'submitted', 'not_start', 'not_started', 'created', 'accepted'],
@@ -27,15 +27,15 @@ const STATES: ReadonlyMap<string, TaskState> = new Map(
 )
 
 /**
- * What an upstream's word for a state means: by the declared words first, then by the usual ones, in any case and with
- * dashes or spaces for underscores. Undefined for a word that nobody knows.
+ * The state that an upstream's word means: declared words first, then the common ones, in any case and with dashes or spaces
+ * for underscores. Undefined for unknown words.
  */
 export function stateOf(word: unknown, declared: ReadonlyMap<string, TaskState>): TaskState | undefined {
   const text = textOf(word)
   return text === undefined ? undefined : (declared.get(text) ?? STATES.get(text.replaceAll(/[\s-]+/g, '_')))
 }
 
-/** Whether a word for a failure says that the task expired, which clients tell from others. */
+/** Whether a word for a failure says that the task expired; clients get a different error code for that. */
 export function isExpired(word: unknown): boolean {
   return textOf(word) === 'expired'
 }

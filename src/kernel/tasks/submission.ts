@@ -6,7 +6,9 @@ import { formAsJson } from '../form-json.js'
 import { GatedAttempt } from '../gated-attempt.js'
 import { NoResponseError, send } from '../http-call.js'
 import { bodyWithMembers, jsonWithMembers } from '../members.js'
+import { pause } from '../pause.js'
 import { buildRequest } from '../upstream-request.js'
+import { Walk } from '../walk.js'
 import { accept, gone, type Order, type Outcome, withNotes } from './acceptance.js'
 import { claim } from './claim.js'
 import { CONFIRM_RETRY_MS, isStoreFault } from './confirm-submit.js'
@@ -17,27 +19,27 @@ import { leaseEnd, SubmitLease } from './submit-lease.js'
 import { maxAnswerBytes } from './upstream.js'
 import { withdraw } from './withdrawal.js'
 
-/** How long an upstream may take to confirm a task that it seems to have taken, milliseconds; nobody asks it again. */
+/** How long an upstream may take to confirm an ambiguous submit, milliseconds. The submit is not repeated. */
 const CONFIRM_TIMEOUT_MS = 300_000
-/** What is added to the time in which a submit is answered, before others think that nobody waits for it any more. */
+/** Added to the longest duration of a submit before it counts as abandoned, milliseconds. */
 const SLACK_MS = 5000
 
-/** Asks the upstreams of an order in turn, until one has taken it or it is certain that none has. */
+/** Calls the upstreams of an order in turn, until one has accepted it or it is certain that none has. */
 export class Submission {
   readonly #order: Order
-  /** A form as those get it who take none. */
+  /** The form as JSON, for upstreams that do not take forms. */
   #asJson: HeldBody | undefined
-  /** The attempt after which the task may go on. */
+  /** The last attempt that may have begun the task. */
   #last: GatedAttempt | undefined
 
   constructor(order: Order) {
     this.#order = order
   }
 
-  /** The task as it stands then; undefined where the client has been told that there is none. */
+  /** The task after its submit; undefined if an error was sent to the client. */
   async run(expires: number): Promise<TaskEntry | undefined> {
     const { call, exchanges, draft, body, key } = this.#order
-    // The pools stay open even where the client goes.
+    // Keeps the pools open even if the client goes away.
     const generation = call.generation.lease()
     try {
       const create = (): Promise<TaskEntry> => this.create(expires)
@@ -52,18 +54,14 @@ export class Submission {
       const left = outcome.type === 'open' ? await this.leaveOpen(entry) : undefined
       if (left !== undefined) return left
       if (outcome.type === 'refused') await withdraw(call.kernel, entry.task, key, entry)
-      refuse(
-        call,
-        exchanges,
-        outcome.type === 'refused' ? outcome : { type: 'refused', error: gone(this.#order), retry: false },
-      )
+      refuse(call, exchanges, outcome.type === 'refused' ? outcome : { type: 'refused', error: gone(this.#order) })
       return undefined
     } finally {
       generation.release()
     }
   }
 
-  /** A store that did not answer may have kept the record all the same. */
+  /** A store that did not answer may have created the record nevertheless, so a failed creation is withdrawn. */
   private async create(expires: number): Promise<TaskEntry> {
     const { call, draft } = this.#order
     const { kernel } = call
@@ -75,29 +73,32 @@ export class Submission {
     }
   }
 
-  /** After this long nobody waits for an answer any more. */
+  /** The longest that the whole submit can take, milliseconds. */
   private patience(): number {
     const { exchanges } = this.#order
-    const each = exchanges.map(({ timeouts }) => timeouts.queue + timeouts.connect + answerTime(timeouts))
-    return each.slice(0, exchanges[0]?.retry.attempts ?? 1).reduce((sum, one) => sum + one, SLACK_MS)
+    const longest = exchanges.map(
+      ({ timeouts, retry }) => timeouts.queue + timeouts.connect + answerTime(timeouts) + retry.max_wait,
+    )
+    return SLACK_MS + (exchanges[0]?.retry.attempts ?? 1) * Math.max(0, ...longest)
   }
 
   private async sendInTurn(entry: TaskEntry, changed: (entry: TaskEntry) => void): Promise<Outcome> {
     let known = entry
-    let last: Outcome = {
-      type: 'refused',
-      error: NO_UPSTREAM,
-      retry: false,
-    }
-    for (const [index, exchange] of this.#order.exchanges.entries()) {
-      if (index >= exchange.retry.attempts) break
-      const target = this.#order.task.target(exchange.upstream.name)
-      if (target === undefined) continue
-      const gated = new GatedAttempt(this.#order.call, exchange)
+    let last: Outcome = { type: 'refused', error: NO_UPSTREAM }
+    const { call, exchanges, task } = this.#order
+    const walk = new Walk(call, exchanges)
+    for (let exchange = walk.take(); exchange !== undefined; exchange = walk.take()) {
+      const target = task.target(exchange.upstream.name, exchange.upstream.credential)
+      if (target === undefined) {
+        walk.skip()
+        continue
+      }
+      const gated = new GatedAttempt(call, exchange)
       const shut = await entering(gated)
       if (shut !== undefined) {
-        last = shut
-        if (!shut.retry) return shut
+        if (shut.type === 'over') return shut.refused
+        last = shut.refused
+        walk.skip()
         continue
       }
       let next: TaskEntry | undefined
@@ -106,7 +107,7 @@ export class Submission {
       } catch (error) {
         gated.end('skipped')
         if (!isStoreFault(error)) throw error
-        return { type: 'refused', error, retry: false }
+        return { type: 'refused', error }
       }
       if (next === undefined) {
         gated.end('skipped')
@@ -118,12 +119,19 @@ export class Submission {
         known = entry
         changed(entry)
       })
-      if (last.type !== 'refused' || !last.retry) return last
+      if (last.type !== 'refused' || last.condition === undefined) return last
+      const { left, waitMs } = walk.failed(gated, { error: last.error, condition: last.condition })
+      if (left.length === 0 || waitMs === 0) continue
+      const lease = new SubmitLease(call.kernel, known)
+      const goesOn = await new Promise<boolean>(resolve => pause(call, waitMs, resolve))
+      known = await lease.end()
+      changed(known)
+      if (!goesOn) return last
     }
     return last
   }
 
-  /** Who is asked stands in the record before it is asked, and the record outlives whatever that one may do. */
+  /** Writes the upstream's name into the record before the call, and extends the record's life to the task's longest one. */
   private async aim(entry: TaskEntry, gated: GatedAttempt, { shape }: TaskTarget): Promise<TaskEntry | undefined> {
     const { kernel } = this.#order.call
     const { upstream, model } = gated.exchange
@@ -152,7 +160,7 @@ export class Submission {
       const milliseconds = Math.round((performance.now() - started) * 100) / 100
       call.attempts.push({ upstream: exchange.upstream.name, model: exchange.model, phase, status, milliseconds })
     }
-    const { timeouts, retry } = exchange
+    const { timeouts } = exchange
     const lease = new SubmitLease(call.kernel, entry)
     try {
       const { pool } = call.generation.reach(exchange.upstream)
@@ -179,13 +187,13 @@ export class Submission {
         return { type: 'open' }
       }
       gated.end(String(error.condition), undefined, error.error)
-      return { type: 'refused', error: error.error, retry: retry.covers(error.condition) }
+      return { type: 'refused', error: error.error, condition: error.condition }
     } finally {
       gated.end('cancelled', undefined, call.error)
     }
   }
 
-  /** The upstream may be at work: its attempt ends so unless it has ended as one that was accepted. */
+  /** The upstream may have begun the task: ends the attempt as `unconfirmed`, unless it has ended already. */
   private unconfirmed(gated: GatedAttempt, status: number | undefined): void {
     gated.end('unconfirmed', status, undefined, 0, this.#order.draft.id)
     this.#last = gated
@@ -207,8 +215,8 @@ export class Submission {
   }
 
   /**
-   * Nobody knows whether the upstream took it. It is not asked again; the task fails unless something turns up. Undefined
-   * where its client has taken it out.
+   * It is unknown whether the upstream accepted the task. The submit is not repeated, and the task fails unless the upstream
+   * confirms it in time. Undefined if its client has deleted it.
    */
   private async leaveOpen(entry: TaskEntry): Promise<TaskEntry | undefined> {
     const { kernel } = this.#order.call
@@ -223,28 +231,28 @@ export class Submission {
     } catch (error) {
       if (!isStoreFault(error)) throw error
       kernel.onStoreFault(error)
-      // The record says when somebody looks after it; another request would cost a second time.
+      // The record's due time remains, so a worker will settle it; a repeated submit could be charged twice.
       return entry
     }
   }
 }
 
-/** Leads an attempt through its gates: what they refuse was not begun. */
-async function entering(gated: GatedAttempt): Promise<Refused | undefined> {
+/** Passes an attempt's gates. `shut`: this upstream may not begin the task; `over`: no other one may either. */
+async function entering(gated: GatedAttempt): Promise<{ type: 'shut' | 'over'; refused: Refused } | undefined> {
   try {
     const shut = await gated.enter()
     if (shut === undefined) return undefined
-    return { type: 'refused', error: shut === 'over' ? NO_UPSTREAM : shut, retry: true }
+    return { type: 'shut', refused: { type: 'refused', error: shut === 'over' ? NO_UPSTREAM : shut } }
   } catch (error) {
     gated.end('skipped')
     if (!(error instanceof GatewayError)) throw error
-    return { type: 'refused', error, retry: false }
+    return { type: 'over', refused: { type: 'refused', error } }
   }
 }
 
 const NO_UPSTREAM = new GatewayError('unavailable', 'No upstream is left.')
 
-/** How long a task may stand in the store before its end is known, milliseconds. */
+/** Longest time that a task's record is kept, milliseconds. */
 export function lifetime({ deadline, grace, retention }: TaskTarget['shape']): number {
   return deadline + grace + 2 * retention
 }

@@ -3,27 +3,27 @@ import type { TaskHost } from './host.js'
 import type { Task } from './record.js'
 import type { TaskEntry } from './repository.js'
 
-// While a task is being submitted, its record is due when the lease of the submitting process is over, and so is decided
-// then by another one: after `tasks.lease` at most, whatever that process waits for. Of each lease the last third is a
-// grace: a process that lives, and could not reach the store meanwhile, renews it when the store is back.
+// While a task is being submitted, its record comes due when the lease of the submitting process ends, so that another
+// process settles it within `tasks.lease`, no matter what the first one waits for. The last third of the lease is a grace:
+// a live process that could not reach the store meanwhile renews the lease when the store is back.
 
 /** Parts of `tasks.lease`. */
 const LEASE_SHARE = 2 / 3
 const GRACE_SHARE = 1 / 3
 const RENEWAL_SHARE = 1 / 6
 
-/** Until when a record that is being submitted is its process's, milliseconds since the epoch. */
+/** When the lease of a submitting process ends, milliseconds since the epoch. */
 export function leaseEnd({ generation }: TaskHost): number {
   return Date.now() + generation.plan.tasks.lease * LEASE_SHARE
 }
 
-/** The same record when its lease is over for the first time, and when somebody decides; undefined: now. */
+/** The record for the grace after its lease has ended for the first time; undefined if it must be settled now. */
 export function grace({ generation }: TaskHost, task: Task): { readonly task: Task; readonly due: number } | undefined {
   if (task.lapsed === true || task.ambiguous === true) return undefined
   return { task: { ...task, lapsed: true }, due: Date.now() + generation.plan.tasks.lease * GRACE_SHARE }
 }
 
-/** Renews the lease of a record while its upstream is being asked. */
+/** Renews a record's lease while its upstream is called. */
 export class SubmitLease {
   readonly #host: TaskHost
   #entry: TaskEntry
@@ -37,7 +37,7 @@ export class SubmitLease {
     this.later()
   }
 
-  /** Renews it no more; gives the record as it stands, as far as that is known. */
+  /** Stops the renewal; returns the record's last known version. */
   async end(): Promise<TaskEntry> {
     this.#ended = true
     clearTimeout(this.#timer)
@@ -60,7 +60,7 @@ export class SubmitLease {
       const renewed = await repository.update(this.#entry, ({ lapsed: _, ...found }) =>
         found.phase === task.phase ? { task: found, due: leaseEnd(this.#host) } : undefined,
       )
-      // Its client has taken it out, or another process has ended it.
+      // Its client has deleted it, or another process has settled it.
       if (renewed?.task.phase !== task.phase) return
       this.#entry = renewed
     } catch (error) {

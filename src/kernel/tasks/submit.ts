@@ -14,9 +14,9 @@ import type { TaskEntry } from './repository.js'
 import { lifetime, Submission } from './submission.js'
 
 /**
- * Begins a task. Its record is written before the upstream is called, so that there is no moment in which the upstream
- * works on something that nobody here knows of. An upstream is asked once; the next one is asked only where it is certain
- * that the one before took nothing. Where that is not certain the task stays, and fails by itself.
+ * Begins a task. Its record is written before the upstream is called, so that the upstream never works on a task that the
+ * gateway has no record of. The next upstream is called only if it is certain that the one before began nothing. If that is
+ * uncertain the task stays, and fails by itself.
  */
 export async function submit(
   call: Call,
@@ -28,7 +28,10 @@ export async function submit(
   const { tasks } = call.kernel
   const { input, parent } = call.get(ORDER) ?? raise()
   const origin = originOf(call)
-  const hook = task.webhook === undefined ? undefined : tasks.hooks.hook(call.member(task.webhook), task.webhook)
+  const hook =
+    task.webhook === undefined
+      ? undefined
+      : tasks.hooks.hook(call.member(task.webhook), task.webhook, call.caller?.regions)
   if (call.kernel.sink.debugs) logCandidates(call, exchanges)
   const first = exchanges[0] && task.target(exchanges[0].upstream.name)
   if (first === undefined) throw new GatewayError('unavailable', 'The upstream of this endpoint is switched off.')
@@ -64,7 +67,7 @@ export async function submit(
   if (entry !== undefined) await answer(call, entry, task)
 }
 
-/** What a request for a task says, and the task that it continues. */
+/** What records show of the request, and the task that it continues. */
 const ORDER = slot<{ readonly input: Task['input']; readonly parent: TaskEntry | undefined }>('task_order')
 
 function raise(): never {
@@ -80,21 +83,21 @@ export async function sourceOf(call: Call, route: Route, task: TaskRoute): Promi
   return parent === undefined ? resolve(call, route) : exchangesOf(call, route, parent)
 }
 
-/** The submit has time limits of its own, and goes on where its client has gone: the upstream is at it already. */
+/** The submit has its own time limits, and continues after its client has gone: the upstream may have begun the task. */
 export const DETACHED_WORK = { check: () => undefined, cancel: () => undefined, cut: () => false }
 
-/** The answer to whoever began a task. */
+/** Answers the request that began a task. */
 async function answer(call: Call, { task }: TaskEntry, { kind, pollHeader }: TaskRoute): Promise<void> {
   const view = await call.kernel.tasks.view({ plan: call.generation.plan, kind: kind.name, origin: originOf(call) })
   call.answer(200, presenterOf(kind).begun(task, view), paceHeader(task, pollHeader))
 }
 
-/** Tells clients how long to wait between two polls. */
+/** The header that advises clients how long to wait between two polls. */
 export function paceHeader(task: Pick<Task, 'pace'>, name: string | undefined): string[] {
   return name === undefined ? [] : [name, String(task.pace)]
 }
 
-/** Only who has the one task can make the other of it. */
+/** Only the upstream of the parent can continue it. */
 function exchangesOf(call: Call, route: Route, { task }: TaskEntry): readonly Exchange[] {
   const groups = route.resolve(task.model)?.groups ?? []
   const found = groups.flatMap(group => group.exchanges).filter(one => one.upstream.name === task.target?.upstream)

@@ -21,7 +21,7 @@ import { hasOtherCredential, targetOf } from './upstream.js'
 import { DIRECT, linkedView, signedPath } from './view.js'
 import { LeaseWorker } from './worker.js'
 
-/** A change of a task that is worth a line in the log. */
+/** A change of a task that is logged. */
 interface TaskChange {
   readonly task: string
   readonly kind: string
@@ -30,50 +30,50 @@ interface TaskChange {
   readonly from: string
   readonly to: string
   readonly code?: string
-  /** What the upstream says of its failure. */
+  /** The upstream's message about the failure. */
   readonly cause?: string
   readonly late?: true
 }
 
 interface ViewOptions {
   readonly plan: Plan
-  /** Its name. */
+  /** Name of the task kind. */
   readonly kind: string
   readonly origin: string | undefined
 }
 
-/** How long is kept at least what has ended, milliseconds, and how long to wait for an upstream that is gone, at most. */
+/** Shortest time to keep an ended task, and longest pause before checking again for a missing upstream, milliseconds. */
 const MINUTE_MS = 60_000
-/** Tasks in hand at a time, and how many of them may be at one upstream: one that hangs leaves room for the others. */
+/** Most tasks worked on at a time, and most of them per upstream, so that one that hangs leaves room for the others. */
 const MAX_CONCURRENT = 256
 const MAX_PER_UPSTREAM = 32
-/** Credentials that are remembered as told of: there is one more with each secret that is replaced. */
+/** Most upstreams with their credentials in `#reportedCredentials`: each replaced secret adds one. */
 const MAX_REPORTED_CREDENTIALS = 1000
-/** When somebody looks after a task that could not be told of at once, milliseconds. */
+/** When a task is due again if its notification could not be queued at once, milliseconds. */
 const RECHECK_MS = 2000
 
-/** Work that goes on when its request has been answered: each task is followed by one process at a time. */
+/** Polls tasks after their requests have been answered: each task is handled by one process at a time. */
 export class Tasks {
   readonly repository: TaskRepository
   readonly hooks: HookQueue
   readonly links: Links
   readonly results: Results
-  /** Answers to clients that poll. */
+  /** Cached answers to polling clients. */
   readonly pollCache = new PollCache()
   readonly #host: TaskHost
-  /** By kind, those that the plan has. */
+  /** By kind of the present plan. */
   readonly #workers = new Map<string, LeaseWorker>()
-  /** Of kinds that it has no more. */
+  /** Workers of kinds that are no longer in the plan. */
   readonly #stopping = new Set<Promise<void>>()
   #isStarted = false
   readonly #limiter = new ConcurrencyLimiter()
-  /** Submits that go on though their clients may have gone. */
+  /** Submits under way; they continue after their clients have gone. */
   readonly #pending = new Set<Promise<unknown>>()
-  /** Upstreams and credentials of which it has been told that others have to do. */
+  /** Upstreams with their former credentials that `onOtherCredential` was called for. */
   readonly #reportedCredentials = new Set<string>()
-  /** Told when tasks continue with another credential than the one that started them, once for each of those. */
+  /** Called when a task is polled with another credential than the one that began it, once for each such credential. */
   onOtherCredential: (first: { readonly upstream: string; readonly task: string }) => void = () => undefined
-  /** Told of each change. */
+  /** Called after each change of a task's state. */
   onChange: (change: TaskChange) => void = () => undefined
 
   constructor(host: TaskHost) {
@@ -87,14 +87,14 @@ export class Tasks {
     this.adopt(host.generation.plan)
   }
 
-  /** Follows from now on whatever is unfinished. */
+  /** Begins to work on unfinished tasks. */
   start(): void {
     this.#isStarted = true
     for (const worker of this.#workers.values()) worker.start()
     this.hooks.start()
   }
 
-  /** Follows tasks of the kinds that a plan has. Those of others wait until a plan has them again, or expire. */
+  /** Works on tasks of the plan's kinds. Tasks of other kinds wait until a plan has them again, or expire. */
   adopt({ taskKinds }: Plan): void {
     for (const kind of taskKinds.keys()) {
       if (this.#workers.has(kind)) continue
@@ -122,14 +122,14 @@ export class Tasks {
     })
   }
 
-  /** Looks at once for what is due: the store could not be asked for a while. */
+  /** Checks at once what is due, after the store was unavailable. */
   checkNow(): void {
     const now = Date.now()
     for (const worker of this.#workers.values()) worker.at(now)
     this.hooks.checkNow()
   }
 
-  /** Resolves when every submit under way has been answered, or after so many milliseconds. */
+  /** Resolves when no submit is under way, or after so many milliseconds. */
   async submitted(most: number): Promise<void> {
     if (this.#pending.size === 0) return
     let timer: NodeJS.Timeout | undefined
@@ -140,7 +140,7 @@ export class Tasks {
     clearTimeout(timer)
   }
 
-  /** Claims nothing more, and resolves when nothing is being done. */
+  /** Claims nothing more, and resolves when all running work is done. */
   async stop(): Promise<void> {
     this.#isStarted = false
     await Promise.all([...this.#stopping, ...[...this.#workers.values()].map(worker => worker.stop())])
@@ -148,18 +148,18 @@ export class Tasks {
     await Promise.allSettled(this.#pending)
   }
 
-  /** How a client sees tasks of that kind that reaches the gateway at `origin`. */
+  /** The view of a kind's tasks for a client that reaches the gateway at `origin`. */
   async view({ plan, kind, origin }: ViewOptions): Promise<View> {
     const path = signedPath(plan, kind)
     return path === undefined || origin === undefined ? DIRECT : linkedView(path, await this.links.signer(), origin)
   }
 
-  /** Somebody has to look at a task of that kind then. */
+  /** A task of that kind is due at that time. */
   wake(kind: Task['kind'], due: number | null): void {
     if (due !== null) this.#workers.get(kind)?.at(due)
   }
 
-  /** Sees to it that the process does not end before this is done. */
+  /** Keeps the process from ending before this is done. */
   hold<T>(work: Promise<T>): Promise<T> {
     this.#pending.add(work)
     const done = (): void => void this.#pending.delete(work)
@@ -168,15 +168,15 @@ export class Tasks {
   }
 
   /**
-   * Writes a task that has changed, and tells whoever wants to be told. Undefined where somebody else changed it first.
-   * `due` null: nobody has to look at it any more.
+   * Writes a changed task, notifies its client and reports its end to features. Undefined if the record was changed
+   * meanwhile. `due` null: the task needs no further work.
    */
   async save(entry: TaskEntry, changed: Task, due: number | null): Promise<TaskEntry | undefined> {
     const before = entry.task
     const presenter = presenterNamed(this.#host.generation.plan, changed.kind)
     const task = withNotification(before, changed, Date.now(), presenter, await this.viewFor(changed))
     const told = task.hook?.pending !== undefined
-    // Until the notification stands in its queue somebody has to look after the task.
+    // The task stays due until its notification is queued and its end reported.
     const owed = due === null && isEnded(task) && task.notes !== undefined
     const soon = told || owed ? Math.min(due ?? Number.POSITIVE_INFINITY, Date.now() + RECHECK_MS) : due
     const expires = isEnded(task) && task.expires !== undefined ? recordExpiry(task, task.expires) : undefined
@@ -189,7 +189,7 @@ export class Tasks {
     return owed && flushed !== undefined ? await this.tellAndForget(flushed) : flushed
   }
 
-  /** The task stays due until this is done. */
+  /** Reports the end to features and removes their notes. The task stays due until this is done. */
   private async tellAndForget(entry: TaskEntry): Promise<TaskEntry> {
     try {
       await this.tellEnd(entry.task)
@@ -205,18 +205,18 @@ export class Tasks {
     if (task.notes !== undefined) await this.#host.taskEnded(endOf(task, task.notes), task.notes.values)
   }
 
-  /** Ends a task for its client. The upstream is told later. */
+  /** Cancels a task for its client. The upstream is called later. */
   async cancel(entry: TaskEntry): Promise<TaskEntry | undefined> {
     const { plan } = this.#host.generation
     return await this.persist(entry, task => cancelled(task, plan, Date.now()))
   }
 
-  /** Takes a task out for its client. The upstream is told later. */
+  /** Deletes a task for its client. The upstream is called later. */
   async remove(entry: TaskEntry): Promise<TaskEntry | undefined> {
     return await this.persist(entry, task => ({ ...task, phase: 'deleting', faults: 0 }))
   }
 
-  /** Changes a task whatever comes between, and has somebody look after it at once. */
+  /** Changes a task, tries again after concurrent changes, and makes it due at once. */
   private async persist(entry: TaskEntry, change: (task: Task) => Task | undefined): Promise<TaskEntry | undefined> {
     for (let known: TaskEntry | undefined = entry; known !== undefined; ) {
       const next = change(known.task)
@@ -244,10 +244,10 @@ export class Tasks {
     })
   }
 
-  /** What an upstream may quote of the credentials that it has, and had. */
+  /** The upstream's present and former credentials, which its messages may quote. */
   private secretsOf(target: Task['target']): readonly string[] {
     const upstream = this.#host.generation.plan.upstreams.get(target?.upstream ?? '')
-    const all = upstream === undefined ? [] : [upstream, ...upstream.former]
+    const all = upstream === undefined ? [] : [upstream, ...upstream.others, ...upstream.former]
     return all.flatMap(({ secret }) => (secret === undefined ? [] : [secret.reveal()]))
   }
 
@@ -255,7 +255,7 @@ export class Tasks {
     return hook === undefined ? DIRECT : await this.view({ plan: this.#host.generation.plan, kind, origin })
   }
 
-  /** Moves a notification that stands in a task to the queue. */
+  /** Moves a task's pending notification to the queue. */
   private async flush(entry: TaskEntry, due: number | null): Promise<TaskEntry | undefined> {
     const { hook, ...task } = entry.task
     if (hook?.pending === undefined) return entry
@@ -266,7 +266,7 @@ export class Tasks {
     return saved
   }
 
-  // ── what is due
+  // ── due tasks
 
   private async run(record: StoredRecord): Promise<void> {
     const claimed = entryOf(record)
@@ -281,7 +281,7 @@ export class Tasks {
           if (await this.repository.replace(entry, waiting.task, waiting.due)) this.wake(task.kind, waiting.due)
           return
         }
-        // Nobody was asked, and whoever wanted it has not been told of it: the store, or the process, was gone.
+        // No upstream was called, and the client got no task: the store or the process failed before.
         if (task.target === undefined) {
           if (await this.repository.remove(entry)) this.reportChange(task, task, 'withdrawn')
           return
@@ -301,7 +301,7 @@ export class Tasks {
     }
   }
 
-  /** Does the work where the upstream may be asked now, and else gives the task back until it may be. */
+  /** Does the work if the upstream's limit allows it; otherwise makes the task due later. */
   private async withinLimit(entry: TaskEntry, work: () => Promise<void>): Promise<void> {
     const { task } = entry
     const target = targetOf(this.#host.generation.plan, task)
@@ -313,7 +313,7 @@ export class Tasks {
       else await goOn()
     }
     const latest = asked + (target?.shape.poll.slowest ?? MINUTE_MS)
-    // Who answers gets a last poll at the deadline; nobody waits for who does not.
+    // A task whose last poll succeeded is polled once more at its deadline; one with failed polls ends without.
     await this.#limiter.run(
       name,
       Math.min(target?.shape.poll.concurrency ?? 1, MAX_PER_UPSTREAM),
@@ -363,19 +363,19 @@ export class Tasks {
   }
 }
 
-/** The task as its owner, or the gateway's, ends it; undefined where it has ended. The upstream is still to be told. */
+/** The task as cancelled by its owner or an operator; undefined if it has ended. The upstream is called later. */
 export function cancelled(task: Task, plan: Plan, now: number): Task | undefined {
   if (isEnded(task)) return undefined
   const keep = targetOf(plan, task)?.shape.retention ?? MINUTE_MS
   return { ...fail(task, 'cancelled', now, keep), phase: 'cancelling', faults: 0 }
 }
 
-/** An ended task outlives its result, so that it can be told that it is gone. */
+/** The record outlives the result, so that clients learn that the result has expired. */
 export function recordExpiry({ finished }: Task, expires: number): number {
   return expires + Math.max(expires - (finished ?? expires), MINUTE_MS)
 }
 
-/** How long to wait for a target that is gone to come back, milliseconds. */
+/** Pause before checking again for a missing target, milliseconds. */
 function goneFor({ misses }: Task): number {
   return Math.min(1000 * 2 ** misses, MINUTE_MS)
 }

@@ -3,23 +3,23 @@ import { stored } from '../responses/faults.js'
 import { isTaskId, type Task } from './record.js'
 
 const NAMESPACE = 'tasks-gone'
-/** How long a list goes on after a task that has been taken out, milliseconds. */
+/** How long a deleted task may serve as a page's cursor, milliseconds. */
 const RETENTION_MS = 3_600_000
 
-/** Where a task stood in its owner's list. */
+/** A position in an owner's list of tasks. */
 interface Position {
   readonly created: number
   readonly key: string
 }
 
-/** Keeps the place of a task that is taken out, and nothing else of it: whoever lists page by page may have it in hand. */
+/** Keeps a deleted task's position in the list, and no content: a client that reads page by page may use it as a cursor. */
 export async function keepTombstone(store: Store, { kind, owner, id, created }: Task): Promise<void> {
   const value = Buffer.alloc(0)
   const place = { namespace: NAMESPACE, owner, key: `${kind}.${id}` }
   await stored(store.create({ ...place, created, expires: Date.now() + RETENTION_MS, value }))
 }
 
-/** Where a task stood that has been taken out; undefined where there was none, or nobody remembers. */
+/** The position of a deleted task; undefined if it never existed or its tombstone has expired. */
 export async function tombstoneOf(
   store: Store,
   kind: Task['kind'],

@@ -2,10 +2,10 @@ import type { TaskShape, TaskState } from '../../core/task.js'
 import type { Reading } from './reading.js'
 import { isEnded, type Task } from './record.js'
 
-/** Refusals in a row after which a task counts as lost. */
+/** Refusals in a row after which a task is considered lost. */
 export const MAX_MISSES = 10
 
-/** Why the gateway itself let a task fail. */
+/** Reasons of the gateway itself to end a task. */
 export const FAILURES = {
   deadline: 'The task did not end in time.',
   stalled: 'The upstream stopped working on the task.',
@@ -24,8 +24,8 @@ export const FAILURES = {
 export type Failure = keyof typeof FAILURES
 
 /**
- * The task after an answer of its upstream. Progress never goes back, what has ended stays as it is, and a word that
- * nobody knows changes nothing. `proved`: there is something to be fetched.
+ * The task after an answer of its upstream. Progress never decreases, an ended task does not change, and an unknown word
+ * for the state changes nothing. `proved`: there is a result to fetch.
  */
 export function applyUpstreamStatus(
   task: Task,
@@ -51,16 +51,16 @@ export function applyUpstreamStatus(
   }
 }
 
-/** An error beside a state that is no failure counts where the upstream is through and has nothing to show. */
+/** An error beside a state of success means a failure if there is no result. */
 function stateAfter(task: Task, { state, error, artifacts }: Reading): TaskState {
   if (state === 'succeeded' && error !== undefined && artifacts.length === 0) return 'failed'
   return state ?? (isEnded(task) ? 'running' : task.state)
 }
 
-/** How long the upstream could not tell anything, because it could not be asked or did not answer, milliseconds. */
+/** How long there was no news because the upstream was not polled or did not answer, milliseconds. */
 function silence({ faults, heard: last, moved }: Task, { poll }: TaskShape, now: number): number {
   const since = now - Math.max(last ?? moved, moved)
-  // Of a pause without a fault nobody asked at all: the process was not there, or had too much to ask.
+  // A long pause without failed polls: no process ran, or it had too much to do.
   return faults > 0 || since > 2 * Math.max(poll.slowest, poll.first) ? since : 0
 }
 
@@ -113,7 +113,7 @@ function failWith(
   )
 }
 
-/** The task as the gateway itself ends it. What has ended already stays. */
+/** The task as ended by the gateway itself. A task that has ended already does not change. */
 export function fail(task: Task, why: Failure, now: number, keep: number): Task {
   if (isEnded(task) && task.phase !== 'late') return task
   const state = why === 'cancelled' ? 'cancelled' : 'failed'
@@ -127,28 +127,28 @@ function ended(
   now: number,
   keep: number,
 ): Task {
-  // It has failed before, and stays what it was.
+  // It is `late` and stays failed.
   if (isEnded(task)) return { ...task, phase: 'done' }
   return { ...task, phase: 'done', state, error, finished: now, moved: now, expires: now + keep }
 }
 
-/** The task once its time is up; undefined where it is not. */
+/** The failed task if its time is over; undefined if not. */
 export function overdue(task: Task, shape: TaskShape, now: number): Task | undefined {
   if (isEnded(task)) return undefined
   if (now >= task.deadline) return pastDeadline(task, shape, now)
-  // Only time in which the upstream answered counts: that we heard nothing is not its standing still.
+  // Only times in which the upstream was heard count: a failed poll is not a stall.
   if (shape.stall === undefined || (task.heard ?? task.moved) - task.moved < shape.stall) return undefined
   return fail(task, 'stalled', now, shape.retention)
 }
 
-/** The task once its deadline is over; undefined where it is not. */
+/** The failed task if its deadline is over; undefined if not. */
 export function pastDeadline(task: Task, shape: TaskShape, now: number): Task | undefined {
   if (isEnded(task) || now < task.deadline) return undefined
   const failed = fail(task, task.unkept === true ? 'not_kept' : 'deadline', now, shape.retention)
   return shape.grace > 0 ? { ...failed, phase: 'late' } : failed
 }
 
-/** The task after a poll that told nothing. `miss`: the upstream said that there is no such task. */
+/** The task after a failed poll. `miss`: the failure if the upstream said that there is no such task. */
 export function applyFailedPoll(
   task: Task,
   miss: Failure | undefined,
@@ -161,10 +161,10 @@ export function applyFailedPoll(
   return fail(next, miss, now, shape?.retention ?? DEFAULT_RETENTION_MS)
 }
 
-/** Where nobody can say any more how long. */
+/** For targets that are no longer configured, milliseconds. */
 const DEFAULT_RETENTION_MS = 24 * 3_600_000
 
-/** When a task is to be looked at next, or null: never. */
+/** Time of a task's next poll, or null for never. */
 export function nextPollAt(
   task: Task,
   shape: TaskShape,
@@ -176,7 +176,7 @@ export function nextPollAt(
   switch (task.phase) {
     case 'open':
     case 'late': {
-      // Who answers that there is no such task is not in trouble, and is asked as often as before.
+      // An upstream that says that there is no such task works well, and is polled at the usual pace.
       const troubles = task.misses > 0 ? 0 : Math.min(task.faults, 16)
       const pause = Math.min(every * 2 ** troubles, slowest)
       const delay = task.phase === 'late' ? slowest : pause

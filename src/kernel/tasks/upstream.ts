@@ -8,32 +8,32 @@ import type { Generation } from '../generation.js'
 import { send, type UpstreamResponse } from '../http-call.js'
 import type { Task } from './record.js'
 
-/** The part of a lease that an answer is waited for: two of them fit into one. */
+/** The part of a lease that a call may take: a poll may make two. */
 const ANSWER_SHARE = 1 / 3
-/** Largest answer about a task beside the result that may stand in it, bytes. */
+/** Largest answer about a task, without an inline result, bytes. */
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024
-/** Most values of one. */
+/** Most JSON values in an answer. */
 const MAX_VALUES = 100_000
 
-/** What follows a task, as the configuration of the moment has it; undefined where its route or upstream is gone. */
+/** A task's target in the present configuration; undefined if its route or upstream is gone. */
 export function targetOf(plan: Plan, task: Task): TaskTarget | undefined {
   if (task.target === undefined) return undefined
   const { upstream, credential } = task.target
   return plan.routes.find(route => route.id === task.route)?.task?.target(upstream, credential)
 }
 
-/** Whether the credential that began a task is not there any more, so that another one has to do. */
+/** Whether the credential that began a task is gone, so that another one is used. */
 export function hasOtherCredential({ target: begun }: Task, { upstream }: TaskTarget): boolean {
   return begun?.credential !== undefined && begun.credential !== upstream.credential
 }
 
-/** The values that calls about a task are filled in with. */
+/** The variables of paths of calls about a task. */
 export function variablesOf(task: Task, variant = ''): Readonly<Record<string, string>> {
   const id = task.upstreamId ?? ''
   return { task_id: id, id, model: task.target?.model ?? '', variant }
 }
 
-/** Asks the upstream about a task. A call that takes a body gets the id and the model, by the declared names. */
+/** Calls the upstream about a task. A call with a body sends the id and the model, under the declared names. */
 export async function callUpstream(
   generation: Generation,
   task: Task,
@@ -55,7 +55,7 @@ export async function callUpstream(
   return send(pool, requestFor(call, task, [...fixed, ...headers]), options)
 }
 
-/** Bytes; where a result may stand in the answer, its base64 is a third longer than itself. */
+/** Bytes. The answer may contain a result in base64, which is a third longer than the result. */
 export function maxAnswerBytes(shape: Pick<TaskShape, 'maxInline'> | undefined): number {
   return MAX_ANSWER_BYTES + Math.ceil(((shape?.maxInline ?? 0) * 4) / 3)
 }
@@ -70,12 +70,12 @@ function requestFor({ call, request }: TaskCall, task: Task, headers: string[]):
   return { method: call.method, path, headers: [...headers, 'content-type', 'application/json'], body }
 }
 
-/** The JSON of an answer, after the declared changes; undefined where it is none, or too deep to be kept. */
+/** The JSON of an answer, after the declared changes; undefined if it is not JSON, or too deep or large. */
 export function documentOf(answer: UpstreamResponse, call: Pick<TaskCall, 'response'>): Json | undefined {
   return readDocument(answer, call).document
 }
 
-/** The same, and the bytes that it was read from. */
+/** The same, with the bytes that it was parsed from. */
 export function readDocument({ body }: UpstreamResponse, { response }: Pick<TaskCall, 'response'>): ReadDocument {
   const plain = parseWithin(body, MAX_VALUES)
   if (plain === undefined || !isBounded(plain)) return { document: undefined, bytes: body }

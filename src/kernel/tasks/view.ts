@@ -4,15 +4,15 @@ import type { LinkSigner } from './links.js'
 import type { View } from './presenters/presenter.js'
 import type { Task } from './record.js'
 
-/** How long a link to something that is still being made holds, milliseconds. */
+/** How long a link is valid while there is no result, milliseconds. */
 const HOUR_MS = 3_600_000
 
-/** Where the gateway serves no results of such tasks without a key: the upstream's own addresses are all that there is. */
+/** Without a route for signed links: records show the upstream's own addresses. */
 export const DIRECT: View = {
   link: ({ artifacts }, variant) => artifacts.find(one => one.variant === variant)?.url,
 }
 
-/** Records as a client sees them that reaches the gateway at `origin`; `path` is that of the route of signed links. */
+/** The view for a client that reaches the gateway at `origin`; `path` is that of the route for signed links. */
 export function linkedView(path: SignedPath, signer: LinkSigner, origin: string): View {
   return {
     link: (task, variant) => {
@@ -25,7 +25,7 @@ export function linkedView(path: SignedPath, signer: LinkSigner, origin: string)
   }
 }
 
-/** A path around the id of a task, and what whoever names no variant gets there. */
+/** A path before and after a task's id, and its default variant. */
 interface SignedPath {
   readonly usual: string
   readonly start: string
@@ -34,7 +34,7 @@ interface SignedPath {
 
 const PATHS = new WeakMap<Plan, Map<string, SignedPath | undefined>>()
 
-/** The path of the route that answers signed links to results of such tasks. */
+/** The path of the route that serves signed links to a kind's results. */
 export function signedPath(plan: Plan, kind: string): SignedPath | undefined {
   const known = PATHS.get(plan) ?? new Map<string, SignedPath | undefined>()
   PATHS.set(plan, known)
@@ -49,13 +49,13 @@ function findPath({ routes }: Plan, kind: string): SignedPath | undefined {
   return { start, end, usual: defaultVariantOf(route.task?.kind) }
 }
 
-/** What whoever names no variant gets. */
+/** The variant for requests that name none. */
 export function defaultVariantOf(kind: TaskKind | undefined): string {
   const [usual = ''] = kind?.variants.keys() ?? []
   return usual
 }
 
-/** As long as the result is kept; the same for hours while there is none, so that the link stays the same. */
+/** Until when a link is valid: as long as the result is kept. Without a result, rounded to hours: the link stays the same. */
 function lastMoment({ expires }: Task): number {
   return expires ?? Math.ceil(Date.now() / HOUR_MS + 1) * HOUR_MS
 }

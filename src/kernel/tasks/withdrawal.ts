@@ -8,9 +8,9 @@ import type { TaskEntry } from './repository.js'
 const PAUSE_MS = { first: 100, longest: 1000 }
 
 /**
- * Takes out the record of a task that no upstream took, or was asked for, and frees its client's own key. Where the store
- * is gone it goes on by itself until the record's lease is over: then whoever looks after the task does so. `entry` absent:
- * whether there is a record is not known.
+ * Deletes the record of a task that no upstream accepted, and frees its client's key. If the store is unavailable it retries
+ * in the background until the record's lease ends; then a worker deletes the record. `entry` absent: it is unknown whether
+ * there is a record.
  */
 export async function withdraw(kernel: Kernel, task: Task, key: string | undefined, entry?: TaskEntry): Promise<void> {
   try {
@@ -29,7 +29,7 @@ async function goOn(kernel: Kernel, task: Task, key: string | undefined): Promis
     try {
       return await takeOut(kernel, task, key)
     } catch {
-      // The store is still gone; that has been told.
+      // The store is still unavailable, which was reported.
     }
   }
 }

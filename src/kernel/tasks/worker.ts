@@ -3,28 +3,28 @@ import type { Store, StoredRecord } from '../../core/store.js'
 interface WorkerOptions {
   readonly store: Store
   readonly namespace: string
-  /** How long a record is ours once it has been claimed, milliseconds. What is done with it takes less. */
+  /** How long a claimed record belongs to this process, milliseconds. `run` takes less. */
   lease(): number
-  /** Records that are worked on at a time. */
+  /** Most records worked on at a time. */
   readonly maxConcurrent: number
-  /** Does what is due with a record, and gives it back by `replace`. Its failure leaves the record to its lease. */
+  /** Does a record's due work, and sets its next due time by `replace`. If it fails, the record comes due when its lease ends. */
   run(record: StoredRecord): Promise<void>
   onFault(error: unknown): void
 }
 
-/** How often the store is asked when something is due, whatever it said last: other processes come and go. */
+/** Longest pause between two polls of the store: another process may leave work at any time. */
 const POLL_INTERVAL_MS = 5000
-/** And how soon again, at least. */
+/** Shortest pause between two polls. */
 const MIN_DELAY_MS = 10
 
-/** Works on the records of a namespace as they come due, each of them in one process at a time. */
+/** Works on due records of a namespace, each of them in one process at a time. */
 export class LeaseWorker {
   readonly #options: WorkerOptions
   readonly #running = new Set<Promise<void>>()
   #timer: NodeJS.Timeout | undefined
   #wake = Number.POSITIVE_INFINITY
   #polling: Promise<void> | undefined
-  /** Something came due while the store was being asked. */
+  /** A record came due while the store was polled. */
   #again = false
   #stopped = false
 
@@ -36,7 +36,7 @@ export class LeaseWorker {
     this.at(Date.now())
   }
 
-  /** Something is due then. */
+  /** A record is due at that time. */
   at(due: number): void {
     if (this.#stopped || due >= this.#wake) return
     this.#wake = due
@@ -46,7 +46,7 @@ export class LeaseWorker {
     this.#timer.unref()
   }
 
-  /** Claims no more, and resolves when what is being worked on is done. */
+  /** Claims no more, and resolves when all running work is done. */
   async stop(): Promise<void> {
     this.#stopped = true
     clearTimeout(this.#timer)
@@ -72,11 +72,11 @@ export class LeaseWorker {
       })
   }
 
-  /** When to look again; undefined where nothing is due any time soon. */
+  /** When to poll again; undefined if nothing is due soon. */
   private async claim(): Promise<number | undefined> {
     const { store, namespace, maxConcurrent } = this.#options
     const free = maxConcurrent - this.#running.size
-    // The next one to be done with looks again.
+    // `begin` polls again when a record is done.
     if (free <= 0) return undefined
     const now = Date.now()
     const records = await store.claim(namespace, { now, until: now + this.#options.lease(), limit: free })

@@ -11,8 +11,8 @@ import { hooksOf } from './hooks.js'
 import { mapUpstreamError } from './map-upstream-error.js'
 
 /**
- * The client's side of a translated stream: takes canonical events and sends the frames of the client's protocol, those
- * of one piece of the upstream's stream in one write. Ends once: with the protocol's last frame, or with its error.
+ * The client's side of a translated stream: takes canonical events and sends frames of the client's protocol, those
+ * of one chunk of the upstream's stream in one write. Ends once: with the protocol's last frame, or with its error.
  */
 export class ClientStream {
   readonly #attempt: Source
@@ -26,7 +26,7 @@ export class ClientStream {
   #error: GatewayError | undefined
   /** The last event, if it is sent later. */
   #last: Promise<Frame> | undefined
-  /** Where the client's protocol has no place to send seals back. */
+  /** Set if the client's protocol cannot send seals back. */
   readonly #seals: SealGatherer | undefined
 
   constructor(attempt: Source, translator: TextTranslator, framing: Framing, headers: string[]) {
@@ -44,7 +44,7 @@ export class ClientStream {
     return this.#state !== 'open'
   }
 
-  /** Frames gather until {@link flush}. */
+  /** Frames are collected until {@link flush}. */
   event(event: TextEvent): void {
     if (this.#state !== 'open') return
     const { call, isDraining } = this.#attempt
@@ -52,7 +52,7 @@ export class ClientStream {
       case 'error':
         this.#error = mapUpstreamError(event.error, this.#attempt, call.begun ? [] : this.#headers)
         this.#state = 'breaking'
-        // The first thing that the stream says: nothing has been sent, so another target may do better.
+        // The stream begins with an error: nothing was sent, so another target may succeed.
         if (!call.begun && this.#out === '') return
         break
       case 'finish':
@@ -79,7 +79,7 @@ export class ClientStream {
     }
   }
 
-  /** Sends the gathered bytes, and ends the answer if it is complete. */
+  /** Sends the collected bytes, and ends the answer if it is complete. */
   flush(): void {
     const { call } = this.#attempt
     if (this.#state === 'over') return
@@ -100,7 +100,7 @@ export class ClientStream {
       this.finishAfter(this.#last.then(frame => this.add(frame)))
       return
     }
-    // The next turn may follow at once.
+    // Before the end is sent: the next turn may follow at once.
     if (this.#state === 'finishing' && this.#seals?.isSealed === true) {
       this.finishAfter(this.#seals.remember(call.kernel.sealMemory, call.caller?.name))
       return
@@ -124,7 +124,7 @@ export class ClientStream {
     this.#state = 'over'
   }
 
-  /** The end is sent once that is done. */
+  /** Sends the end after `done`. */
   private finishAfter(done: Promise<void>): void {
     const { call } = this.#attempt
     this.#state = 'over'
@@ -154,7 +154,7 @@ export class ClientStream {
   }
 }
 
-/** What a stream that failed before it said anything counts as, for the rule of other targets. */
+/** The retry condition of a stream that failed before it had content. */
 export function conditionOf(error: GatewayError | undefined): 'bad_response' | number {
   switch (error?.code) {
     case 'bad_upstream_response':

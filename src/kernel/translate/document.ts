@@ -23,8 +23,8 @@ import { isLarge, joined, jsonBytes, yieldToEventLoop } from './steps.js'
 const EMPTY = Buffer.alloc(0)
 
 /**
- * Takes an upstream's whole JSON answer and sends it in the client's protocol: as a document, or as a stream where the
- * client asked for one and the upstream did not give it.
+ * Sends an upstream's whole JSON answer in the client's protocol: as a document, or as a stream if the
+ * client asked for one and the upstream did not send it.
  */
 export class TranslatedDocument implements Relay {
   readonly #attempt: Source
@@ -71,7 +71,7 @@ export class TranslatedDocument implements Relay {
     return false
   }
 
-  /** A client that leaves while its answer is being translated pays for it all the same. */
+  /** Reads the usage even if the client leaves while its answer is being translated. */
   settle(): void {
     const paths = this.#attempt.exchange.translation?.usage
     if (!this.#given || paths === undefined || this.#attempt.usage !== undefined) return
@@ -85,7 +85,7 @@ export class TranslatedDocument implements Relay {
     try {
       const document = await this.read(memory)
       this.#chunks = []
-      // The upstream bills it, even if nothing of it can be shown.
+      // The upstream bills it, even if the answer cannot be sent.
       this.count(document)
       const others = await documentsOf(this.#attempt, this.#translator, memory)
       this.#attempt.call.cancellation.throwIfCancelled()
@@ -100,12 +100,12 @@ export class TranslatedDocument implements Relay {
     if (paths !== undefined) this.#attempt.usage = usageOf(document, paths)
   }
 
-  /** The document, with the changes that are declared for JSON answers. */
+  /** The document, with the declared changes of JSON answers. */
   private async read(memory: MemoryLease): Promise<Json> {
     const body = this.#chunks.length === 1 ? this.#chunks[0] : await joined(this.#chunks, this.#size)
     this.#chunks = body === undefined ? [] : [body]
     const attempt = this.#attempt
-    // Text holds arguments, whose numbers keep their digits; of vectors and the like no one wants more than doubles.
+    // Numbers in a text answer's arguments keep their digits; for other answers, such as vectors, doubles are enough.
     const exact = this.#translator.text !== undefined
     return answerDocument(changed(body ?? EMPTY, attempt.exchange.response), attempt, memory, exact)
   }
@@ -147,7 +147,7 @@ function changed(body: Buffer, change: Transform | undefined): Buffer {
   }
 }
 
-/** What came of the other calls of a request that takes several. */
+/** The answers to the other calls of a request that takes several. */
 async function documentsOf(
   { route, exchange }: Answering,
   { others }: Translator,
@@ -158,14 +158,14 @@ async function documentsOf(
     try {
       documents.push(await answerDocument(changed(body, exchange.response), { route }, memory))
     } catch (cause) {
-      // A call whose answer is none is one that failed: what it was to make is missing.
+      // A call with an invalid answer has failed: its part is missing.
       if (!(cause instanceof GatewayError) || cause.code !== 'bad_upstream_response') throw cause
     }
   }
   return documents
 }
 
-/** Answers with what the other calls of a request came to, where the first one failed. False: they came to nothing. */
+/** Answers with the results of a request's other calls, if the first one failed. False: they have none. */
 export async function sendOthers(attempt: Answering, translator: Translator): Promise<boolean> {
   const memory = answerLease(attempt)
   try {
@@ -184,8 +184,8 @@ export async function sendOthers(attempt: Answering, translator: Translator): Pr
   }
 }
 
-/** What an answer is sent for, and by. */
-// The other calls of a request have usage of their own, which is in that of the answer, too.
+/** The parts of an attempt that sending an answer needs. */
+// The usage of a request's other calls is counted by themselves, although the answer's usage includes it.
 type Answering = Pick<Source, 'call' | 'route' | 'exchange' | 'usage' | 'write' | 'complete'>
 
 async function send(
@@ -213,7 +213,7 @@ export async function sendDocument(
   await translator.text?.remember(call.kernel.sealMemory, call.caller?.name)
   await yieldToEventLoop(size)
   const document = (await hooksOf(call).onAnswer?.(body)) ?? body
-  // A string leaves with the head in one write; a buffer would be a second one.
+  // A string is sent with the head in one write; a buffer would need a second one.
   const bytes = isLarge(size) ? await jsonBytes(document, size) : jsonText(document)
   if (translator.others === undefined) attempt.usage = usage
   sendWhole(attempt, translator, { type: 'application/json', bytes }, headers)
@@ -234,7 +234,7 @@ function sendWhole(
   call.end(bytes)
 }
 
-/** A stream whose events are all there. */
+/** Sends a stream whose events are all known. */
 function sendFrames(attempt: Answering, translator: Translator, frames: readonly Frame[], headers: string[]): void {
   const { call, route } = attempt
   const framing = framingOf(call, route.framing)

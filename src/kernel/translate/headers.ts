@@ -3,7 +3,7 @@ import type { UpstreamHeaders } from '../response-headers.js'
 import { OF_BYTES, responseHeaders } from '../response-headers.js'
 import { renamedLimits } from './rate-limits.js'
 
-/** Headers of an upstream's answer that hold for its translation too. Flat name, value list. */
+/** Headers of an upstream's answer that are also valid for its translation. Flat name, value list. */
 export function translatedHeaders(headers: UpstreamHeaders, exchange: Exchange): string[] {
   const flat = responseHeaders(headers, exchange)
   const kept: string[] = []

@@ -4,23 +4,23 @@ import type { JsonObject } from '../../core/json.js'
 import { type Slots, slot } from '../slot.js'
 
 /**
- * What a feature adds to the translation of one request and its answer, for candidates that speak another protocol. A stage
- * gives it to {@link addToTranslation} before the first attempt. Members are in the order in which they are used.
+ * A feature's part in the translation of one request and its answer, for candidates that speak another protocol. A stage
+ * passes it to {@link addToTranslation} before the first attempt. Members are in the order of their use.
  */
 export interface TranslationHooks {
-  /** What `onDocument` puts before the client's own items, as JSON. */
+  /** Size of what `onDocument` adds before the client's own items, as JSON. */
   readonly earlier?: { readonly items: number; readonly bytes: number }
-  /** The request has been parsed: returns what is decoded. Rejects with the error for the client. */
+  /** The request was parsed: returns the document to decode. Rejects with the error for the client. */
   onDocument?(document: JsonObject): Promise<JsonObject>
-  /** The error with its place in what the client sent; errors of the codecs name places in what was decoded. */
+  /** The error with paths in the client's own document; errors of the codecs refer to the decoded one. */
   placed?(error: GatewayError): GatewayError
-  /** The answer's own id, if the gateway gives it. */
+  /** The answer's own id, if the gateway chooses it. */
   readonly id?: string
   /** Ids of the answer and of its parts. */
   readonly newId?: (prefix: string) => string
-  /** A whole answer in the client's protocol: returns the one that is sent. */
+  /** A whole answer in the client's protocol: returns the one to send. */
   onAnswer?(answer: JsonObject): Promise<JsonObject>
-  /** An event at the end of a streamed answer. The answer waits for the event that is sent in its place, if one is returned. */
+  /** An event at the end of a streamed answer. If a promise is returned, the answer waits for it and sends its event instead. */
   onLastEvent?(event: Frame): Promise<Frame> | undefined
 }
 

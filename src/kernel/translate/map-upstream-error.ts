@@ -10,9 +10,9 @@ const WAIT_HEADERS = new Set(['retry-after', 'retry-after-ms'])
 const STATUSES_WITH_WAIT = new Set([429, 503, 529])
 
 /**
- * Maps an upstream's error to the client's error: with cleaned words, the status that the client's family uses for
- * it, and those headers of the answer that advise the client. `headers` are those of a translated answer, as a flat
- * name, value list; they only matter before anything has been sent.
+ * Maps an upstream's error to the client's error: with a cleaned message, the status that the client's family uses for
+ * it, and the headers of the answer that advise the client. `headers` are those of a translated answer, as a flat
+ * name, value list; they only matter if nothing was sent yet.
  */
 export function mapUpstreamError(error: GatewayError, attempt: Source, headers: readonly string[] = []): GatewayError {
   if (error.code === 'upstream_auth' || error.code === 'internal') return error
@@ -45,7 +45,7 @@ function waitOf(headers: readonly string[]): number | undefined {
   return retryAfter(waits)
 }
 
-/** `obeys`: clients of the family do what `x-should-retry` says. */
+/** `obeys`: clients of the family follow `x-should-retry`. */
 function adviceOf(headers: readonly string[], obeys: boolean): readonly string[] {
   const advice: string[] = []
   for (let i = 0; i + 1 < headers.length; i += 2) {

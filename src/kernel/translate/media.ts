@@ -1,10 +1,12 @@
 import { kindOfMime } from '../../codecs/media.js'
 import { GatewayError } from '../../core/errors.js'
-import type { Translation } from '../../core/plan.js'
+import type { Translation, Upstream } from '../../core/plan.js'
+import { mayReach } from '../../core/region.js'
 import type { MediaKind } from '../../core/text.js'
-import type { Fetched as Earlier, MediaFetcher } from '../../net/media.js'
+import type { Fetched as Earlier } from '../../net/media.js'
 import type { DecodedRequest } from '../../translate/decode.js'
 import { type Fetched, notFetched, type RemotePart, wantedBytes, withFetched } from '../../translate/media.js'
+import { setFetchedMedia } from '../added-input.js'
 import type { Call } from '../call.js'
 import { hooksOf } from './hooks.js'
 
@@ -15,13 +17,13 @@ interface Document {
 }
 
 /**
- * Media that the client names by URL, for targets that take bytes only. What was fetched for one target of a call is kept
+ * Media that the client names by URL, for targets that accept bytes only. What was fetched for one target of a call is kept
  * for the others.
  */
 export class RemoteMedia {
   readonly #call: Call
   readonly #found = new Map<string, Document>()
-  /** There once something is fetched. */
+  /** Created by the first fetch. */
   #stop: AbortController | undefined
   #bytes = 0
 
@@ -33,11 +35,12 @@ export class RemoteMedia {
    * Replaces URLs that this target does not accept by their bytes. Throws `untranslatable` if fetching is not
    * allowed, `invalid_parameter` if a URL cannot be fetched, and `client_gone` after {@link cancel}.
    */
-  async inlined(decoded: DecodedRequest, translation: Translation): Promise<DecodedRequest> {
+  async inlined(decoded: DecodedRequest, translation: Translation, upstream: Upstream): Promise<DecodedRequest> {
     const wanted = wantedBytes(decoded.request, translation)
     if (wanted.length === 0) return decoded
     try {
-      await this.fetch(wanted, translation, this.#call.generation.media)
+      await this.fetch(wanted, translation, upstream)
+      setFetchedMedia(this.#call, wanted.length)
       const request = withFetched(decoded.request, wanted, part => this.bytesOf(part))
       return { ...decoded, request, size: decoded.size + Math.ceil((this.#bytes * 4) / 3) }
     } catch (cause) {
@@ -50,24 +53,23 @@ export class RemoteMedia {
     return this.#found.size > 0
   }
 
-  /** The call is over: nothing more is fetched for it. */
+  /** The call is over: stops fetching. */
   cancel(): void {
     this.#stop?.abort()
   }
 
-  private async fetch(
-    wanted: readonly RemotePart[],
-    translation: Translation,
-    fetcher: MediaFetcher | undefined,
-  ): Promise<void> {
+  private async fetch(wanted: readonly RemotePart[], translation: Translation, upstream: Upstream): Promise<void> {
+    const { generation } = this.#call
+    const fetcher = generation.media
     const missing = wanted.filter(({ source }) => !this.#found.has(source.url))
     const [first] = missing
     if (first === undefined) return
-    if (fetcher === undefined) throw notFetched(first, translation)
+    const { region } = generation.plan.media.fetch ?? {}
+    if (fetcher === undefined || !mayReach(this.#call.caller?.regions, region)) throw notFetched(first, translation)
     const wishes = missing.map(({ source, at }) => ({ url: source.url, ...(at !== undefined && { at }) }))
     const earlier: Earlier = { count: this.#found.size, bytes: this.#bytes }
     this.#stop ??= new AbortController()
-    const documents = await fetcher.fetchAll(wishes, this.#stop.signal, earlier)
+    const documents = await fetcher.fetchAll(wishes, this.#stop.signal, earlier, generation.reach(upstream).egress)
     const room = this.#call.memory.reserve(
       documents.reduce((sum, { bytes }) => sum + Math.ceil((bytes.length * 4) / 3), 0),
     )

@@ -10,7 +10,7 @@ import { translatedHeaders } from './headers.js'
 import { TranslatedRefusal } from './refusal.js'
 import { TranslatedStream } from './stream.js'
 
-/** Chooses how an answer is translated, by its status and form; undefined where it is refused at once. */
+/** Chooses how an answer is translated, by its status and form; undefined if it is refused at once. */
 export function openTranslation(
   attempt: Source,
   translator: Translator,

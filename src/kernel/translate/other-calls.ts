@@ -9,8 +9,8 @@ import { NoResponseError, send, type UpstreamResponse } from '../http-call.js'
 import type { Maybe } from '../stages.js'
 
 /**
- * The calls beside the first one of a request that asks for several things of a model that makes one for each. They are made
- * at once; what does not come well is missing from the answer.
+ * The further calls of a request that asks for several results of a model that makes one per call. They are made
+ * at once; results of failed calls are missing from the answer.
  */
 export class OtherCalls {
   readonly #call: Call
@@ -26,12 +26,16 @@ export class OtherCalls {
     this.#requests = requests
   }
 
+  get size(): number {
+    return this.#requests.length
+  }
+
   start(): void {
     this.#call.cancellation.add(this)
     this.#answers = Promise.all(this.#requests.map(request => this.send(request, true)))
   }
 
-  /** Those that came well within half of the time in which an upstream may be silent; the others are given up. */
+  /** Answers with a success status that arrive within half of the idle time-out; the other calls are cancelled. */
   async answers(): Promise<readonly UpstreamResponse[]> {
     const timer = setTimeout(() => this.abandon(), this.#exchange.timeouts.idle / 2)
     const answers = await this.#answers
@@ -48,7 +52,7 @@ export class OtherCalls {
     } else this.abandon()
   }
 
-  /** Each of the calls has time limits of its own. */
+  /** Each of the calls has its own time limits. */
   check(): void {}
 
   abandon(): void {
@@ -60,7 +64,7 @@ export class OtherCalls {
     return retry.attempts > 1 && retry.covers('reset')
   }
 
-  /** What a gate refuses, or an upstream, is missing from the answer. */
+  /** A call that a gate or an upstream refuses is missing from the answer. */
   private enter(gated: GatedAttempt): Maybe<GatewayError | 'over' | undefined> {
     const fail = (cause: unknown): 'over' => {
       gated.end('cancelled', undefined, cause instanceof GatewayError ? cause : undefined)
@@ -69,14 +73,14 @@ export class OtherCalls {
     try {
       const shut = gated.enter()
       if (!(shut instanceof Promise)) return shut
-      // The calls may have been given up meanwhile.
+      // The calls may have been abandoned meanwhile.
       return shut.then(one => (one === undefined && this.#end.signal.aborted ? fail(undefined) : one)).catch(fail)
     } catch (cause) {
       return fail(cause)
     }
   }
 
-  /** Each answer says what was used, whether it is shown or not. */
+  /** Counts the usage in an answer, even if its result is not used. */
   private count(gated: GatedAttempt, { body }: UpstreamResponse): void {
     const paths = this.#exchange.translation?.usage
     if (paths === undefined) return
@@ -90,6 +94,7 @@ export class OtherCalls {
     const { upstream, model, timeouts } = this.#exchange
     const call = this.#call
     const gated = new GatedAttempt(call, this.#exchange, true)
+    gated.calls = this.#requests.length + 1
     const shut = this.enter(gated)
     if ((shut instanceof Promise ? await shut : shut) !== undefined) return undefined
     const { pool } = call.generation.reach(upstream)
@@ -100,7 +105,7 @@ export class OtherCalls {
       call.attempts.push({ upstream: upstream.name, model, phase, status, milliseconds })
     }
     const { queue, connect, first_byte, total } = timeouts
-    // All of them together are no larger than one answer may be.
+    // All of them together may be as large as one answer.
     const maxBytes = Math.floor((call.route?.limits.response ?? 0) / this.#requests.length)
     const patience = {
       key: call.key,

@@ -1,9 +1,9 @@
-import type { RateLimits } from '../../core/plan.js'
+import type { RateLimitReset, RateLimits } from '../../core/plan.js'
 import type { ResetForm } from '../../core/rate-limits-config.js'
 
 /**
- * The upstream's rate-limit headers under the names of the client's protocol; those that have none there, and values that
- * cannot be read, are left out. Other headers stay. Both are flat name, value lists, the names in lower case.
+ * The upstream's rate-limit headers under the client protocol's names; those without a name there, and values that
+ * cannot be parsed, are omitted. Other headers are kept. Both are flat name, value lists, the names in lower case.
  */
 export function renamedLimits(flat: readonly string[], { names, foreign }: RateLimits, now = Date.now()): string[] {
   const kept: string[] = []
@@ -20,18 +20,39 @@ export function renamedLimits(flat: readonly string[], { names, foreign }: RateL
   return kept
 }
 
+/** Milliseconds until the exhausted limits have reset; undefined if none is reported as exhausted. */
+export function untilReset(
+  headers: Readonly<Record<string, unknown>>,
+  resets: readonly RateLimitReset[],
+  now = Date.now(),
+): number | undefined {
+  let longest: number | undefined
+  for (const { remaining, reset, form } of resets) {
+    const value = headers[reset]
+    if (typeof value !== 'string' || headers[remaining] !== '0') continue
+    const left = timeLeft(value, form, now)
+    if (left !== undefined && left >= 0 && left <= MAX_WAIT_MS && left >= (longest ?? 0)) longest = left
+  }
+  return longest
+}
+
+function timeLeft(value: string, form: ResetForm, now: number): number | undefined {
+  const left = form === 'duration' ? milliseconds(value) : Date.parse(value) - now
+  return Number.isNaN(left) ? undefined : left
+}
+
 function count(value: string): string | undefined {
   return /^\d{1,15}$/.test(value) ? value : undefined
 }
 
 function reset(value: string, from: ResetForm, to: ResetForm, now: number): string | undefined {
-  const left = from === 'duration' ? milliseconds(value) : Date.parse(value) - now
-  if (left === undefined || !(Math.abs(left) <= MAX_WAIT_MS)) return undefined
+  const left = timeLeft(value, from, now)
+  if (left === undefined || Math.abs(left) > MAX_WAIT_MS) return undefined
   if (from === to) return value
   return to === 'duration' ? duration(Math.max(0, left)) : moment(now + left)
 }
 
-/** One year; larger values are not durations. */
+/** About one year; larger values are not durations. */
 const MAX_WAIT_MS = 366 * 24 * 3_600_000
 
 const UNITS: Readonly<Record<string, number>> = {
@@ -53,7 +74,7 @@ function milliseconds(value: string): number | undefined {
   return parts.reduce((sum, [, amount, unit = '']) => sum + Number(amount) * (UNITS[unit || 's'] ?? 0), 0)
 }
 
-/** As {@link milliseconds} reads it, rounded up: `0s`, `4ms`, `1m30s`, `2h0m5s`. */
+/** Formats milliseconds as {@link milliseconds} parses them, rounded up: `0s`, `4ms`, `1m30s`, `2h0m5s`. */
 export function duration(left: number): string {
   const whole = Math.ceil(left)
   if (whole > 0 && whole < 1000) return `${whole}ms`

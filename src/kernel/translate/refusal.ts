@@ -14,7 +14,7 @@ const MAX_REFUSAL_BYTES = 64 * 1024
 /** Codes by which upstreams refuse the gateway's own credential with a status that is not 401 or 403. */
 const OF_CREDENTIAL = new Set(['invalid_api_key', 'authentication_error'])
 
-/** Statuses of failures that families have words for; others are bad gateways. */
+/** Statuses that families have errors for; others become 502. */
 const FAILURES = new Set([500, 501, 503, 504, 529])
 
 /** Reads an upstream's refusal and sends it to the client in the client's own protocol. */
@@ -56,13 +56,14 @@ export class TranslatedRefusal implements Relay {
     this.#reported = true
     const error = this.read()
     if (error.code === 'upstream_auth') this.#attempt.call.kernel.onRefusedCredential()
-    this.#attempt.failed(this.#status, error)
+    const said = this.#size <= MAX_REFUSAL_BYTES ? Buffer.concat(this.#chunks) : undefined
+    this.#attempt.failed(this.#status, error, undefined, said)
   }
 
   private read(): GatewayError {
     const body = this.#size <= MAX_REFUSAL_BYTES ? Buffer.concat(this.#chunks).toString('utf8') : ''
     const cause = body === '' ? undefined : upstreamMessage(body, this.#attempt)
-    const plain = errorOfStatus(this.#status, this.#headers, cause)
+    const plain = errorOfStatus(this.#status, this.#headers, cause, this.#attempt.exchange.resets)
     if (plain.code === 'upstream_auth' || this.#status < 400) return plain
     const said = this.#translator.error(this.#status, this.#size <= MAX_REFUSAL_BYTES ? parseJson(body) : undefined)
     if (said.code !== undefined && OF_CREDENTIAL.has(said.code)) return errorOfStatus(401, this.#headers, cause)

@@ -13,7 +13,7 @@ import { jsonBytes, yieldToEventLoop } from './steps.js'
 
 /**
  * The request in the upstream's protocol, or the call with this number if one request needs several. Of the client's
- * headers only those in `forward` are sent.
+ * headers only those in `forward`, and `PASSED`, are sent.
  */
 export async function translatedRequest(
   call: Call,
@@ -35,7 +35,7 @@ export async function translatedRequest(
   }
 }
 
-/** Headers that clients of any protocol may send through. */
+/** Headers that clients of any protocol may send to upstreams. */
 const PASSED = new Set(['idempotency-key'])
 
 function headersFor(call: Call, exchange: Exchange): string[] {
@@ -51,7 +51,7 @@ function headersFor(call: Call, exchange: Exchange): string[] {
   return headers
 }
 
-/** The calls besides the first one of a request that needs several; upstreams that detect repeated requests see each as its own. */
+/** The calls after the first one of a request that needs several; each is distinct for upstreams that detect repeated requests. */
 export async function othersOf(
   call: Call,
   exchange: Exchange,
@@ -67,7 +67,7 @@ export async function othersOf(
   return requests.length === 0 ? undefined : new OtherCalls(call, exchange, requests)
 }
 
-/** Answers a count of tokens that no upstream makes, and says that it is an estimate. */
+/** Answers a count of tokens by an estimate, and says so, if no upstream counts. */
 export function answerEstimate(call: Call, server: Codec, { request }: DecodedRequest): void {
   if (server.operation !== 'count') throw new Error('only counts are estimated')
   const tokens = estimateTokens(request as TextRequest)

@@ -4,12 +4,12 @@ import type { MemoryLease } from '../memory.js'
 
 /** Bytes per reservation. */
 const RESERVE_STEP_BYTES = 16 * 1024
-/** A character takes at most two bytes. */
+/** Most bytes of a character. */
 const MAX_BYTES_PER_CHAR = 2
 
 /**
- * What one translated stream gathers: all of it where the answer is added up or repeated at its end, else the arguments
- * of calls, which some protocols have whole only.
+ * Counts what one translated stream collects: everything if the answer is assembled or repeated at its end, else only the
+ * arguments of calls, which some protocols need whole.
  */
 export class StreamMemory {
   readonly #lease: MemoryLease
@@ -43,7 +43,7 @@ export class StreamMemory {
     }
   }
 
-  /** Reserves for what has been gathered; undefined where there is room at once. Throws, or rejects, where there is none. */
+  /** Reserves memory for what was collected; undefined if it is available at once. Throws, or rejects, if it is not. */
   reserve(): Promise<void> | undefined {
     const missing = this.#gathered - this.#lease.bytes
     return missing <= 0 ? undefined : reserveAnswer(this.#lease, missing + RESERVE_STEP_BYTES)

@@ -12,8 +12,8 @@ import { mapUpstreamError } from './map-upstream-error.js'
 import { StreamMemory } from './stream-memory.js'
 
 /**
- * Takes an upstream's stream and sends it in the client's protocol as it comes; or adds it up, where the client asked for
- * a whole answer and the upstream gives streams only.
+ * Sends an upstream's stream in the client's protocol as it arrives; or assembles it, if the client asked for
+ * a whole answer and the upstream only sends streams.
  */
 export class TranslatedStream implements Relay {
   readonly step = STEP_BYTES
@@ -58,7 +58,7 @@ export class TranslatedStream implements Relay {
     out.flush()
   }
 
-  /** Pauses the upstream while there is no memory for the gathered answer. */
+  /** Pauses the upstream while there is no memory for the collected answer. */
   private reserve(): void {
     const room = this.#memory.reserve()
     if (room === undefined) return
@@ -100,7 +100,7 @@ export class TranslatedStream implements Relay {
     this.#out.event({ type: 'error', error })
   }
 
-  /** What the upstream sends may be anything: a fault of it, or of ours, ends this stream and nothing else. */
+  /** An upstream can send anything: its fault, or one of this code, ends this stream only. */
   private guarded(step: () => void): void {
     try {
       step()
@@ -112,7 +112,7 @@ export class TranslatedStream implements Relay {
   }
 }
 
-/** Adds events up to one answer. */
+/** Assembles events into one answer. */
 class Sum {
   readonly #attempt: Source
   readonly #translator: TextTranslator
@@ -150,7 +150,7 @@ class Sum {
     if (this.#state === 'failed' && this.#error !== undefined) {
       this.#state = 'over'
       const { call } = this.#attempt
-      // No other target would find more room.
+      // Another target would have no more memory.
       if (this.#error.code === 'unavailable' && this.#error.details.limit === 'memory') call.fail(this.#error)
       else this.#attempt.failed(conditionOf(this.#error), mapUpstreamError(this.#error, this.#attempt, this.#headers))
     } else if (this.#state === 'whole') {

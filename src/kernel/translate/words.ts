@@ -14,7 +14,7 @@ export interface AnswerOrigin {
 
 const HIDDEN = '[hidden]'
 
-/** Text that looks like any credential: in the query of a URL, before its host, behind a scheme, bare. */
+/** Patterns of credentials: in a URL's query, before its host, after a scheme, or bare. */
 const CREDENTIALS: readonly (readonly [RegExp, string])[] = [
   [/([?&][\w-]{0,40}(?:key|token|secret|signature|password)=)[^&\s"'<>)\]}]{1,4000}/gi, `$1${HIDDEN}`],
   [/(:\/\/)[^\s/@"'<>]{1,400}@/g, `$1${HIDDEN}@`],
@@ -23,14 +23,14 @@ const CREDENTIALS: readonly (readonly [RegExp, string])[] = [
 ]
 
 /**
- * An upstream's words as a client may see them: without our credential, without the upstream's address, without what
- * looks like a credential, and cut to a bound. Undefined where there are none.
+ * An upstream's message as a client may see it: without its credential, its address and anything that
+ * looks like a credential, and shortened. Undefined if there is none.
  */
 export function cleanedWords(text: string | undefined, { call, exchange }: AnswerOrigin): string | undefined {
   return text === undefined || text === '' ? undefined : cleanedText(text, call.generation, exchange.upstream)
 }
 
-/** The same of an upstream that no client waits for. */
+/** The same for an upstream that no client is waiting for. */
 export function cleanedText(text: string, generation: Generation, upstream: Upstream): string {
   let words = text.slice(0, MAX_MESSAGE_CHARS)
   const { secrets, origin } = generation.reach(upstream)
@@ -44,7 +44,7 @@ export function cleanedText(text: string, generation: Generation, upstream: Upst
   return words
 }
 
-/** A text that is no error, such as the address of a picture: without the upstream's credential alone. */
+/** For a text that is not an error, such as a picture's address: removes only the upstream's credential. */
 export function withoutCredential(text: string, generation: Generation, upstream: Upstream): string {
   const long = generation.reach(upstream).secrets.filter(secret => secret.length >= MIN_SECRET_CHARS)
   return long.reduce((words, secret) => words.replaceAll(secret, HIDDEN), text)

@@ -7,7 +7,7 @@ import { openRaw } from '../../net/raw-tunnel.js'
 import type { Failure } from '../failure.js'
 import { presentable } from '../passed-refusal.js'
 import { responseHeaders } from '../response-headers.js'
-import { classify, errorOfStatus } from '../upstream-errors.js'
+import { classify, errorOfStatus, phaseOf } from '../upstream-errors.js'
 import { upstreamMessage } from '../upstream-words.js'
 import type { TunnelContext } from './context.js'
 
@@ -16,7 +16,7 @@ import { chosenSubprotocol, clientAnswer, passedLines, upstreamHandshake } from 
 import { RawSession } from './raw-session.js'
 import type { Session } from './session.js'
 
-/** `connect` → `first_byte` (the upstream has been asked) → `open` (a session) or `over`. */
+/** `connect` → `first_byte` (the handshake was sent) → `open` (a session) or `over`. */
 type Phase = 'connect' | 'first_byte' | 'open' | 'over'
 
 /** One try to open a WebSocket at one target. */
@@ -53,7 +53,7 @@ export class TunnelAttempt {
         : openRaw(handshake, { ...events, opened: (headers, upstream) => this.openRaw(headers, upstream) })
   }
 
-  // ── what the connection tells
+  // ── called by the connection
 
   private connected(): void {
     this.#phase = 'first_byte'
@@ -69,6 +69,7 @@ export class TunnelAttempt {
     }
     this.#phase = 'open'
     this.#status = 101
+    this.#context.gated.answered()
     this.note('ok')
     client.leave()
     client.socket.write(clientAnswer(call, route, exchange, headers), 'latin1')
@@ -85,9 +86,10 @@ export class TunnelAttempt {
     }
     this.#phase = 'open'
     this.#status = 101
+    this.#context.gated.answered()
     this.note('ok')
     client.leave()
-    // What comes before there is a session waits.
+    // Messages that arrive before the session exists have to wait.
     upstream.socket.pause()
     const answer = {
       protocol: chosenSubprotocol(call, route, headers['sec-websocket-protocol']),
@@ -109,7 +111,9 @@ export class TunnelAttempt {
     const { call, exchange } = this.#context
     this.#status = status
     const error =
-      status < 300 ? noSocket(status) : errorOfStatus(status, headers, body && upstreamMessage(body, this.#context))
+      status < 300
+        ? noSocket(status)
+        : errorOfStatus(status, headers, body && upstreamMessage(body, this.#context), exchange.resets)
     if (error.code === 'upstream_auth') call.kernel.onRefusedCredential()
     const isShown = status >= 400 && error.code !== 'upstream_auth' && body !== undefined
     const answer =
@@ -124,7 +128,7 @@ export class TunnelAttempt {
     this.fail(condition, error)
   }
 
-  // ── what the call tells
+  // ── called by the call and its watchdog
 
   check(now: number): void {
     const { exchange, dispatched } = this.#context
@@ -146,7 +150,7 @@ export class TunnelAttempt {
   }
 
   cancel(): void {
-    // The session ends with its call.
+    // The attempt of a session ends with its call.
     if (this.#phase === 'open') this.#context.gated.end(this.endOfSession(), this.#status, this.#context.call.error)
     if (this.#session !== undefined) {
       this.#session.terminate()
@@ -176,7 +180,7 @@ export class TunnelAttempt {
 
   private fail(condition: RetryCondition, error: GatewayError, answer?: Failure['answer']): void {
     if (this.#phase === 'over') return
-    const phase = typeof condition === 'number' ? 'status' : condition
+    const phase = phaseOf(condition, error)
     this.note(phase)
     this.#context.gated.end(phase, this.#status, error)
     this.stop()

@@ -12,11 +12,11 @@ const TOO_LARGE = 1009
 export const UPSTREAM_FAILED = 1011
 
 /**
- * How long the other side may go on once one has broken the protocol or closed, milliseconds: what it still says to what it
- * was told before gets there, and its own close frame ends that time.
+ * How long the other side may continue after one side has closed or broken the protocol, milliseconds: its answers to
+ * earlier messages still pass, and its own close frame ends that time.
  */
 export const PARTING_TIMEOUT_MS = 500
-/** Time for both sides to end their connections once close frames have gone out, milliseconds. */
+/** Time for both sides to end their connections after close frames were sent, milliseconds. */
 export const CLOSING_TIMEOUT_MS = 2000
 
 /** A side that broke the protocol, and how. */
@@ -24,17 +24,17 @@ export interface Fault {
   readonly by: 'client' | 'upstream'
   readonly code: number
   readonly reason: string
-  /** Nothing is wrong with it but the route's limit of messages. */
+  /** The message is valid, but over the route's limit. */
   readonly overLimit?: boolean
 }
 
-/** What the other side is told of a fault; the one at fault hears its own code. */
+/** The close code for the other side; the side at fault gets the fault's own code. */
 export function codeForOther({ by, overLimit }: Fault): number {
   if (overLimit) return TOO_LARGE
   return by === 'upstream' ? UPSTREAM_FAILED : GOING_AWAY
 }
 
-/** What a fault means for the log. */
+/** The error that is logged for a fault. */
 export function faultError({ by, overLimit, reason }: Fault): GatewayError {
   if (by === 'upstream') {
     const message = 'The upstream violated the protocol.'
@@ -44,7 +44,7 @@ export function faultError({ by, overLimit, reason }: Fault): GatewayError {
   return new GatewayError('bad_request', `The client violated the protocol: ${reason}.`)
 }
 
-/** What it means for the log that an upstream closed with this code; nothing where the session ended well. */
+/** The error that is logged if an upstream closed with this code; undefined if the session ended well. */
 export function closeError(code: number, reason: string): GatewayError | undefined {
   if (code === NORMAL || code === GOING_AWAY || code === NO_CODE) return undefined
   return new GatewayError('upstream_failed', 'The upstream ended the session.', {
@@ -53,7 +53,7 @@ export function closeError(code: number, reason: string): GatewayError | undefin
   })
 }
 
-/** A client or an upstream that takes nothing of what waits for it. */
+/** For a client or an upstream that does not read what was sent to it. */
 export function stalledError(side: Fault['by']): GatewayError {
   return side === 'client'
     ? new GatewayError('client_gone', 'The client stopped reading.', { phase: 'client_stall' })

@@ -3,12 +3,12 @@ import type { HandshakeExchange } from '../../transport/handshake-exchange.js'
 import type { Call } from '../call.js'
 import type { GatedAttempt } from '../gated-attempt.js'
 
-/** Where an attempt belongs. */
+/** What an attempt belongs to. */
 export interface TunnelContext {
   readonly call: Call
   readonly route: Route
   readonly exchange: Exchange
-  /** Lasts as long as the session. */
+  /** Ends with the session. */
   readonly gated: GatedAttempt
   readonly client: HandshakeExchange
   /** When the first attempt of the call began. */

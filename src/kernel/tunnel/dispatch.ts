@@ -6,25 +6,26 @@ import type { Call } from '../call.js'
 import type { Failure } from '../failure.js'
 import { GatedAttempt } from '../gated-attempt.js'
 import { passAnswer } from '../passed-refusal.js'
+import { pause } from '../pause.js'
 import { logFailed } from '../trail.js'
+import { Walk } from '../walk.js'
 import type { Work } from '../watchdog.js'
 import { TunnelAttempt } from './attempt.js'
 
-/** Walks the ordered targets until one agrees to a WebSocket; what follows is a session with that one. */
+/** Tries the ordered targets until one accepts the WebSocket; a session with that one follows. */
 export class TunnelDispatch implements Work {
   readonly #call: Call
   readonly #route: Route
-  readonly #exchanges: readonly Exchange[]
+  readonly #walk: Walk
   readonly #client: HandshakeExchange
   readonly #started = performance.now()
-  #next = 0
   #attempt: TunnelAttempt | undefined
   #gated: GatedAttempt | undefined
 
   constructor(call: Call, route: Route, exchanges: readonly Exchange[], client: HandshakeExchange) {
     this.#call = call
     this.#route = route
-    this.#exchanges = exchanges
+    this.#walk = new Walk(call, exchanges)
     this.#client = client
   }
 
@@ -47,7 +48,7 @@ export class TunnelDispatch implements Work {
   }
 
   private try(): void {
-    const exchange = this.#exchanges[this.#next++]
+    const exchange = this.#walk.take()
     if (exchange === undefined) throw new Error('no exchange is left')
     const gated = new GatedAttempt(this.#call, exchange)
     this.#gated = gated
@@ -57,28 +58,40 @@ export class TunnelDispatch implements Work {
     )
   }
 
-  /** A stage gives this target up before it is asked. */
+  /** A stage rejected this target before it was called. */
   private skip(shut: GatewayError): void {
-    if (this.#next >= this.#exchanges.length) throw shut
+    if (!this.#walk.skip()) throw shut
     this.try()
   }
 
   private ask(exchange: Exchange, gated: GatedAttempt): void {
     const [call, route, client] = [this.#call, this.#route, this.#client]
     const context = { call, route, exchange, gated, client, dispatched: this.#started }
-    this.#attempt = new TunnelAttempt(context, failure => this.failed(exchange, failure))
+    this.#attempt = new TunnelAttempt(context, failure => this.failed(gated, failure))
     this.#attempt.start()
   }
 
-  private failed(exchange: Exchange, failure: Failure): void {
+  private failed(gated: GatedAttempt, failure: Failure): void {
     const call = this.#call
-    const isLeft = this.#next < this.#exchanges.length && this.#next < exchange.retry.attempts
-    const again = isLeft && exchange.retry.covers(failure.condition)
-    if (call.kernel.sink.debugs) logFailed(call, exchange, failure, again ? this.#exchanges[this.#next] : undefined)
-    if (again) {
-      noteCause(call, failure)
-      this.try()
-    } else if (failure.answer !== undefined) passAnswer(call, failure.answer, failure.error)
-    else call.fail(failure.error)
+    const {
+      left: [next],
+      waitMs,
+    } = this.#walk.failed(gated, failure)
+    if (call.kernel.sink.debugs) logFailed(call, gated.exchange, failure, next)
+    this.#attempt = undefined
+    if (next === undefined) {
+      this.giveUp(failure)
+      return
+    }
+    noteCause(call, failure)
+    pause(call, waitMs, goesOn => {
+      if (goesOn) this.try()
+      else this.giveUp(failure)
+    })
+  }
+
+  private giveUp({ answer, error }: Failure): void {
+    if (answer === undefined) this.#call.fail(error)
+    else passAnswer(this.#call, answer, error)
   }
 }

@@ -2,17 +2,17 @@ import { FrameReader, type FrameSink } from '../../wire/frame-reader.js'
 import type { TunnelContext } from './context.js'
 import { Messages } from './messages.js'
 
-/** Who is told of what passes. */
+/** Callbacks for frames. */
 interface FrameEvents {
   /** A message of either side begins. */
   message(): void
-  /** A close frame has come; false where it may not pass. */
+  /** A close frame was read. Returns false if it must not pass. */
   closed(by: 'client' | 'upstream', code: number, reason: string): boolean
 }
 
 /**
- * Reads the frames of a session while they pass. A message that may not pass stops the reader before that frame, and
- * `messages` knows why.
+ * Reads the frames of a session as they pass. A message that must not pass stops the reader before its frame, and `messages`
+ * has the reason.
  */
 export class FrameObserver {
   /** What the client sends, and what the upstream sends. */
@@ -35,7 +35,7 @@ function upSink(messages: Messages, events: FrameEvents): FrameSink {
       messages.begin()
     },
     text: (bytes, start, end) => messages.push(bytes, start, end),
-    // Some protocols write their JSON into binary messages.
+    // Some protocols send their JSON in binary messages.
     binary: (bytes, start, end) => messages.push(bytes, start, end),
     end: () => true,
     close: (code, reason) => events.closed('client', code, reason),

@@ -30,7 +30,7 @@ interface End {
   readonly side: Side
 }
 
-/** What the side that ended the session, or broke the protocol, is answered once the other one has finished. */
+/** The close frame for the side that ended the session or broke the protocol, sent after the other one has finished. */
 interface Answer {
   readonly to: By
   readonly code: number
@@ -38,12 +38,12 @@ interface Answer {
 }
 
 /**
- * `open`: messages pass. `parting`: one side has closed or broken the protocol; the other one has been told to close, and what
- * it says until then still passes. `closing`: nothing passes; both sides end their connections. `over`: settled.
+ * `open`: messages pass. `parting`: one side has closed or broken the protocol; the other one was sent a close frame, and its
+ * messages still pass until it answers. `closing`: nothing passes; both sides end their connections. `over`: settled.
  */
 type State = 'open' | 'parting' | 'closing' | 'over'
 
-/** A session whose messages are passed on whole, each no larger than the route allows; pings are answered on each side. */
+/** A session that passes whole messages, up to the route's limit of size; the gateway answers pings of each side. */
 export class FramedSession implements Session {
   readonly #context: TunnelContext
   readonly #ends: Readonly<Record<By, End>>
@@ -98,7 +98,7 @@ export class FramedSession implements Session {
     if (!this.#ends[to].socket.send(passed, isText)) this.#ends[from].socket.pause()
   }
 
-  /** The message as it passes on; undefined where it may not. */
+  /** The message to pass on; undefined if it must not pass. */
   private read(from: By, data: Buffer): Buffer | undefined {
     const { usage } = this.#messages
     if (from === 'upstream') {
@@ -120,7 +120,7 @@ export class FramedSession implements Session {
     return undefined
   }
 
-  /** Undefined where a message that is to be changed is no JSON. */
+  /** Undefined if a message that must be changed is not JSON. */
   private renamed(data: Buffer): Buffer | undefined {
     try {
       return this.#messages.renamed(data)
@@ -132,7 +132,7 @@ export class FramedSession implements Session {
 
   // ── ends
 
-  /** A close frame has come: the other side hears it, and answers it. */
+  /** A close frame was received: it is passed to the other side, which answers it. */
   private concluded(by: By, code: number, reason: string): void {
     const other = otherThan(by)
     if (this.#state === 'open') {
@@ -147,7 +147,7 @@ export class FramedSession implements Session {
     } else this.#ends[by].socket.close(code, reason)
   }
 
-  /** One side broke the protocol: the other one is told to close. */
+  /** One side broke the protocol: the other one is sent a close frame. */
   private part(fault: Fault): void {
     if (this.#state === 'parting' && this.#answer?.to !== fault.by) this.parted()
     if (this.#state !== 'open') {
@@ -163,7 +163,7 @@ export class FramedSession implements Session {
     this.#ends[otherThan(fault.by)].socket.close(code, reason)
   }
 
-  /** The other side has finished. */
+  /** The other side has finished: the first one gets its close frame. */
   private parted(): void {
     const answer = this.#answer
     if (this.#state !== 'parting' || answer === undefined) return
@@ -245,7 +245,7 @@ export class FramedSession implements Session {
     }
   }
 
-  /** `isTaken`: a side still takes what waits for it, and is let. */
+  /** `isTaken`: a side still reads data that waits for it, so it gets more time. */
   private checkEnd(now: number, isTaken: boolean): void {
     if (isTaken) this.#closingSince = now
     else if (this.#state === 'parting') {
@@ -261,7 +261,7 @@ export class FramedSession implements Session {
   }
 }
 
-/** A side that takes what waits for it, or that is held up itself, is not asked. */
+/** A side that is reading waiting data, or that is paused because the other one is slow, is not pinged. */
 function pingIfSilent({ side, socket }: End, now: number, takes: boolean): void {
   const sign = side.check(now, takes || socket.isPaused, true)
   if (sign === 'ping') socket.ping()

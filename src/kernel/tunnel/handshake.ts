@@ -3,7 +3,7 @@ import { CLIENT_SECRET_PREFIX } from '../../core/client-secrets.js'
 import { GatewayError } from '../../core/errors.js'
 import type { Exchange, Route } from '../../core/plan.js'
 import { acceptOf } from '../../core/socket-key.js'
-import type { TunnelRequest } from '../../net/raw-tunnel.js'
+import type { TunnelRequest } from '../../net/message-socket.js'
 import type { HttpRequest } from '../../transport/exchange.js'
 import type { Call } from '../call.js'
 import { bodyWithMembers } from '../members.js'
@@ -15,7 +15,7 @@ const WEBSOCKET_KEY = /^[+/0-9A-Za-z]{22}==$/
 const WEBSOCKET_VERSION = '13'
 const PROTOCOL_HEADER = 'sec-websocket-protocol'
 
-/** Refuses requests that are no opening handshake (RFC 6455 §4.2.1). */
+/** Rejects requests that are not an opening handshake (RFC 6455 §4.2.1). */
 export function checkHandshake({ method, headers }: HttpRequest): void {
   const wrong = (message: string) =>
     new GatewayError('bad_request', `The WebSocket handshake is not valid: ${message}.`)
@@ -30,9 +30,9 @@ export function checkHandshake({ method, headers }: HttpRequest): void {
 }
 
 /**
- * The handshake towards an upstream. It is built, not copied: the declared headers, the upstream's credential, what
- * `forward` lets pass, the subprotocols that may pass, the client's query but for the model and keys. No extension is
- * offered, so the frames of both sides are ones that can be read.
+ * The handshake with an upstream. It is built, not copied: the declared headers, the upstream's credential, the headers that
+ * `forward` lists, the allowed subprotocols, the client's query without the model and keys. No extension is offered, so the
+ * gateway can read the frames of both sides.
  */
 export function upstreamHandshake(call: Call, route: Route, exchange: Exchange): TunnelRequest {
   const { path, headers: flat } = buildRequest(call, exchange, bodyWithMembers(call, exchange, { type: 'none' }))
@@ -45,16 +45,17 @@ export function upstreamHandshake(call: Call, route: Route, exchange: Exchange):
   const credential = headers[PROTOCOL_HEADER]
   if (credential !== undefined) offered.push(credential)
   if (offered.length > 0) headers[PROTOCOL_HEADER] = offered.join(', ')
-  return { origin: call.generation.reach(exchange.upstream).origin, path, headers }
+  const { origin, egress } = call.generation.reach(exchange.upstream)
+  return { origin, path, headers, egress, connectMs: exchange.timeouts.connect }
 }
 
-/** What the client offers and the upstream may see: never a key. */
+/** The client's subprotocols that the upstream may see: never a key. */
 function offeredTo(call: Call, route: Route): string[] {
   const pass = route.protocol?.subprotocols?.pass ?? (() => true)
   return offersOf(call, route).filter(pass)
 }
 
-/** The client's subprotocols (RFC 6455 §4.1) but for those that hold a key. */
+/** The client's subprotocols (RFC 6455 §4.1) without those that hold a key. */
 function offersOf({ request, kernel, generation }: Call, { caller }: Route): readonly string[] {
   const prefixes = caller.flatMap(place => (place.in === 'subprotocol' ? [place.prefix] : []))
   const names = (request.headers[PROTOCOL_HEADER] ?? '').split(',').map(name => name.trim())
@@ -67,7 +68,7 @@ function offersOf({ request, kernel, generation }: Call, { caller }: Route): rea
   )
 }
 
-/** The client's answer, as it goes out: 101 and nothing of the upstream's but what may pass. */
+/** The answer to the client's handshake: 101, with those of the upstream's headers that may pass. */
 export function clientAnswer(call: Call, route: Route, exchange: Exchange, headers: IncomingHttpHeaders): string {
   const lines = [
     'HTTP/1.1 101 Switching Protocols',
@@ -87,7 +88,7 @@ export function passedLines(call: Call, exchange: Exchange, headers: IncomingHtt
   return passed.flatMap((name, index) => (index % 2 === 0 ? [`${name}: ${passed[index + 1]}`] : []))
 }
 
-/** The subprotocol that the client is answered with: the declared one that it offers, or the upstream's choice; never one that the client has not offered. */
+/** The subprotocol for the client: a declared one that it offered, or else the upstream's choice if the client offered it. */
 export function chosenSubprotocol(call: Call, route: Route, choice: string | undefined): string | undefined {
   const offers = offersOf(call, route)
   const declared = route.protocol?.subprotocols

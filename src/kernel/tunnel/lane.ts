@@ -1,16 +1,16 @@
 import type { FrameReader } from '../../wire/frame-reader.js'
 
-/** `open`: all bytes pass. `ending`: the frame at hand does, and then the last words. `ended`: nothing does. */
+/** `open`: all bytes pass. `ending`: the current frame passes, then the final ones. `ended`: nothing passes. */
 type State = 'open' | 'ending' | 'ended'
 
-/** One direction of a raw tunnel: bytes pass while their frames are read, until the gateway's own last words end it. */
+/** One direction of a raw tunnel: passes bytes and reads their frames, until the gateway's own final frames end it. */
 export class Lane {
   readonly reader: FrameReader
   readonly #send: (bytes: Buffer) => boolean
   #state: State = 'open'
   #finalFrames: Buffer | undefined
 
-  /** `send` answers false where the receiver is slower. */
+  /** `send` returns false if the receiver is slower. */
   constructor(reader: FrameReader, send: (bytes: Buffer) => boolean) {
     this.reader = reader
     this.#send = send
@@ -20,7 +20,7 @@ export class Lane {
     return this.#state === 'ended'
   }
 
-  /** Takes what has come; false where the receiver is slower. */
+  /** Passes received bytes; false if the receiver is slower. */
   push(bytes: Buffer): boolean {
     if (this.#state === 'ending') {
       this.passFrame(bytes)
@@ -32,8 +32,8 @@ export class Lane {
   }
 
   /**
-   * Ends it with a frame, or several, behind the frame at hand. Nothing is said behind a close frame, nor where the frame at
-   * hand will never be whole.
+   * Ends the lane with one or more frames after the current one. They are not sent after a close frame, nor if the current
+   * frame will never be complete.
    */
   end(finalFrames: Buffer): void {
     if (this.#state !== 'open') return
@@ -45,7 +45,7 @@ export class Lane {
   private passFrame(bytes: Buffer): void {
     const { reader } = this
     for (let at = 0; at < bytes.length && !reader.between && !reader.stopped; ) {
-      // Of a head that is not whole yet nobody knows how much is missing.
+      // While a frame's head is incomplete, its length is unknown.
       const piece = bytes.subarray(at, at + Math.max(1, reader.missing))
       this.#send(piece.subarray(0, reader.push(piece)))
       at += piece.length

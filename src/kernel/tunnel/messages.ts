@@ -8,24 +8,24 @@ import type { TunnelContext } from './context.js'
 import { modelCheck } from './model-check.js'
 
 /**
- * What a session's messages are read for: which models the client's name, whether they say where they are to go, and what
- * the upstream's say was used.
+ * Reads a session's messages: the models that the client's name, members that would decide where the session goes, and the
+ * usage that the upstream's report.
  */
 export class Messages {
-  /** Undefined where nothing is told of that. */
+  /** Undefined if the protocol's messages report no usage. */
   readonly usage: MessageUsage | undefined
   /** Whether a message of the client may name a model at all. */
   readonly mayNameModel: boolean
   readonly #named: NamedValues
   readonly #check: (name: string) => string | undefined
   readonly #rules: readonly MemberRule[]
-  /** The model that may not be used, as far as it is known; whether only its name is not the upstream's. */
+  /** The name, where read, of a model that may not pass; `#isAlias`: only because the upstream has another name for it. */
   #refused: string | undefined
   #isAlias = false
-  /** Whether a model of the message at hand has another name upstream. */
+  /** Whether the current message names a model that has another name at the upstream. */
   #renames = false
 
-  /** `changes`: messages are passed on whole, and may be changed before that. */
+  /** `changes`: messages are passed on whole, so names in them can be replaced. */
   constructor({ call, route, exchange }: TunnelContext, changes: boolean) {
     const { messages, usage } = route.protocol ?? { messages: { counted: [] }, usage: undefined }
     this.usage = usage ? new MessageUsage(messages.counted, usage) : undefined
@@ -55,27 +55,27 @@ export class Messages {
     this.#named.begin()
   }
 
-  /** More of it; false where it names a model that this caller may not use, or says where it is to go. */
+  /** More of the message; false if it names a model that this caller may not use, or decides where the session goes. */
   push(bytes: Buffer, start: number, end: number): boolean {
     if (this.#named.push(bytes, start, end)) return true
     this.#refused ??= ''
     return false
   }
 
-  /** A whole message, which may pass, with the upstream's names of the models that it names. */
+  /** A whole message that may pass, with the upstream's names of its models. */
   renamed(message: Buffer): Buffer {
     if (!this.#renames) return message
     const { names } = findInMessage(message, this.#rules)
     const edits = names.map(({ text, start, end }) => {
       const name = this.#check(text)
-      // The two readers would have to differ for that.
+      // Only possible if the two readers disagreed.
       if (name === undefined) throw new SyntaxError('a model that may not be used')
       return { start, end, bytes: Buffer.from(JSON.stringify(name)) }
     })
     return apply(message, edits)
   }
 
-  /** Why a message may not pass; undefined where all may. */
+  /** Why a message may not pass; undefined if none was refused. */
   get refusal(): GatewayError | undefined {
     if (this.#refused === undefined) return undefined
     const { stoppedAt } = this.#named

@@ -2,8 +2,8 @@ import type { Exchange } from '../../core/plan.js'
 import type { Call } from '../call.js'
 
 /**
- * The name by which the upstream of a session knows a model that a message of the client names: the one that the session
- * was opened with, by either of its names, or another that this caller may use on the same upstream. Undefined for others.
+ * Translates a model's name in a client's message to the upstream's: the session's own model, by either of its names, or
+ * another one that this caller may use at the same upstream. Undefined for others.
  */
 export function modelCheck(
   { caller, generation, model: asked }: Call,

@@ -5,12 +5,12 @@ import type { Kernel } from '../kernel.js'
 import type { Pipeline } from '../pipeline.js'
 import { SOCKET_METHOD } from '../upgrade.js'
 
-/** Whether the path that a WebSocket is asked for on is one that is passed through. */
+/** Whether the path of a WebSocket request belongs to a tunnel. */
 export function isTunnel({ generation }: Kernel, { target, headers }: HttpRequest): boolean {
   return generation.plan.match(SOCKET_METHOD, target.split('?', 1)[0] ?? '', headers).route?.tunnel !== undefined
 }
 
-/** Sends a client's handshake through the stages of its route. */
+/** Passes a client's handshake through the stages of its route. */
 export function openTunnel(pipeline: Pipeline, kernel: Kernel, request: HandshakeExchange): void {
   advance(pipeline.arrive(kernel, request, SOCKET_METHOD))
 }

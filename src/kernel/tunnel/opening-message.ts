@@ -8,8 +8,8 @@ import { CLIENT_SECRET } from '../client-secrets.js'
 import { modelCheck } from './model-check.js'
 
 /**
- * The message by which a session begins as the client secret that opens it says, with the upstream's names of models.
- * Undefined where it says nothing; null where it names a model that is not at this upstream any more.
+ * The first message of a session, as the client secret that opened it demands, with the upstream's names of models.
+ * Undefined if it demands nothing; null if it names a model that this upstream no longer has.
  */
 export function openingMessage(call: Call, route: Route, exchange: Exchange): string | null | undefined {
   const session = call.get(CLIENT_SECRET)?.session ?? undefined

@@ -24,42 +24,42 @@ import { openingMessage } from './opening-message.js'
 import type { Session } from './session.js'
 import { Side } from './side.js'
 
-/** How often a session is looked after, milliseconds. */
+/** How often a session is checked, milliseconds. */
 const CHECK_INTERVAL_MS = 250
 
 /**
- * `open`: bytes pass. `parting`: one side broke the protocol and is not read any more; the other one has been told to close,
- * and what it says until then still passes. `closing`: nothing more passes but frames at hand; both sides end their
+ * `open`: bytes pass. `parting`: one side broke the protocol and is no longer read; the other one was sent a close frame, and
+ * its bytes still pass until it answers. `closing`: only the rest of the current frames passes; both sides end their
  * connections. `over`: settled.
  */
 type State = 'open' | 'parting' | 'closing' | 'over'
 
 /**
- * A session whose bytes pass unchanged in both directions, each no faster than its receiver takes them. Frames are read
- * while they pass: to add up usage, to stop a message that names a model which this caller may not use, and to know where
- * a frame of the gateway's own may stand. Those are few: a ping to a side that has been silent for 20 s (its pong passes
- * like any other, which RFC 6455 §5.5.3 allows), and a close frame where one side is gone or the gateway ends the session.
+ * A session whose bytes pass unchanged in both directions, each as fast as its receiver reads. Frames are read as they pass:
+ * to add up usage, to stop a message that names a model which this caller may not use, and to know where a frame of the
+ * gateway's own can be inserted. These are few: a ping to a side that has been silent for 20 s (its pong passes
+ * like any other, which RFC 6455 §5.5.3 allows), and a close frame if one side is gone or the gateway ends the session.
  */
 export class RawSession implements Session {
   readonly #context: TunnelContext
   readonly #client: Duplex
   readonly #upstream: Duplex
   readonly #observer: FrameObserver
-  /** What the client says to the upstream, and what the upstream says to the client. */
+  /** From the client to the upstream, and back. */
   readonly #up: Lane
   readonly #down: Lane
   readonly #clientSide: Side
   readonly #upstreamSide: Side
   #state: State = 'open'
   #fault: Fault | undefined
-  /** The client takes less than the upstream sends, which waits. */
+  /** The client reads slower than the upstream sends, so the upstream is paused. */
   #isFull = false
-  /** What the upstream said and waits for its turn, because many upstreams say much at once. */
+  /** Bytes of the upstream that wait for their turn, because many upstreams send much at once. */
   #rest: Buffer | undefined
   readonly #share: Worker = { isWaiting: false, turn: () => this.takeTurn() }
-  /** When the session began to end. */
+  /** When the session began to end; 0 before that. */
   #closingSince = 0
-  /** When a message last began; whether one has since the session was last looked after. */
+  /** When a message last began; `#hadMessage`: whether one has begun since the last check. */
   #lastMessageAt: number
   #hadMessage = false
   #checked = 0
@@ -149,14 +149,14 @@ export class RawSession implements Session {
     return false
   }
 
-  // ── what the frames say
+  // ── called by the frame observer
 
   message(): void {
     this.#context.call.events++
     this.#hadMessage = true
   }
 
-  /** False where the close frame is not to pass: the other side broke the protocol, and hears of that instead. */
+  /** False if the close frame must not pass: the other side broke the protocol, so the gateway sends its own. */
   closed(by: 'client' | 'upstream', code: number, reason: string): boolean {
     if (this.#state === 'parting') return false
     if (this.#state !== 'open') return true
@@ -169,7 +169,7 @@ export class RawSession implements Session {
     return true
   }
 
-  /** A side sent something that may not pass. */
+  /** A side sent something that must not pass. */
   private stopped(by: 'client' | 'upstream'): void {
     if (this.#state === 'parting' && by !== this.#fault?.by) this.parted()
     if (this.#state !== 'open') return
@@ -184,7 +184,7 @@ export class RawSession implements Session {
 
   // ── ends
 
-  /** One side broke the protocol: the other one is told to close. */
+  /** One side broke the protocol: the other one is sent a close frame. */
   private part(fault: Fault): void {
     const { call } = this.#context
     const code = codeForOther(fault)
@@ -200,7 +200,7 @@ export class RawSession implements Session {
     if (other.reader.closed || other.ended) this.parted()
   }
 
-  /** The other side has finished: the one that broke the protocol hears of it. */
+  /** The other side has finished: the side at fault gets its close frame. */
   private parted(): void {
     const fault = this.#fault
     if (this.#state !== 'parting' || fault === undefined) return
@@ -211,7 +211,7 @@ export class RawSession implements Session {
     this.endFinishedSides()
   }
 
-  /** Ends the session from here: close frames to both, for the client behind an event that tells why. */
+  /** The gateway ends the session: close frames to both sides, for the client after an event with the reason. */
   private leave(code: number, reason: string, error: GatewayError): void {
     if (this.#state !== 'open') return
     const { call } = this.#context
@@ -237,7 +237,7 @@ export class RawSession implements Session {
     this.#upstream.resume()
   }
 
-  /** Ends the connection to a side that has heard the last of it, where nothing that it says could be read or is awaited. */
+  /** Ends the connection to a side that was sent everything, if nothing more of it could be read or is expected. */
   private endFinishedSides(): void {
     if (this.#state !== 'closing') return
     const [up, down] = [this.#up, this.#down]
@@ -246,7 +246,7 @@ export class RawSession implements Session {
     if (up.ended && (down.reader.stopped || !up.reader.between)) this.#upstream.end()
   }
 
-  /** The connection to the upstream is broken, and `upstreamEnded` follows. */
+  /** The connection to the upstream broke; `upstreamEnded` follows. */
   private broke(cause: Error): void {
     if (this.#state !== 'open' || this.#down.reader.closed || this.#up.reader.closed) return
     this.#context.call.error ??= new GatewayError('upstream_truncated', "The upstream's answer ended early.", {
@@ -287,7 +287,7 @@ export class RawSession implements Session {
     this.endBothSides()
   }
 
-  /** Ends what is still open of the two connections; settles once both are. */
+  /** Ends the connections that are still open; settles when both have ended. */
   private endBothSides(): void {
     if (this.#state === 'over') return
     this.#state = 'closing'
@@ -307,7 +307,7 @@ export class RawSession implements Session {
     client.settle()
   }
 
-  // ── what the process does
+  // ── called by the process
 
   drain(): void {
     const error = new GatewayError('unavailable', 'The gateway is shutting down.', { phase: 'drain' })
@@ -319,7 +319,7 @@ export class RawSession implements Session {
     else this.leave(POLICY, 'a limit is reached', error)
   }
 
-  /** The call is over already. */
+  /** Breaks both connections: the call is over already. */
   terminate(): void {
     if (this.#state === 'over') return
     this.#state = 'over'
@@ -350,7 +350,7 @@ export class RawSession implements Session {
     else this.pingIfSilent(now, client !== undefined, upstream !== undefined)
   }
 
-  /** `isTaken`: a side still takes what waits for it, and is let. */
+  /** `isTaken`: a side still reads data that waits for it, so it gets more time. */
   private checkEnd(now: number, isTaken: boolean): void {
     if (this.#state === 'parting') {
       if (now - this.#closingSince > PARTING_TIMEOUT_MS) this.parted()

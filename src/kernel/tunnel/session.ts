@@ -2,10 +2,10 @@ import type { GatewayError } from '../../core/errors.js'
 import type { Watched } from '../watchdog.js'
 import type { Drainable } from './tunnels.js'
 
-/** Two WebSockets between which everything passes, until one of them or the process ends it. */
+/** Two connected WebSockets, until a side or the process ends the session. */
 export interface Session extends Watched, Drainable {
-  /** Ends it now, because the process does. */
+  /** Ends it now, because a limit is reached or the process ends. */
   cut(error: GatewayError): void
-  /** Breaks both connections: the call is over already. */
+  /** Destroys both connections: the call is over already. */
   terminate(): void
 }

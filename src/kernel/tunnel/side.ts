@@ -3,13 +3,13 @@ import { Keepalive } from '../keepalive.js'
 
 type Connection = ConstructorParameters<typeof Uptake>[0]
 
-/** Whether one side of a tunnel is there: it takes what waits for it, or answers pings where nothing does. */
+/** Whether one side of a tunnel is alive: it reads the data that waits for it, or answers pings if none does. */
 export class Side {
-  /** Something has come from it since it was last looked after: a flag costs less than a look at the clock. */
+  /** Bytes have arrived since the last check: a flag costs less than reading the clock. */
   active = true
   /** It has ended its connection. */
   gone = false
-  /** Bytes that it has been sent. */
+  /** Bytes sent to it. */
   sent = 0
   readonly #keepalive: Keepalive
   readonly #uptake: Uptake
@@ -19,14 +19,14 @@ export class Side {
     this.#keepalive = new Keepalive(now)
   }
 
-  /** For how long none of the bytes that wait for it has gone, milliseconds; undefined where none waits. */
+  /** For how long it has read nothing although data waits for it, milliseconds; undefined if no data waits. */
   stalledFor(now: number): number | undefined {
     return this.gone ? undefined : this.#uptake.stalledFor(now)
   }
 
   /**
-   * `ask`: a ping is to be sent to it, where one `mayBeAsked`. `dead`: it has answered none. Whose bytes wait, or who is `held`
-   * up itself, cannot be heard: the first is told by {@link stalledFor}, the second by the side that holds it up.
+   * `ping`: send it a ping, which is only possible if `mayBeAsked`. `dead`: it has answered none. A side is not expected to
+   * answer while it `isBlocked`: data waits for it, which {@link stalledFor} checks, or it is paused for the other side.
    */
   check(now: number, isBlocked: boolean, mayBeAsked: boolean): 'alive' | 'ping' | 'dead' {
     if (this.active) this.#keepalive.received(now, this.sent)

@@ -1,6 +1,7 @@
+import type { Caller } from '../../core/caller.js'
 import { CLIENT_SECRET_PREFIX, takesClientSecrets } from '../../core/client-secrets.js'
 import { GatewayError } from '../../core/errors.js'
-import type { Caller, Route } from '../../core/plan.js'
+import type { Route } from '../../core/plan.js'
 import { unauthenticated, unknownModel } from '../../core/refusals.js'
 import { HandshakeExchange } from '../../transport/handshake-exchange.js'
 import { presentedKey } from '../authenticate.js'
@@ -12,7 +13,7 @@ import { TunnelDispatch } from './dispatch.js'
 import { checkHandshake } from './handshake.js'
 import { openingMessage } from './opening-message.js'
 
-/** Secrets that a key has had made for sessions of a browser. */
+/** Client secrets: short-lived keys for sessions, made for a browser by the holder of a key. */
 export const clientSecrets: Feature = {
   name: 'client_secrets',
   compile({ route }) {
@@ -21,7 +22,7 @@ export const clientSecrets: Feature = {
   },
 }
 
-/** WebSockets that are passed through: the upstream's handshake comes first, and until it agrees refusals are HTTP answers. */
+/** WebSockets that are passed through. The upstream's handshake is first, so that refusals can be plain HTTP answers. */
 export const tunnels: Feature = {
   name: 'tunnels',
   compile({ plan, route }) {
@@ -52,7 +53,7 @@ export const tunnels: Feature = {
   },
 }
 
-/** Undefined where the client presents no secret, or a key that looks like one. */
+/** Undefined if the client presents no secret, or a key that looks like one. */
 async function holderOf(call: Call, { caller }: Route): Promise<Caller | undefined> {
   const { plan } = call.generation
   const { callers, state } = call.kernel

@@ -1,16 +1,16 @@
 import { GatewayError } from '../../core/errors.js'
 import type { FairShares } from '../../core/fair-shares.js'
 
-/** Somebody who is told that the process ends. */
+/** Something that has to end before the process does. */
 export interface Drainable {
   drain(): void
 }
 
-/** The tunnels that are open, and how many each caller has. */
+/** The open tunnels, and how many each caller has. */
 export class Tunnels {
   readonly #open = new Set<Drainable>()
   readonly #counts = new Map<string, number>()
-  /** All WebSockets of the process. */
+  /** Shares of callers in all WebSockets of the process. */
   readonly #sockets: FairShares
 
   constructor(sockets: FairShares) {
@@ -18,8 +18,8 @@ export class Tunnels {
   }
 
   /**
-   * Takes one of the `most` places of a caller; throws `rate_limited` where none is left, and `unavailable` where the
-   * process has too many WebSockets. The place is given back once.
+   * Counts a session of a caller; throws `rate_limited` if it has `max`, and `unavailable` if the process has too many
+   * WebSockets. The returned function releases it, and must be called once.
    */
   take(caller: string, max: number): () => void {
     const count = this.#counts.get(caller) ?? 0
@@ -47,7 +47,7 @@ export class Tunnels {
     this.#open.delete(tunnel)
   }
 
-  /** Tells all of them that the process ends. */
+  /** Ends all of them, because the process ends. */
   drain(): void {
     for (const tunnel of this.#open) tunnel.drain()
   }

@@ -3,8 +3,11 @@ import { checkBackground } from '../../core/admission.js'
 import type { Traits } from '../../core/codec.js'
 import { GatewayError } from '../../core/errors.js'
 import { jsonText } from '../../core/exact-json.js'
+import type { HealthRule } from '../../core/health.js'
+import type { Hedge, RetryCondition, StreamContract } from '../../core/limits.js'
 import type { Params } from '../../core/params.js'
 import type { Choice, Exchange, Route, Translation } from '../../core/plan.js'
+import { makesThings, mayAskAgain, mayHedge } from '../../core/retry.js'
 import { tookNothing } from '../../core/task.js'
 import { rewritten } from '../../core/transform.js'
 import { asBuffer } from '../../wire/bytes.js'
@@ -12,22 +15,28 @@ import { apply, firstMember, splice } from '../../wire/json-edit.js'
 import { inForeground } from '../../wire/kept-members.js'
 import { mergeQuery } from '../../wire/query.js'
 import { UpstreamCall } from '../calls.js'
-import type { Admitted } from './admit.js'
+import { type EgressFacts, egressFacts } from './egress-facts.js'
 import { headerLines, percent } from './format.js'
 import { boundFacts, type ChargeFacts, chargeFacts } from './limit-facts.js'
 import { type Allowed, type Asked, type Asker, allowedFor, placeIn } from './members.js'
+import type { ReadRequest } from './read-request.js'
+import { conditionText, isDrawn } from './strategy.js'
 import { type TranslatedRequest, translateRequest } from './translated.js'
 
 /** One way to serve a request. */
-export interface ExchangeFacts {
+export interface ExchangeFacts extends EgressFacts {
   /** From 1; equal numbers are one group. */
   readonly group: number
   /** Chance to be the group's first, in percent; of groups of more than one. */
   readonly share?: number
+  /** The requests that it is for, and whether this is one. */
+  readonly when?: string
   readonly upstream: string
   readonly model: string
   readonly method: string
   readonly url: string
+  /** How many secrets of the upstream take turns; absent: there is one, or none. */
+  readonly secrets?: number
   /** What the configuration sends, `name: value`, secrets masked. */
   readonly headers: readonly string[]
   readonly translation?: TranslationFacts
@@ -40,22 +49,32 @@ export interface ExchangeFacts {
   /** The body is passed on unchanged, so it is sent once, regardless of what `retry` says. */
   readonly streamed: boolean
   readonly retry: RetryFacts
+  /** When it is asked after the others; absent: never, or there are no others. */
+  readonly health?: HealthRule
   readonly timeouts: Exchange['timeouts']
+  readonly contract?: StreamContract
+  /** Absent: no other target is asked beside it, or there is none. */
+  readonly hedge?: Hedge
   /** Bounds of the model and of the upstream: `upstream north: requests 500/min`. */
   readonly bounds?: readonly string[]
   /** Absent where nothing is counted. */
   readonly charge?: ChargeFacts
 }
 
-/** What follows a failure before the first byte: at once, regardless of what wait the upstream asks for. */
+/** What follows a failure before the first byte. */
 export interface RetryFacts {
   /** Attempts in all. */
   readonly attempts: number
   readonly on: Exchange['retry']['on']
-  /** Other targets that can still be asked, each once. */
+  /** Other targets that can still be asked, at once. */
   readonly others: number
-  /** Where no other is left, this one is asked once more after `reset`. */
-  readonly again: boolean
+  /** Failures after which the same target is asked again, where no other is left. */
+  readonly again: Exchange['retry']['on']
+  /** Waits before that, the first and the longest, milliseconds. */
+  readonly wait: number
+  readonly max_wait: number
+  /** Most requests that repeat others, of all that the upstream gets. */
+  readonly budget: number
 }
 
 /** How a request is translated, where the upstream does not speak the route's protocol. */
@@ -90,6 +109,8 @@ interface Candidate extends Allowed {
   readonly place: Pick<ExchangeFacts, 'group' | 'share'>
   /** Targets beside this one that come later. */
   readonly others: number
+  /** Whether no other target serves the model here. */
+  readonly isAlone: boolean
 }
 
 /**
@@ -97,15 +118,15 @@ interface Candidate extends Allowed {
  * be asked first cannot be given it in their protocol.
  */
 export function exchangeFacts(choice: Choice, request: Resolved): readonly ExchangeFacts[] {
-  const { admitted, route } = request
-  const { background, body } = admitted
+  const { read, route } = request
+  const { background, body } = read
   const found = candidates(choice, request)
   const isOurs = found[0]?.exchange.translation !== undefined
   if (background !== undefined && isOurs && body !== undefined) {
     checkBackground(background.isStored)
     const own = asBuffer(inForeground(body))
-    const inner = { ...admitted, ...placeIn(own, route, admitted), body: own, stream: true }
-    return exchangeFacts(choice, { ...request, admitted: { ...inner, background: undefined } })
+    const inner = { ...read, ...placeIn(own, route, read), body: own, stream: true }
+    return exchangeFacts(choice, { ...request, read: { ...inner, background: undefined } })
   }
   const able = background === undefined ? found : found.filter(({ exchange }) => exchange.translation === undefined)
   const ways = able.map(candidate => ({ candidate, sent: attempt(() => sentTo(candidate, request)) }))
@@ -121,10 +142,10 @@ interface Sent {
   readonly body: string | undefined
 }
 
-function sentTo({ exchange, admitted }: Candidate, { asker }: Resolved): Sent {
+function sentTo({ exchange, read }: Candidate, { asker }: Resolved): Sent {
   const translation = translationFor(exchange, asker)
-  const translated = translation && translateRequest(exchange, translation, admitted, asker.plan.media)
-  return { translated, body: translation?.client === estimate ? undefined : edited(exchange, admitted, translated) }
+  const translated = translation && translateRequest(exchange, translation, read, asker.plan.media)
+  return { translated, body: translation?.client === estimate ? undefined : edited(exchange, read, translated) }
 }
 
 /** Callers can be strict, too. */
@@ -132,16 +153,18 @@ function translationFor({ translation }: Exchange, { caller }: Asker): Translati
   return translation && { ...translation, strict: translation.strict || caller.strict }
 }
 
-function candidates({ groups }: Choice, request: Resolved): readonly Candidate[] {
+function candidates({ groups, routing }: Choice, request: Resolved): readonly Candidate[] {
   const refusals: GatewayError[] = []
   const found = groups.flatMap(({ exchanges, weights }, index) => {
     const sum = weights.reduce((total, weight) => total + weight, 0)
     const others = exchanges.length - 1 + later(groups, index)
+    const isAlone = groups.length === 1 && exchanges.length === 1
     return exchanges.flatMap((exchange, member): readonly Candidate[] => {
-      const share = exchanges.length === 1 ? {} : { share: percent(weights[member] ?? 1, sum) }
+      const share =
+        exchanges.length === 1 || !isDrawn(routing?.strategy) ? {} : { share: percent(weights[member] ?? 1, sum) }
       const allowed = attempt(() => allowedFor(exchange, request))
       if (!(allowed instanceof GatewayError))
-        return [{ ...allowed, exchange, place: { group: index + 1, ...share }, others }]
+        return [{ ...allowed, exchange, place: { group: index + 1, ...share }, others, isAlone }]
       refusals.push(allowed)
       return []
     })
@@ -165,48 +188,60 @@ function attempt<T>(make: () => T): T | GatewayError {
 }
 
 function factsOf(
-  { exchange, place, others, admitted, dropped, isHeld }: Candidate,
+  { exchange, place, others, isAlone, read, dropped, isHeld }: Candidate,
   request: Resolved,
   sent: Sent | GatewayError,
 ): ExchangeFacts {
-  const { upstream, model, retry, timeouts, tariff } = exchange
+  const { upstream, model, retry, health, timeouts, contract, hedge, tariff, when } = exchange
   const charge = chargeFacts(exchange, request.route, request.asker.caller, request.sent)
   const { params, asker } = request
-  const call = admitted.stream ? exchange.streamCall : exchange.call
+  const call = read.stream ? exchange.streamCall : exchange.call
   const variables = { ...params, model }
   const target = call instanceof UpstreamCall ? call.shown(variables) : call.text
   const translation = translationFor(exchange, asker)
   const { translated, body } = sent instanceof GatewayError ? { translated: undefined, body: undefined } : sent
   return {
     ...place,
+    ...(when === undefined ? {} : { when: conditionText(when, request) }),
     upstream: upstream.name,
     model,
     method: call.method,
     url: upstream.origin + (translation === undefined ? mergeQuery(target, request.query, isHeld) : target),
+    ...(exchange.secrets === undefined ? {} : { secrets: exchange.secrets.length }),
     headers: headerLines(upstream.shownHeaders),
+    ...egressFacts(upstream.egress),
     ...(translation === undefined ? {} : { translation: translationFacts(translation, translated) }),
     ...(body === undefined ? {} : { body }),
     ...(dropped.length === 0 ? {} : { dropped }),
     ...(sent instanceof GatewayError && { refused: `${sent.status} ${sent.code}: ${sent.message}` }),
     retry: retryFacts(retry, request.route, others),
     streamed: request.route.body === 'raw',
+    ...(health === undefined || isAlone ? {} : { health }),
     timeouts,
+    ...(contract !== undefined && { contract }),
+    ...(hedge !== undefined && others > 0 && retry.attempts > 1 && mayHedge(request.route) && { hedge }),
     ...(tariff === undefined || tariff.scopes.length === 0 ? {} : { bounds: boundFacts(tariff.scopes) }),
     ...(charge === undefined ? {} : { charge }),
   }
 }
 
 /** `others`: targets beside this one that come later. */
-function retryFacts({ attempts, on: written }: Exchange['retry'], route: Route, others: number): RetryFacts {
-  const isTask = route.task !== undefined
+function retryFacts(retry: Exchange['retry'], route: Route, others: number): RetryFacts {
+  const { attempts, wait, max_wait, budget } = retry
   // What may have begun something is not sent again, regardless of what `retry` says.
-  const on = isTask ? written.filter(tookNothing) : written
+  const on = route.task === undefined ? retry.on : retry.on.filter(tookNothing)
+  const isMaking = makesThings(route)
+  const isAgain = (condition: RetryCondition): boolean =>
+    mayAskAgain(condition, isMaking) || (condition === 'reset' && route.task === undefined)
   const isOnce = route.body === 'raw' || on.length === 0
   return {
     attempts: isOnce ? 1 : attempts,
     on,
     others: isOnce ? 0 : Math.min(others, attempts - 1),
-    again: !isOnce && attempts > 1 && on.includes('reset') && !isTask && route.tunnel === undefined,
+    again: isOnce || attempts === 1 ? [] : on.filter(isAgain),
+    wait,
+    max_wait,
+    budget,
   }
 }
 
@@ -232,7 +267,7 @@ function translationFacts(
 
 function edited(
   exchange: Exchange,
-  { body, span, missing, model }: Admitted,
+  { body, span, missing, model }: ReadRequest,
   translated: TranslatedRequest | undefined,
 ): string | undefined {
   if (body === undefined) return undefined

@@ -2,7 +2,9 @@ import type { CallerRules, GroupConfig } from '../../core/accounting-config.js'
 import type { Demand } from '../../core/amounts.js'
 import { boundText, priceText, usdText } from '../../core/bound-text.js'
 import type { Scope, ScopeLimits } from '../../core/bounds.js'
-import type { Caller, Exchange, Route } from '../../core/plan.js'
+import type { Caller } from '../../core/caller.js'
+import type { Exchange, Route } from '../../core/plan.js'
+import type { Priority } from '../../core/priority.js'
 import { worstOf } from '../../core/worst.js'
 import { asBuffer } from '../../wire/bytes.js'
 import { demandOfBytes, SESSION } from '../../wire/demand.js'
@@ -22,14 +24,18 @@ export interface RuleFacts {
   readonly bounds?: readonly string[]
   readonly routes?: readonly string[]
   readonly networks?: readonly string[]
+  readonly priority?: Priority
+  readonly regions?: readonly string[]
 }
 
-export function ruleFacts({ group, limits, routes, networks }: CallerRules): RuleFacts {
+export function ruleFacts({ group, limits, routes, networks, priority, regions }: CallerRules): RuleFacts {
   return {
     ...(group === undefined ? {} : { group }),
     ...limitFacts(limits),
     ...(routes === undefined ? {} : { routes }),
     ...(networks === undefined ? {} : { networks }),
+    ...(priority === undefined ? {} : { priority }),
+    ...(regions === undefined ? {} : { regions }),
   }
 }
 
@@ -49,12 +55,21 @@ export function limitFacts(limits: ScopeLimits | undefined): Pick<RuleFacts, 'bo
 }
 
 /** Rows of a table with two columns before these. */
-export function ruleRows({ group, bounds, routes, networks }: RuleFacts): readonly (readonly string[])[] {
+export function ruleRows({
+  group,
+  bounds,
+  routes,
+  networks,
+  priority,
+  regions,
+}: RuleFacts): readonly (readonly string[])[] {
   return [
     ...(group === undefined ? [] : [['', '', `group ${group}`]]),
     ...(bounds === undefined ? [] : [['', '', `bounds: ${bounds.join(', ')}`]]),
     ...(routes === undefined ? [] : [['', '', `only on ${routes.join(', ')}`]]),
     ...(networks === undefined ? [] : [['', '', `only from ${networks.join(', ')}`]]),
+    ...(priority === undefined ? [] : [['', '', `${priority} priority`]]),
+    ...(regions === undefined ? [] : [['', '', `only in the regions ${regions.join(', ')}`]]),
   ]
 }
 
@@ -87,7 +102,8 @@ export function chargeFacts(
   if (tariff === undefined) return undefined
   const { price, unpriced } = tariff
   const paths = route.protocol?.amounts
-  const isFree = paths?.batch !== true && (paths?.free === true || route.model === undefined)
+  const isFree =
+    paths?.batch !== true && (paths?.free === true || (route.model === undefined && route.task === undefined))
   if (isFree) return { price: 'nothing is charged' }
   const missing = `none: ${unpriced === 'free' ? 'free' : 'refused'} where a budget holds that does not say otherwise`
   const demand = demandOf(route, body)

@@ -1,6 +1,7 @@
+import type { Caller } from '../../core/caller.js'
 import type { GatewayError } from '../../core/errors.js'
 import { pathText } from '../../core/path-text.js'
-import type { Caller, Exchange, Plan, Route } from '../../core/plan.js'
+import type { Exchange, Plan, Route } from '../../core/plan.js'
 import { untranslatable } from '../../core/refusals.js'
 import { shownName } from '../../core/shown-name.js'
 import { asBuffer } from '../../wire/bytes.js'
@@ -8,11 +9,11 @@ import { findMembers } from '../../wire/find-members.js'
 import { apply, type Edit, findValue } from '../../wire/json-edit.js'
 import { checkFound, heldQuery, type Naming, nameThere, ownQuery, WHY_DROPPED } from '../../wire/member-names.js'
 import type { IsReserved } from '../../wire/query.js'
-import type { Admitted } from './admit.js'
+import type { ReadRequest } from './read-request.js'
 
 /** A request as one upstream may have it. */
 export interface Allowed {
-  readonly admitted: Admitted
+  readonly read: ReadRequest
   /** The client's names of what is removed. */
   readonly dropped: readonly string[]
   /** Whether a query parameter does not pass. */
@@ -29,7 +30,7 @@ export interface Asker {
 export interface Asked {
   readonly route: Route
   readonly query: URLSearchParams | undefined
-  readonly admitted: Admitted
+  readonly read: ReadRequest
   readonly asker: Asker
 }
 
@@ -37,12 +38,12 @@ export interface Asked {
  * Does to the members of a body, and to the parameters of a query, that name models, or say where the request is to go, what
  * the kernel does. Throws {@link GatewayError} where this upstream cannot have the request.
  */
-export function allowedFor(exchange: Exchange, { route, query, admitted, asker }: Asked): Allowed {
+export function allowedFor(exchange: Exchange, { route, query, read, asker }: Asked): Allowed {
   const rules = route.members.of(exchange.upstream.name)
-  const body = route.body === 'raw' ? undefined : admitted.body
+  const body = route.body === 'raw' ? undefined : read.body
   const found = body && findMembers(body, rules.rules)
   if (found !== undefined) checkFound(found)
-  const naming = namingOf(exchange, admitted, asker)
+  const naming = namingOf(exchange, read, asker)
   const isKey = (text: string): boolean => !('refused' in asker.plan.keys.find(text, Date.now()))
   const isOwn: IsReserved = (name, value) => ownQuery(route, isKey, true, name, value)
   const held = heldQuery(query, route.members, rules, naming, isOwn)
@@ -50,9 +51,9 @@ export function allowedFor(exchange: Exchange, { route, query, admitted, asker }
   if (asker.caller.strict && dropped[0] !== undefined) throw untranslatable(dropped[0], WHY_DROPPED)
   const rest = { dropped, isHeld: (name: string, value: string) => held.has(name) || isOwn(name, value) }
   const edits = found === undefined ? [] : [...found.removals, ...named(found.names, naming)]
-  if (body === undefined || edits.length === 0) return { ...rest, admitted }
+  if (body === undefined || edits.length === 0) return { ...rest, read }
   const changed = apply(asBuffer(body), edits)
-  return { ...rest, admitted: { ...admitted, body: changed, ...placeIn(changed, route, admitted) } }
+  return { ...rest, read: { ...read, body: changed, ...placeIn(changed, route, read) } }
 }
 
 /** Edits that give the models the upstream's names. */
@@ -66,7 +67,7 @@ function named(names: ReturnType<typeof findMembers>['names'], naming: Naming): 
 
 function namingOf(
   { upstream, model }: Exchange,
-  { model: asked }: Admitted,
+  { model: asked }: ReadRequest,
   { caller, plan: { models } }: Asker,
 ): Naming {
   const nameOf = (name: string): string | undefined =>
@@ -75,6 +76,6 @@ function namingOf(
 }
 
 /** Where the model is after edits. */
-export function placeIn(body: Buffer, { model }: Route, { span }: Admitted): Pick<Admitted, 'span'> {
+export function placeIn(body: Buffer, { model }: Route, { span }: ReadRequest): Pick<ReadRequest, 'span'> {
   return { span: span === undefined || model === undefined ? undefined : findValue(body, [model.name]) }
 }

@@ -1,23 +1,18 @@
 import { codecOf, declaredCodec, partnersOf, textProtocols } from '../../codecs/index.js'
 import type { Codec, Traits } from '../../core/codec.js'
-import type {
-  AlsoConfig,
-  Config,
-  KeyConfig,
-  KeySecret,
-  ModelConfig,
-  TargetConfig,
-  VerbConfig,
-} from '../../core/config.js'
+import type { AlsoConfig, Config, KeyConfig, VerbConfig } from '../../core/config.js'
 import type { Placement } from '../../core/placement.js'
 import type { Plan, Route, Upstream } from '../../core/plan.js'
+import type { KeySecret } from '../../core/process-config.js'
 import type { ResourceRule } from '../../core/resources.js'
 import type { ModelPointer, Pointer } from '../../core/route-settings.js'
 import type { StoreConfig } from '../../core/store-config.js'
 import { TASK_CALLS, taskFamily } from '../../core/task.js'
-import { groupTargets } from '../weights.js'
-import { headerLines, percent } from './format.js'
+import { type EgressFacts, egressFacts } from './egress-facts.js'
+import { headerLines } from './format.js'
 import { type GroupFacts, groupFacts, limitFacts, type RuleFacts, ruleFacts } from './limit-facts.js'
+import { type ModelFacts, modelFacts } from './model-facts.js'
+import { type RegionFacts, regionFacts } from './region-facts.js'
 
 /** A plan as plain data, without a secret in it: what `explain --json` prints. */
 export interface PlanFacts {
@@ -29,8 +24,11 @@ export interface PlanFacts {
   readonly log: string
   /** Where it is not the usual one. */
   readonly transport?: string
+  readonly workers?: number
   readonly keys: readonly KeyFacts[]
   readonly groups: readonly GroupFacts[]
+  /** What keys with regions reach. */
+  readonly regions: readonly RegionFacts[]
   readonly upstreams: readonly UpstreamFacts[]
   readonly models: readonly ModelFacts[]
   readonly routes: readonly RouteFacts[]
@@ -49,43 +47,19 @@ export interface KeyFacts extends RuleFacts {
   readonly expires?: string
 }
 
-export interface UpstreamFacts {
+export interface UpstreamFacts extends EgressFacts {
   readonly name: string
   readonly kind?: string
   readonly off?: string
   /** Only of those that are on. */
   readonly base?: string
+  readonly region?: string
   /** What goes with every request, `name: value`, secrets masked. */
   readonly headers: readonly string[]
   readonly speaks: readonly string[]
   /** The declared traits of its models. */
   readonly traits: Traits
   readonly bounds?: readonly string[]
-}
-
-export interface ModelFacts {
-  readonly name: string
-  /** In order of preference; the members of a group are drawn from by weight. */
-  readonly groups: readonly (readonly TargetFacts[])[]
-  readonly traits: Traits
-  /** Whether requests for it are refused where something of them would be lost in translation. */
-  readonly strict?: boolean
-  /** The only protocols, or families of them, by which it is served. */
-  readonly protocols?: readonly string[]
-  readonly request: readonly VerbConfig[]
-  readonly response: readonly VerbConfig[]
-  readonly bounds?: readonly string[]
-}
-
-export interface TargetFacts {
-  readonly upstream: string
-  readonly as?: string
-  /** Share of its group's first draws, in percent; of groups of more than one. */
-  readonly share?: number
-  readonly off?: string
-  readonly traits: Traits
-  readonly request: readonly VerbConfig[]
-  readonly response: readonly VerbConfig[]
 }
 
 export interface RouteFacts {
@@ -144,8 +118,10 @@ export function planFacts(plan: Plan, config: Config): PlanFacts {
     store: storeFact(plan.store),
     log: plan.log.level,
     ...(plan.transport === 'fast' ? {} : { transport: plan.transport }),
+    ...(plan.workers === 1 ? {} : { workers: plan.workers }),
     keys: Object.entries(config.keys).map(([name, key]) => keyFacts(name, key)),
     groups: Object.entries(config.groups).map(([name, group]) => groupFacts(name, group)),
+    regions: regionFacts(config),
     upstreams: [...plan.upstreams.values()].map(upstream => upstreamFacts(upstream, config)),
     models: Object.entries(config.models).map(([name, model]) => modelFacts(name, model, plan)),
     routes: plan.routes.map(route => routeFacts(route, config)),
@@ -193,46 +169,19 @@ function secretText(secret: KeySecret): string {
   }
 }
 
-function upstreamFacts({ name, kind, off, shownHeaders }: Upstream, { upstreams }: Config): UpstreamFacts {
-  const { base, speaks = {}, traits = {}, limits } = upstreams[name] ?? {}
+function upstreamFacts({ name, kind, off, shownHeaders, region }: Upstream, { upstreams }: Config): UpstreamFacts {
+  const { base, speaks = {}, traits = {}, limits, egress } = upstreams[name] ?? {}
   return {
     name,
     ...(kind === undefined ? {} : { kind }),
     ...(off === undefined ? {} : { off }),
     ...(off !== undefined || base === undefined ? {} : { base }),
+    ...(region === undefined ? {} : { region }),
     headers: headerLines(shownHeaders),
     speaks: Object.keys(speaks),
     traits,
-    ...limitFacts(limits),
+    ...{ ...limitFacts(limits), ...egressFacts(egress) },
   }
-}
-
-function modelFacts(name: string, config: ModelConfig, plan: Plan): ModelFacts {
-  const { targets, traits, strict, protocols, request, response } = config
-  const groups = groupTargets(targets).map(group => targetFacts(group, plan))
-  return {
-    ...{ name, groups, traits, request, response, ...limitFacts(config.limits) },
-    ...(strict ? { strict } : {}),
-    ...(protocols === undefined ? {} : { protocols }),
-  }
-}
-
-/** Shares are of the targets that are on: the others are not drawn. */
-function targetFacts(group: readonly TargetConfig[], { upstreams }: Plan): readonly TargetFacts[] {
-  const on = group.filter(target => upstreams.get(target.upstream)?.off === undefined)
-  const sum = on.reduce((total, target) => total + (target.weight ?? 1), 0)
-  return group.map(target => {
-    const off = upstreams.get(target.upstream)?.off
-    return {
-      upstream: target.upstream,
-      ...(target.as === undefined ? {} : { as: target.as }),
-      ...(group.length === 1 || off !== undefined ? {} : { share: percent(target.weight ?? 1, sum) }),
-      ...(off === undefined ? {} : { off }),
-      traits: target.traits,
-      request: target.request,
-      response: target.response,
-    }
-  })
 }
 
 function routeFacts(route: Route, config: Config): RouteFacts {

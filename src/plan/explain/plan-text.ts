@@ -2,11 +2,13 @@ import type { Traits } from '../../core/codec.js'
 import type { VerbConfig } from '../../core/config.js'
 import { columns, section } from './format.js'
 import { type GroupFacts, ruleRows } from './limit-facts.js'
-import type { KeyFacts, ModelFacts, PlanFacts, RouteFacts, TargetFacts, UpstreamFacts } from './plan-facts.js'
+import type { ModelFacts, TargetFacts } from './model-facts.js'
+import type { KeyFacts, PlanFacts, RouteFacts, UpstreamFacts } from './plan-facts.js'
+import { regionRows } from './region-facts.js'
 
 /** The plan for people to read; the same facts give the same text. */
 export function planText(facts: PlanFacts): string {
-  const { listen, cors, store, log, transport, keys, groups, upstreams, models, routes } = facts
+  const { listen, cors, store, log, transport, workers, keys, groups, regions, upstreams, models, routes } = facts
   const lines = [
     ...columns([
       ['listen', listen],
@@ -14,9 +16,11 @@ export function planText(facts: PlanFacts): string {
       ['store', store],
       ['log', log],
       ...(transport === undefined ? [] : [['transport', transport]]),
+      ...(workers === undefined ? [] : [['workers', String(workers)]]),
     ]),
     ...section('keys', columns(keys.flatMap(keyRows), '  ')),
     ...(groups.length === 0 ? [] : section('groups', columns(groups.flatMap(groupRows), '  '))),
+    ...(regions.length === 0 ? [] : section('regions', columns(regionRows(regions), '  '))),
     ...section('upstreams', columns(upstreams.flatMap(upstreamRows), '  ')),
     ...section('models', columns(models.flatMap(modelRows), '  ')),
     ...section('routes', routes.flatMap(routeLines)),
@@ -47,20 +51,28 @@ function upstreamRows({
   speaks,
   traits,
   bounds,
+  egress = [],
+  region,
 }: UpstreamFacts): readonly (readonly string[])[] {
   if (off !== undefined) return [[name, 'off', off]]
   return [
     [name, 'on', kind === undefined ? `${base}` : `${base} (kind ${kind})`],
+    ...(region === undefined ? [] : [['', '', `region ${region}`]]),
     ['', '', `speaks ${speaks.join(', ') || 'nothing'}`],
     ...traitRows(traits),
     ...ruleRows({ ...(bounds === undefined ? {} : { bounds }) }),
     ...headers.map(header => ['', '', header]),
+    ...egress.map(line => ['', '', line]),
   ]
 }
 
 function modelRows({
   name,
   groups,
+  strategy,
+  fallbacks = [],
+  canary,
+  mirror,
   traits,
   strict,
   protocols,
@@ -71,6 +83,10 @@ function modelRows({
   const rows = groups.map(group => group.map(targetText).join(' | '))
   return [
     ...rows.map((row, index) => [index === 0 ? name : '', index === 0 ? '→' : 'then', row]),
+    ...(strategy === undefined ? [] : [['', '', `strategy ${strategy}`]]),
+    ...(canary === undefined ? [] : [['', '', `canary ${canary}`]]),
+    ...fallbacks.map(line => ['', '', `if ${line}`]),
+    ...(mirror === undefined ? [] : [['', '', `copies ${mirror}`]]),
     ...traitRows(traits),
     ...ruleRows({ ...(bounds === undefined ? {} : { bounds }) }),
     ...(strict === true ? [['', '', 'strict']] : []),
@@ -87,9 +103,9 @@ function modelRows({
   ]
 }
 
-function targetText({ upstream, as, share, off }: TargetFacts): string {
+function targetText({ upstream, as, share, off, when }: TargetFacts): string {
   const named = as === undefined ? upstream : `${upstream} as ${as}`
-  return `${named}${share === undefined ? '' : ` ${share} %`}${off === undefined ? '' : ` (off: ${off})`}`
+  return `${named}${share === undefined ? '' : ` ${share} %`}${off === undefined ? '' : ` (off: ${off})`}${when === undefined ? '' : ` when ${when}`}`
 }
 
 function traitRows(traits: Traits, where = ''): readonly (readonly string[])[] {

@@ -1,10 +1,11 @@
 import { tooLarge } from '../../core/admission.js'
 import type { Scope } from '../../core/bounds.js'
+import type { Caller } from '../../core/caller.js'
 import { errorBody } from '../../core/error-bodies.js'
 import { type ErrorCode, type Family, GatewayError } from '../../core/errors.js'
 import type { JsonObject } from '../../core/json.js'
 import type { Params } from '../../core/params.js'
-import type { Caller, Choice, Match, Miss, Route, TaskRoute } from '../../core/plan.js'
+import type { Choice, Match, Miss, Route, TaskRoute } from '../../core/plan.js'
 import {
   routeForbidden,
   switchedOff,
@@ -17,10 +18,12 @@ import {
 import { HEALTH_PATHS } from '../../core/route-settings.js'
 import type { VectorForm } from '../../core/vectors.js'
 import type { CompiledPlan } from '../compile.js'
-import { admit, UNREAD } from './admit.js'
 import type { Ask } from './ask.js'
 import { type ExchangeFacts, exchangeFacts } from './exchange-facts.js'
 import { boundFacts } from './limit-facts.js'
+import { readRequest, UNREAD } from './read-request.js'
+import { inRegions } from './region-facts.js'
+import { arranged, routingFacts } from './strategy.js'
 
 /** What would become of a request, as plain data without a secret in it. */
 export interface RequestFacts {
@@ -32,6 +35,8 @@ export interface RequestFacts {
   readonly key?: string
   /** Bounds of the key and of its groups: `key alice: requests 10/s`. */
   readonly bounds?: readonly string[]
+  /** Of a key with regions: each target, and whether it may be asked. */
+  readonly regions?: readonly string[]
   readonly model?: string
   readonly stream?: boolean
   /** The form in which the client gets vectors: the answer is rewritten where the upstream gives them in another. */
@@ -44,6 +49,14 @@ export interface RequestFacts {
   readonly kept?: string
   /** Which of the exchanges is asked, where one alone can be: the upstream that has the thing that the path names. */
   readonly held?: string
+  /** What decides which of the exchanges is asked first, if not their order. */
+  readonly strategy?: string
+  /** Which of such requests try another target. */
+  readonly canary?: string
+  /** Models that are asked instead after failures: `overloaded: other`. */
+  readonly fallbacks?: readonly string[]
+  /** Which of such requests are copied, and for which model. */
+  readonly mirror?: string
   /** Ways to serve it, in order; those of one group are drawn from by weight. */
   readonly exchanges: readonly ExchangeFacts[]
   readonly error?: ErrorFacts
@@ -97,24 +110,26 @@ export function requestFacts(plan: CompiledPlan, ask: Ask): RequestFacts {
       facts.answer = answer(plan, route, params, caller)
       return facts
     }
-    const admitted = admit({ route, params }, query, ask)
+    const read = readRequest({ route, params }, query, ask)
     if (route.task !== undefined && route.model === undefined) {
       facts.task = taskText(route.task)
       return facts
     }
-    if (route.model !== undefined) facts.model = admitted.model
-    facts.stream = admitted.stream
-    if (admitted.vectors !== undefined) facts.vectors = admitted.vectors
+    if (route.model !== undefined) facts.model = read.model
+    facts.stream = read.stream
+    if (read.vectors !== undefined) facts.vectors = read.vectors
     if (route.resource !== undefined && route.resource.action !== 'create' && route.model === undefined) {
       facts.held = `sent only to the one of these that has the ${route.resource.kind.name}`
     }
     if (route.batch !== undefined)
       facts.held = `sent to the one of these that serves all its models on ${route.batch.of}`
-    const choice = holders(plan, route, caller, query, ask.model) ?? resolve(plan, route, admitted.model, caller)
-    facts.exchanges = exchangeFacts(choice, {
+    const choice = choiceFor(plan, { route, caller, query, asked: ask.model, model: read.model, facts })
+    const asker = { caller, plan }
+    Object.assign(facts, routingFacts(choice, { route, read, asker }))
+    facts.exchanges = exchangeFacts(arranged(choice, { route, read, asker }), {
       // What each of its requests gets, no other route says.
-      ...{ route, params, query, admitted: route.batch === undefined ? admitted : { ...admitted, body: undefined } },
-      asker: { caller, plan },
+      ...{ route, params, query, read: route.batch === undefined ? read : { ...read, body: undefined } },
+      asker,
       sent: typeof ask.body === 'string' ? Buffer.from(ask.body) : ask.body,
     })
     return facts
@@ -163,8 +178,13 @@ function errorFacts(error: GatewayError, matched: Match | Miss): ErrorFacts {
 /** Stands for the id of a request, of which there is none. */
 const REQUEST_ID = '…'
 
-function authenticate(plan: CompiledPlan, { key, now = Date.now() }: Ask, placements: Route['caller']): Caller {
+function authenticate(
+  plan: CompiledPlan,
+  { key, caller: known, now = Date.now() }: Ask,
+  placements: Route['caller'],
+): Caller {
   if (key === undefined) return ANYBODY
+  if (known !== undefined) return known
   const caller = plan.keys.named(key, now) ?? plan.keys.find(key, now)
   if (!('refused' in caller)) return caller
   throw unauthenticated(placements, `this key is ${caller.refused}`)
@@ -183,6 +203,23 @@ function answer({ models }: CompiledPlan, route: Route, params: Params, caller: 
     throw unlistedModel(name, route.errors, `the key may not use "${name}", or no upstream serves it`)
   }
   return [entry.id]
+}
+
+/** What serves the request, of which a caller with regions reaches a part. */
+function choiceFor(
+  plan: CompiledPlan,
+  asked: {
+    readonly route: Route
+    readonly caller: Caller
+    readonly query: URLSearchParams | undefined
+    readonly asked: string | undefined
+    readonly model: string
+    readonly facts: Writable<RequestFacts>
+  },
+): Choice {
+  const { route, caller, query, model, facts } = asked
+  const whole = holders(plan, route, caller, query, asked.asked) ?? resolve(plan, route, model, caller)
+  return inRegions(whole, caller, { route, model, facts })
 }
 
 /** Who may hold what the request makes or names; which of them has a thing that exists only the store knows. */

@@ -7,7 +7,7 @@ import { type Fetched, notFetched, type RemotePart, wantedBytes, withFetched } f
 import { translatorOf } from '../../translate/pair.js'
 import type { Translator } from '../../translate/translator.js'
 import { asBuffer } from '../../wire/bytes.js'
-import type { Admitted } from './admit.js'
+import type { ReadRequest } from './read-request.js'
 
 /** A request in the upstream's protocol. */
 export interface TranslatedRequest {
@@ -21,7 +21,7 @@ export interface TranslatedRequest {
 export function translateRequest(
   exchange: Exchange,
   translation: Translation,
-  { body, model, stream }: Admitted,
+  { body, model, stream }: ReadRequest,
   media: Plan['media'],
 ): TranslatedRequest | undefined {
   if (body === undefined) return undefined

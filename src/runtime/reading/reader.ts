@@ -1,10 +1,7 @@
 import { Worker } from 'node:worker_threads'
-import { shippedSchema } from '../../config/schemas.js'
 import type { Config } from '../../core/config.js'
-import { packageRoot } from '../../core/package-root.js'
-import { type Entries, type Head, type Order, type Question, SECTIONS, type Settings, type Spots } from './messages.js'
-import { unwrap } from './parcel.js'
-import { isSame } from './same.js'
+import type { Entries, Head, Order, Question, Spots } from './messages.js'
+import { Assembly } from './slices.js'
 
 /**
  * Young objects of the thread, MiB: what is parsed lives to the end of its file, and would be moved again and again in the
@@ -32,22 +29,16 @@ export class Reader {
   }
 
   /**
-   * The configuration whose `settings` the head has. Entries that say the same as those of `before` are those very objects:
-   * whatever was made of them is still good, and they take no more memory.
+   * The configuration with the head's `settings`. Entries that equal those of `before` are the same objects:
+   * everything that was compiled from them stays valid, and they take no further memory.
    */
   async config(settings: unknown, before: Config): Promise<Config> {
-    const sections = Object.fromEntries(SECTIONS.map(name => [name, Object.create(null)]))
+    const assembly = new Assembly(before)
     for (;;) {
       const entries = await this.#ask<Entries>('entries')
-      if (entries.length === 0) break
-      for (const [section, name, content] of entries) {
-        const value = unwrap(content)
-        const known = before[section][name]
-        sections[section][name] = isSame(known, value) ? known : section === 'schemas' ? withCheck(name, value) : value
-      }
+      if (entries.length === 0) return assembly.finish(settings)
+      assembly.add(entries)
     }
-    // The thread has sent each section whole.
-    return { ...(unwrap(settings) as Settings), ...(sections as Omit<Config, keyof Settings>) }
   }
 
   /** Problems that were found later, with their places. */
@@ -88,10 +79,4 @@ export class Reader {
       worker.on('message', answered).on('error', failed).on('exit', ended)
     })
   }
-}
-
-/** A shipped request schema as this thread has it, with the check that was compiled ahead of time. */
-function withCheck(name: string, schema: unknown): unknown {
-  const shipped = shippedSchema(packageRoot(), name)
-  return isSame(shipped, schema) ? shipped : schema
 }

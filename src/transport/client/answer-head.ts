@@ -14,10 +14,15 @@ export interface AnswerHead {
   readonly idleMs: number
 }
 
-/** How long an idle connection stays open, milliseconds, where its server names no time. */
-const KEEP_ALIVE_MS = 15_000
-/** The longest time that servers may ask for. */
-const MAX_KEEP_ALIVE_MS = 60_000
+/** How long idle connections stay open, milliseconds. */
+export interface IdleTimes {
+  /** Where the server names no time. */
+  readonly usual: number
+  /** The longest time that servers may ask for. */
+  readonly most: number
+}
+
+export const IDLE_TIMES: IdleTimes = { usual: 15_000, most: 60_000 }
 /** A server closes after the time that it names: we do before, so that no request meets a closing connection. */
 const KEEP_ALIVE_MARGIN_MS = 2000
 
@@ -26,7 +31,7 @@ const Plain = function Plain() {} as unknown as new () => AnswerHeaders
 Plain.prototype = Object.create(null)
 
 /** What the parser has read. Throws a {@link TransportFault} for heads that leave open where their body ends. */
-export function answerHead(parser: HttpParser, method: string): AnswerHead {
+export function answerHead(parser: HttpParser, method: string, idle: IdleTimes): AnswerHead {
   const { status, version } = parser
   const headers = recordOf(parser.headers)
   const coding = headers['transfer-encoding']
@@ -43,7 +48,7 @@ export function answerHead(parser: HttpParser, method: string): AnswerHead {
   // An answer of HTTP/1.0 has no chunks: one that has them is the last one (RFC 9112 §6.1).
   const keeps = isSure && (coding === undefined || version === '1.1')
   const framing = hasNone ? 'none' : framingOf(coding !== undefined, length !== undefined)
-  const idleMs = keeps && framing !== 'until-close' ? idleTime(headers['keep-alive']) : 0
+  const idleMs = keeps && framing !== 'until-close' ? idleTime(headers['keep-alive'], idle) : 0
   return { status, headers, framing, length: declared, idleMs }
 }
 
@@ -72,10 +77,10 @@ function recordOf(flat: readonly string[]): AnswerHeaders {
 }
 
 /** By the server's hint `keep-alive: timeout=5`, in seconds. */
-function idleTime(hint: string | string[] | undefined): number {
+function idleTime(hint: string | string[] | undefined, { usual, most }: IdleTimes): number {
   const [, seconds] = /timeout=\s*(\d+)/i.exec(String(hint ?? '')) ?? []
-  if (seconds === undefined) return KEEP_ALIVE_MS
-  return Math.max(0, Math.min(Number(seconds) * 1000 - KEEP_ALIVE_MARGIN_MS, MAX_KEEP_ALIVE_MS))
+  if (seconds === undefined) return usual
+  return Math.max(0, Math.min(Number(seconds) * 1000 - KEEP_ALIVE_MARGIN_MS, most))
 }
 
 export function invalid(what: string): TransportFault {

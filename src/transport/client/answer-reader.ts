@@ -1,5 +1,5 @@
 import { HttpParser } from '../llhttp.js'
-import { type AnswerHead, answerHead, invalid } from './answer-head.js'
+import { type AnswerHead, answerHead, type IdleTimes, invalid } from './answer-head.js'
 import { type ExchangeHandler, TransportFault, type UpstreamController } from './handler.js'
 
 /** A larger response head is an error of the upstream. */
@@ -16,6 +16,7 @@ type Reading = 'head' | 'length' | 'chunked' | 'until-close' | 'whole'
 /** Reads the answers of one connection, and hands them over piece by piece. */
 export class AnswerReader {
   readonly #parser = new HttpParser('response', MAX_HEAD_BYTES)
+  readonly #idle: IdleTimes
   #method = ''
   #reading: Reading = 'head'
   #isFirstByte = true
@@ -24,6 +25,10 @@ export class AnswerReader {
   #left = 0
   /** How long the connection may be idle after this answer, milliseconds; 0 where it is over with it. */
   idleMs = 0
+
+  constructor(idle: IdleTimes) {
+    this.#idle = idle
+  }
 
   /** The next answer is to a request of this method. */
   start(method: string): void {
@@ -76,7 +81,7 @@ export class AnswerReader {
     const step = parser.execute(bytes, at, end)
     if (step === 'failed') throw this.#failed()
     if (step !== 'head') return parser.position
-    const head = answerHead(parser, this.#method)
+    const head = answerHead(parser, this.#method, this.#idle)
     if (head.status < 200) this.#skip(head.status)
     else {
       this.#reading = readingOf(head)

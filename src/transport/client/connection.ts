@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import type { IdleTimes } from './answer-head.js'
 import { AnswerReader } from './answer-reader.js'
 import { type ExchangeHandler, TransportFault, type UpstreamController } from './handler.js'
 import { openSocket, type SocketSettings } from './socket.js'
@@ -54,10 +55,19 @@ interface ConnectionOwner {
   onClose(connection: Connection): void
 }
 
+/** Connections that were opened together end apart: up to this share before their time. */
+const AGE_SPREAD = 0.1
+
+export interface ConnectionSettings extends SocketSettings {
+  readonly idle: IdleTimes
+  /** How old it may be when it gets another request. */
+  readonly ageMs: number
+}
+
 /** A connection to an upstream. It carries one exchange at a time. */
 export class Connection {
   readonly #owner: ConnectionOwner
-  readonly #reader = new AnswerReader()
+  readonly #reader: AnswerReader
   readonly #socket: Socket
   readonly #isSecure: boolean
   #exchange: Exchange | undefined
@@ -72,10 +82,14 @@ export class Connection {
   #error: Error | undefined
   /** When it is closed if no one uses it, by `performance.now()`. */
   expires = 0
+  /** When it gets no further request, by `performance.now()`. */
+  readonly retires: number
 
   /** Connects, and begins the exchange then. */
-  constructor(owner: ConnectionOwner, settings: SocketSettings, first: Exchange) {
+  constructor(owner: ConnectionOwner, settings: ConnectionSettings, first: Exchange) {
     this.#owner = owner
+    this.#reader = new AnswerReader(settings.idle)
+    this.retires = performance.now() + settings.ageMs * (1 - Math.random() * AGE_SPREAD)
     this.#exchange = first
     this.#isSecure = settings.origin.protocol === 'https:'
     this.#socket = openSocket(settings, {
@@ -98,7 +112,7 @@ export class Connection {
     })
   }
 
-  /** Whether an exchange may begin, as far as is known. */
+  /** Whether an exchange may begin; the other end may have closed without our knowing yet. */
   get isUsable(): boolean {
     return !this.#hasEnded && !this.#socket.destroyed
   }

@@ -1,13 +1,21 @@
 import { loadParser } from '../llhttp.js'
-import { Connection, Exchange } from './connection.js'
+import { IDLE_TIMES, type IdleTimes } from './answer-head.js'
+import { Connection, type ConnectionSettings, Exchange } from './connection.js'
 import { type ExchangeHandler, TransportFault, type UpstreamRequest } from './handler.js'
 import { requestHead } from './request-head.js'
-import type { SocketSettings } from './socket.js'
+import type { SocketOptions } from './socket.js'
 
 /** A connection that has not been used yet waits so long. */
 const UNUSED_MS = 15_000
+/** How old a connection may be when it gets another request: a host that moves is followed within this time. */
+export const MAX_AGE_MS = 300_000
 /** Idle connections are looked after so often. */
 const SWEEP_MS = 1000
+
+interface PoolOptions extends SocketOptions {
+  readonly idle?: IdleTimes
+  readonly ageMs?: number
+}
 
 /** A request whose body is at hand as a whole. */
 type HeldRequest = UpstreamRequest & { readonly body: Uint8Array | null }
@@ -17,7 +25,7 @@ type HeldRequest = UpstreamRequest & { readonly body: Uint8Array | null }
  * caller's to decide. Redirects are not followed, bodies are not decoded, nothing is repeated.
  */
 export class ClientPool {
-  readonly #settings: SocketSettings
+  readonly #settings: ConnectionSettings
   readonly #host: string
   readonly #connections = new Set<Connection>()
   /** The one that was used last is used next, so that the others can expire. */
@@ -29,10 +37,10 @@ export class ClientPool {
   #isClosed = false
 
   /** `origin`: `https://host:port`. `connectTimeoutMs` is for TCP and TLS together. */
-  constructor(origin: string, connectTimeoutMs: number) {
+  constructor(origin: string, connectTimeoutMs: number, options: PoolOptions = {}) {
     loadParser()
     const url = new URL(origin)
-    this.#settings = { origin: url, connectTimeoutMs }
+    this.#settings = { idle: IDLE_TIMES, ageMs: MAX_AGE_MS, ...options, origin: url, connectTimeoutMs }
     this.#host = url.host
   }
 
@@ -88,7 +96,7 @@ export class ClientPool {
       connection.destroy(closed())
       return
     }
-    connection.expires = performance.now() + idleMs
+    connection.expires = Math.min(performance.now() + idleMs, connection.retires)
     this.#idle.push(connection)
     this.#sweeper ??= setTimeout(() => this.#sweep(), SWEEP_MS).unref()
   }

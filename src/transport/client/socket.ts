@@ -1,9 +1,20 @@
-import { isIP, type NetConnectOpts, connect as openTcp, type Socket } from 'node:net'
-import { connect as openTls } from 'node:tls'
+import { isIP, type LookupFunction, type NetConnectOpts, connect as openTcp, type Socket } from 'node:net'
+import { connect as openTls, type SecureContext } from 'node:tls'
 import { TransportFault } from './handler.js'
 
+/** How sockets are opened; what is absent is as Node has it. */
+export interface SocketOptions {
+  /** Authorities, the gateway's own certificate and versions of TLS. */
+  readonly secureContext?: SecureContext
+  /** The name that the server is asked for and has to show, instead of its host. */
+  readonly servername?: string
+  readonly lookup?: LookupFunction
+  /** After which silence TCP asks whether the other side is there. */
+  readonly tcpKeepAliveMs?: number
+}
+
 /** Where sockets lead. */
-export interface SocketSettings {
+export interface SocketSettings extends SocketOptions {
   readonly origin: URL
   /** For TCP and TLS together. */
   readonly connectTimeoutMs: number
@@ -38,7 +49,7 @@ export function openSocket(settings: SocketSettings, events: SocketEvents): Sock
     socket.destroy(new TransportFault('CONNECT_TIMEOUT', 'The upstream did not accept a connection in time.'))
   }, settings.connectTimeoutMs)
   socket.setNoDelay(true)
-  socket.setKeepAlive(true, TCP_KEEP_ALIVE_MS)
+  socket.setKeepAlive(true, settings.tcpKeepAliveMs ?? TCP_KEEP_ALIVE_MS)
   socket.once(isSecure ? 'secureConnect' : 'connect', () => {
     clearTimeout(timer)
     events.onOpen()
@@ -54,23 +65,25 @@ export function openSocket(settings: SocketSettings, events: SocketEvents): Sock
   return socket
 }
 
-function optionsFor({ origin }: SocketSettings, events: SocketEvents): NetConnectOpts {
+function optionsFor({ origin, lookup }: SocketSettings, events: SocketEvents): NetConnectOpts {
   return {
     host: hostOf(origin),
     port: Number(origin.port) || (origin.protocol === 'https:' ? 443 : 80),
     autoSelectFamily: true,
+    ...(lookup === undefined ? {} : { lookup }),
     onread: { buffer: READ_BUFFER, callback: (length: number) => events.onBytes(READ_BUFFER, length) },
   }
 }
 
 function secureSocket(settings: SocketSettings, events: SocketEvents): Socket {
   const host = hostOf(settings.origin)
-  const { session } = settings
+  const { session, secureContext, servername } = settings
   const socket = openTls({
     ...optionsFor(settings, events),
     // Addresses are not names (RFC 6066 §3).
-    servername: isIP(host) === 0 ? host : '',
+    servername: servername ?? (isIP(host) === 0 ? host : ''),
     ALPNProtocols: ['http/1.1'],
+    ...(secureContext === undefined ? {} : { secureContext }),
     ...(session === undefined ? {} : { session }),
   })
   socket.on('session', (given: Buffer) => {

@@ -122,7 +122,7 @@ export class AnswerWriter {
     this.#socket.write(this.#takeHead(head) + body, 'latin1', this.#onSent)
   }
 
-  /** Sends the head, what waits as one chunk, and the end of the body, as far as each is due. */
+  /** Sends the head, the waiting bytes as one chunk, and the end of the body, each if it is due. */
   #send(): void {
     const head = this.#begin()
     const size = this.#waitingBytes

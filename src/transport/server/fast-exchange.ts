@@ -9,7 +9,7 @@ export interface Carrier {
   readonly socket: Socket
   readonly isEncrypted: boolean
   readonly remoteAddress: string | undefined
-  /** What clients are told of the server's time-out for idle connections, milliseconds. */
+  /** The server's time-out for idle connections, as sent to clients, milliseconds. */
   readonly keepAliveTimeout: number
   /** Called when the last byte of an answer has been handed to the operating system. */
   readonly onSent: (error?: Error | null) => void
@@ -18,7 +18,7 @@ export interface Carrier {
   resume(): void
 }
 
-/** Bytes of a body that are kept for a receiver that is paused, or that is none yet; then the client has to wait. */
+/** Bytes of a body that are kept while its receiver is paused or not set yet; beyond that the client has to wait. */
 const MAX_KEPT_BYTES = 64 * 1024
 /** Time to read the rest of a request that was answered early, milliseconds. */
 const MAX_LINGER_MS = 2000
@@ -134,7 +134,7 @@ export class FastExchange implements HttpExchange {
     receiver?.end()
   }
 
-  /** Drops the rest of the body as it comes. */
+  /** Discards the rest of the body as it arrives. */
   drop(): void {
     this.#receiver = undefined
     this.#isPaused = false

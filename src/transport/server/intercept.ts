@@ -15,8 +15,8 @@ export interface ConnectionError extends NodeJS.ErrnoException {
 }
 
 /**
- * Serves the plain requests of a server's connections without `node:http`. All other ones, and whatever follows them on
- * their connection, go to the server as if nothing had come before. The server's own settings stay in force, its own
+ * Serves the plain requests of a server's connections without `node:http`. All other requests, and everything that follows
+ * them on their connections, go to the server as if nothing had been read. The server's own settings stay in force, its own
  * answers and events too: a request that cannot be read or is late ends in `clientError`, with a
  * {@link ConnectionError}. Gives false, and changes nothing, for a server that it does not understand.
  */

@@ -82,8 +82,8 @@ function headerName(name: string): HeaderName {
 }
 
 /**
- * Reads the head at the beginning of `bytes`. `more`: it is not complete yet. `unusual`: it is none for the fast path, as
- * are those of `maxBytes` and more.
+ * Reads the head at the beginning of `bytes`. `more`: it is incomplete. `unusual`: the fast path does not support it, nor
+ * heads of `maxBytes` or more.
  */
 export function readHead(bytes: Buffer, maxBytes: number): RequestHead | 'more' | 'unusual' {
   const most = Math.min(maxBytes, MAX_HEAD_BYTES)

@@ -4,7 +4,7 @@ import { STATUS_CODES, validateHeaderName, validateHeaderValue } from 'node:http
 export interface ResponseHead {
   /** All of it, one character a byte. */
   readonly text: string
-  /** False where the answer has none whatever is written: to HEAD, 204 and 304 (RFC 9110 §6.4.1). */
+  /** False if the answer has no body, even if one is written: to HEAD, 204 and 304 (RFC 9110 §6.4.1). */
   readonly hasBody: boolean
   readonly isChunked: boolean
   /** Whether the connection ends with the answer. */
@@ -15,7 +15,7 @@ export interface ResponseOptions {
   readonly isHead: boolean
   /** Whether the client can use the connection again. */
   readonly keepsAlive: boolean
-  /** What clients are told of the server's time-out for idle connections, milliseconds. */
+  /** The server's time-out for idle connections, as sent to clients, milliseconds. */
   readonly keepAliveTimeout: number
 }
 
@@ -34,7 +34,7 @@ function dateNow(): string {
 
 const CLOSE = /(?:^|\W)close(?:$|\W)/i
 
-/** Headers that say how the answer is framed, or whether the connection goes on, as far as the caller gives them. */
+/** The caller's headers, if given, that determine the framing or whether the connection is kept. */
 interface Given {
   connection?: string
   'content-length'?: string

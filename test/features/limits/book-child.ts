@@ -4,7 +4,7 @@ import { Book } from '../../../src/features/limits/book.js'
 import { Reservation } from '../../../src/features/limits/reservation.js'
 import { openStore } from '../../../src/runtime/stores.js'
 
-// A gateway's book on a real store, which makes requests when it is told to. Argument: the store's configuration as JSON.
+// A gateway's book on a real store, which makes requests on command. Argument: the store's configuration as JSON.
 // Messages in: { way: 'equal' | 'mixed', count, lanes }, or 'close'. Out: 'ready', what came of it, and 'closed'.
 
 const store = await openStore(JSON.parse(process.argv[2] ?? ''))

@@ -102,7 +102,7 @@ export class Process {
     return open + (this.used.get(name) ?? 0) - (this.store.applied.spent.get(name) ?? 0)
   }
 
-  /** What the store keeps for it, whatever clock another process has. */
+  /** What the store keeps for it, by any clock of another process. */
   holds(name: string): number {
     const { amount, until } = this.store.applied.held.get(name) ?? { amount: 0, until: 0 }
     return until > this.#time.now + SKEW_MS / 2 ? amount : 0

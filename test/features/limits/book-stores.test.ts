@@ -54,7 +54,7 @@ for (const { type, skip, make } of DURABLE) {
       await Promise.all(Array.from({ length: count }, (_, n) => request(from + n)))
     }
     await wave(0, RACERS)
-    // What requests reserved and did not use is there for others: until nobody finds enough.
+    // What requests reserved and did not use is there for others: until no request finds enough.
     for (let asked = RACERS, fruitless = 0; fruitless < 3 && asked < 10 * RACERS; asked += 50) {
       const before = settled
       await wave(asked, 50)

@@ -389,7 +389,7 @@ t.test('places that a busy process no longer needs are there for others within a
   const wanted = claims(scopeOf('alice', [], { in_flight: 40 }), { in_flight: 1 })
   const peak = await time.until(Promise.all(Array.from({ length: 36 }, () => busy.reserve(wanted))))
   for (const place of peak.splice(2)) busy.settle(place as Reservation)
-  // It goes on with two at once, and is never idle.
+  // It continues with two at once, and is never idle.
   const goesOn = async (): Promise<void> => {
     for (let n = 0; n < 40; n++) {
       await time.pass(10)
@@ -401,6 +401,21 @@ t.test('places that a busy process no longer needs are there for others within a
   const found = await time.until(Promise.all(Array.from({ length: 34 }, () => other.reserve(wanted))))
   t.equal(found.filter(outcome => outcome instanceof Reservation).length, 34)
   await time.until(Promise.all([busy.close(), other.close()]))
+})
+
+t.test('reading the state of limits keeps no lease', async t => {
+  const time = new VirtualTime()
+  const store = memory()
+  const book = bookOf(t, time, store, { isShared: true })
+  const bounds = [bound('tokens', 1000, 'total')]
+  book.settle(await reserved(time, book.reserve(claims(scopeOf('alice', bounds), { tokens: 10 }))), { tokens: 10 })
+  // A console asks each half second, with a scope that it has made itself.
+  for (let times = 0; times < 8; times++) {
+    await time.pass(500)
+    await time.until(book.read([scopeOf('alice', bounds)]))
+  }
+  t.match(await store.read(['key:alice tokens total'], time.clock().now()), [{ spent: 10, held: 0 }])
+  await time.until(book.close())
 })
 
 t.test('the end of a process waits for a store that fails, and not for one that hangs', async t => {
@@ -616,6 +631,47 @@ t.test('what was settled is in the store when the flush resolves', async t => {
   t.equal((await ledgerOf(store)).length, 1)
   t.equal(book.flushed(), undefined)
   t.match(await time.until(book.read([alice])), [{ used: 1, left: 99, endsAt: Date.UTC(2026, 10, 24) }])
+  await time.until(book.close())
+})
+
+t.test('answers that wait for a commit do not wait for its pace once they are many', async t => {
+  const time = new VirtualTime()
+  const store = new UnreliableAccounts(memory())
+  const book = bookOf(t, time, store, { isDurable: true })
+  const alice = scopeOf('alice', [bound('budget', 1_000_000, 'day')])
+  const settle = async (count: number): Promise<number> => {
+    const since = time.elapsed
+    const flushed: Promise<void>[] = []
+    for (let n = 0; n < count; n++) {
+      const request = await reserved(time, book.reserve(claims(alice, { budget: 1 })))
+      book.settle(request, { budget: 1 }, record('r', time.now))
+      const written = book.flushed()
+      if (written !== undefined) flushed.push(written)
+    }
+    await time.until(Promise.all(flushed))
+    return time.elapsed - since
+  }
+  // The first ones follow each other at once.
+  for (let n = 0; n < 30; n++) await settle(1)
+  t.ok((await settle(5)) > 0, 'a few wait')
+  for (let round = 0; round < 10; round++) t.ok((await settle(24)) <= 5, 'many do not')
+  const waited = await settle(5)
+  t.ok(waited > 0 && waited <= 30, `a few wait for one step of the pace: ${waited} ms`)
+  await time.until(book.close())
+})
+
+t.test('a request is not refused because later ones took what the store had granted for it', async t => {
+  const time = new VirtualTime()
+  const store = new UnreliableAccounts(memory())
+  const book = bookOf(t, time, store, { isShared: true })
+  const alice = scopeOf('alice', [bound('tokens', 100_000, 'day')])
+  await reserved(time, book.reserve(claims(alice, { tokens: 10_000 })))
+  const large = book.reserve(claims(alice, { tokens: 30_000 }))
+  t.ok(large instanceof Promise)
+  await Promise.resolve()
+  t.equal(store.commits, 2, 'it is asked for')
+  t.ok(book.reserve(claims(alice, { tokens: 10_000 })) instanceof Reservation, 'the lease has room for another one')
+  await reserved(time, large)
   await time.until(book.close())
 })
 

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import t, { type Test } from 'tap'
-import type { Caller, Plan, Refusal } from '../../../src/core/plan.js'
+import type { Caller, Refusal } from '../../../src/core/caller.js'
+import type { Plan } from '../../../src/core/plan.js'
 import { type Store, type StoredRecord, StoreError } from '../../../src/core/store.js'
 import { Callers } from '../../../src/kernel/keys/callers.js'
 import { MemoryStore } from '../../../src/stores/memory.js'

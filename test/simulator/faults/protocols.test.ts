@@ -11,7 +11,7 @@ interface Streamed {
   readonly title: string
   /** Sends a request for a stream of five tokens with faults. */
   readonly ask: (t: Test, faults: string) => Promise<Received>
-  /** Documents of the stream as far as it came, broken ones as text. */
+  /** Documents of the stream up to its break, broken ones as text. */
   readonly documents: (text: string) => readonly Json[]
   /** How many there are without a fault, and how the last one is known. */
   readonly length: number

@@ -7,7 +7,7 @@ t.test('a model without a question mark names no faults', async t => {
   t.same(readModelName('sim-text'), { model: 'sim-text', faults: {}, asked: '' })
 })
 
-t.test('faults stand in the name of a model as in the query of a URL', async t => {
+t.test('faults in the name of a model are written as in the query of a URL', async t => {
   t.match(readModelName('sim-text?status=429&retry-after=2&hang'), {
     model: 'sim-text',
     faults: { status: 429, 'retry-after': 2, hang: true },
@@ -15,7 +15,7 @@ t.test('faults stand in the name of a model as in the query of a URL', async t =
   t.match(readModelName('sim-text?redirect=http%3A%2F%2F127.0.0.1%2Fx'), { faults: { redirect: 'http://127.0.0.1/x' } })
 })
 
-t.test('faults stand in a header with spaces or commas between them', async t => {
+t.test('faults in a header are separated by spaces or commas', async t => {
   t.match(readFaultHeader('latency=50ms  jitter=2s, failure-rate=0.1,pace=1.5ms'), {
     latency: 50,
     jitter: 2000,
@@ -25,7 +25,7 @@ t.test('faults stand in a header with spaces or commas between them', async t =>
   t.same({ ...readFaultHeader(undefined) }, {})
 })
 
-t.test('sizes are told with their units', async t => {
+t.test('sizes have units', async t => {
   t.match(readFaultHeader('truncate=10 big-line=64KiB bomb=10GiB'), {
     truncate: 10,
     'big-line': 65_536,

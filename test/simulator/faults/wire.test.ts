@@ -60,7 +60,7 @@ t.test('redirect: 302 with the location', async t => {
   t.match(whole, { status: 302, headers: { location: 'http://127.0.0.3/elsewhere' } })
 })
 
-t.test('html and empty: 200 with what is no answer', async t => {
+t.test('html and empty: 200 with a body that is not an answer', async t => {
   const upstream = await simulator(t)
   t.match(await ask(upstream, 'html', true), { status: 200, headers: { 'content-type': /html/ }, text: /<html>/ })
   t.match(await ask(upstream, 'empty', true), { status: 200, text: '', headers: { 'content-length': '0' } })

@@ -63,7 +63,7 @@ t.test('the same film is the same file, and another one is not', async t => {
   }
 })
 
-t.test('what describes a film stands before it, and points to it', async t => {
+t.test('the description of a film comes first and points to its pictures', async t => {
   const file = drawFilm(FILM)
   const top = boxesOf(file)
   t.same(

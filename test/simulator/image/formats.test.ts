@@ -9,7 +9,7 @@ const WHOLE: Picture = {
   ...{ width: 320, height: 200, colours: [[0x2f, 0x6f, 0x9f]], share: 1 },
   ...{ transparent: false, description: 'A lighthouse at night' },
 }
-/** Sides that are no whole blocks, extreme ones, and colours at the ends of their range. */
+/** Sides that are not whole blocks, extreme ones, and colours at the ends of their range. */
 const PICTURES: readonly Picture[] = [
   WHOLE,
   { ...WHOLE, width: 65, height: 71 },
@@ -45,7 +45,7 @@ for (const format of Object.keys(IMAGE_FORMATS) as ImageFormat[]) {
   })
 }
 
-t.test('a PNG file: a frame of its colour, filled as far as it is done', async t => {
+t.test('a PNG file: a frame of its colour, filled up to its progress', async t => {
   const inked = [0, 0.5, 1].map(share => {
     const file = decodePng(IMAGE_FORMATS.png({ ...WHOLE, share }))
     t.match(file, { chunks: ['IHDR', 'PLTE', 'iTXt', 'IDAT', 'IEND'], description: WHOLE.description })

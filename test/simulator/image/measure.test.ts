@@ -32,7 +32,7 @@ t.test('the size of a PNG, a JPEG and a WebP of each kind', async t => {
   t.same(measure(webp('VP8X', 24, [0x3f, 0x01, 0x00, 0xef, 0x00, 0x00])), { format: 'webp', width: 320, height: 240 })
 })
 
-t.test('what is no picture has no size', async t => {
+t.test('other bytes than a picture have no size', async t => {
   for (const file of [Buffer.alloc(0), Buffer.from('GIF89a'), Buffer.from('<svg/>'), png(0, 5), JPEG.subarray(0, 12), webp('XXXX', 0, [])]) // biome-ignore format: one line
     t.equal(measure(file), undefined)
 })

@@ -278,7 +278,7 @@ function failure(promise: Promise<unknown>): Promise<unknown> {
 
 const BAD: readonly (readonly [title: string, more: object, error: object])[] = [
   ['no model', { model: undefined }, { code: 'missing_required_parameter', param: 'model' }],
-  ['a model that is no string', { model: 5 }, { code: 'invalid_type', param: 'model' }],
+  ['a model that is not a string', { model: 5 }, { code: 'invalid_type', param: 'model' }],
   ['no messages', { messages: undefined }, { code: 'missing_required_parameter', param: 'messages' }],
   ['empty messages', { messages: [] }, { code: 'empty_array', param: 'messages' }],
   ['messages that are a string', { messages: 'x' }, { code: 'invalid_type', param: 'messages' }],
@@ -351,7 +351,7 @@ for (const [title, more, error] of BAD) {
   })
 }
 
-t.test('reasoning that is asked for by its effort is told, whole and in a stream', async t => {
+t.test('reasoning that is requested by its effort is shown, whole and in a stream', async t => {
   const upstream = await simulator(t)
   const whole = JSON.parse((await post(upstream, CHAT, chatBody('sim-text', { reasoning_effort: 'low' }))).text)
   const { reasoning_content: told, content } = whole.choices[0].message

@@ -15,7 +15,7 @@ async function refused(t: Test, asked: Promise<unknown>, param: string, code: st
   t.match(error, { param, code }, error.message)
 }
 
-t.test('a file comes back, and ends when it is told to', async t => {
+t.test('a file comes back, and expires as requested', async t => {
   const { files } = sdk(await simulator(t))
   const plain = await files.create({ file: await file('hello'), purpose: 'user_data' })
   t.match(plain, { bytes: 5, filename: 'notes.txt', purpose: 'user_data', expires_at: null })
@@ -30,7 +30,7 @@ t.test('a file comes back, and ends when it is told to', async t => {
   t.same(await files.retrieve(ending.id), ending)
 })
 
-t.test('refused: an empty file, purposes that nobody knows, and ends that cannot be', async t => {
+t.test('refused: an empty file, unknown purposes, and impossible expiries', async t => {
   const { files } = sdk(await simulator(t))
   const purpose = 'user_data'
   const ending = (anchor: string, seconds: number) =>

@@ -26,7 +26,7 @@ const FORM: readonly (readonly [name: string, value: string])[] = [
   ['image"; filename="a', `RIFF\0\0\0\0WEBPVP8X${'\0'.repeat(8)}\x3f\0\0\x3f${'\0'.repeat(6)}`],
 ]
 
-t.test('the same form has the same answer, whatever its boundary', async t => {
+t.test('the same form has the same answer with any boundary', async t => {
   const started = await simulator(t)
   const ask = async (boundary: string): Promise<string> => {
     const headers = { 'content-type': `multipart/form-data; boundary=${boundary}` }
@@ -40,7 +40,7 @@ t.test('the same form has the same answer, whatever its boundary', async t => {
   t.equal(await ask('one'), await ask('other'))
 })
 
-t.test('faults stand in the name of the model here, too', async t => {
+t.test('faults are in the name of the model here, too', async t => {
   const client = sdk(await simulator(t))
   const file = await said('Hello.')
   const ask = (model: string): Promise<unknown> => client.audio.transcriptions.create({ model, file })
@@ -57,7 +57,7 @@ t.test('edits of an image in another format', async t => {
   t.equal(answer.size as string, '100x80')
 })
 
-t.test('a body that is no form is refused in words', async t => {
+t.test('a body that is not a form is refused in words', async t => {
   const started = await simulator(t)
   for (const [body, type] of [
     ['{}', 'application/json'],
@@ -70,7 +70,7 @@ t.test('a body that is no form is refused in words', async t => {
   }
 })
 
-t.test('fields and files that nobody reads are refused', async t => {
+t.test('unknown fields and files are refused', async t => {
   const client = sdk(await simulator(t))
   const file = await said('Hello.')
   const refused = async (more: object, param: string): Promise<void> => {

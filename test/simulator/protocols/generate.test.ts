@@ -62,7 +62,7 @@ t.test('an answer has one candidate and its usage, thoughts apart', async t => {
   t.same(usage.promptTokensDetails, [{ modality: 'TEXT', tokenCount: usage.promptTokenCount }])
 })
 
-t.test('thoughts that were not asked for are counted and not told', async t => {
+t.test('thoughts that were not requested are counted and not shown', async t => {
   const { json } = await ask(t, { generationConfig: { thinkingConfig: { thinkingBudget: 1024 } } })
   t.match(json.candidates[0].content.parts, [{ text: /^You said/ }])
   t.equal(json.usageMetadata.thoughtsTokenCount, 32)
@@ -394,7 +394,7 @@ const BAD: readonly (readonly [title: string, more: object, message: string | Re
     { generationConfig: { thinkingConfig: { thinkingBudget: 99_999 } } },
     /budget 99999 is invalid/,
   ],
-  ['a level that is none', { generationConfig: { thinkingConfig: { thinkingLevel: 'max' } } }, /"max" is no level/],
+  ['an unknown level', { generationConfig: { thinkingConfig: { thinkingLevel: 'max' } } }, /"max" is not a level/],
   ['a schema without its type', { generationConfig: { responseSchema: { type: 'STRING' } } }, /only allowed with/],
   [
     'a schema of the other dialect',

@@ -17,7 +17,7 @@ t.test('as many images as are wanted, of the size that is wanted, each with the 
   t.equal(total_tokens, input_tokens + output_tokens)
 })
 
-t.test('url gives addresses that need nobody to serve them', async t => {
+t.test('url gives addresses that need no server', async t => {
   const client = sdk(await simulator(t))
   const { data = [] } = await client.images.generate({ ...ASK, size: '256x256', response_format: 'url' })
   t.match(data[0]?.url, /^data:image\/png;base64,/)
@@ -61,7 +61,7 @@ const REFUSED: readonly (readonly [title: string, body: object, error: object])[
   ['an empty prompt', { prompt: ' ' }, { code: 'invalid_value', param: 'prompt' }],
   ['a prompt without end', { prompt: 'x'.repeat(32_001) }, { code: 'string_above_max_length', param: 'prompt' }],
   ['a prompt that is a number', { prompt: 1 }, { code: 'invalid_type', param: 'prompt' }],
-  ['a size that is none', { size: 'big' }, { code: 'invalid_value', param: 'size' }],
+  ['an invalid size', { size: 'big' }, { code: 'invalid_value', param: 'size' }],
   ['a size of nothing', { size: '0x64' }, { code: 'invalid_value', param: 'size' }],
   ['a size beyond all bounds', { size: '2049x2048' }, { code: 'invalid_value', param: 'size' }],
   ['too many images', { n: 11 }, { code: 'integer_above_max_value', param: 'n' }],

@@ -179,7 +179,7 @@ t.test('thoughts that are left out, and those that are redacted, come back as we
   t.equal(status, 400)
 })
 
-t.test('redacted thinking stands whole in the start of its block', async t => {
+t.test('redacted thinking is whole in the start of its block', async t => {
   const messages = [{ role: 'user', content: 'simulate_redacted_thinking' }]
   const answer = await post(await simulator(t), PATH, body({ messages, thinking: THINK, stream: true }))
   const own = eventsOf(answer).filter(({ index }) => index === 0)
@@ -384,7 +384,11 @@ const BAD: readonly (readonly [title: string, more: object, message: string | Re
   ['a tool that is not there', { tools: [TIME], tool_choice: { type: 'tool', name: 'x' } }, /not found in provided/],
   ['a tool without a schema', { tools: [{ name: 'f' }] }, 'tools.0.input_schema: Field required'],
   ['a tool with a bad name', { tools: [{ ...TIME, name: 'a b' }] }, /^tools.0.custom.name: String should match/],
-  ['a schema that is no object', { tools: [{ name: 'f', input_schema: { type: 'string' } }] }, /should be 'object'/],
+  [
+    'a schema that is not an object',
+    { tools: [{ name: 'f', input_schema: { type: 'string' } }] },
+    /should be 'object'/,
+  ],
   ['two tools of one name', { tools: [TIME, TIME] }, 'tools: Tool names must be unique.'],
   [
     'an open schema',

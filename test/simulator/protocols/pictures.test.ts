@@ -59,7 +59,7 @@ t.test('chat draws beside its words', async t => {
   t.same(images, message.images)
 })
 
-t.test(':predict draws four images, or as many as it is told', async t => {
+t.test(':predict draws four images, or as many as are requested', async t => {
   const upstream = await simulator(t)
   const ask = async (parameters: object, prompt = 'A blue boat'): Promise<Json> =>
     JSON.parse((await post(upstream, PREDICT, { instances: [{ prompt }], parameters })).text)
@@ -85,8 +85,8 @@ t.test('refusals and blocks draw nothing', async t => {
 
 const BAD: readonly (readonly [title: string, path: string, body: object])[] = [
   ['video', GENERATE, { contents, generationConfig: { responseModalities: ['VIDEO'] } }],
-  ['a shape that is none', GENERATE, { contents, generationConfig: { ...drawing, imageConfig: { aspectRatio: 'x' } } }],
-  ['a size that is none', GENERATE, { contents, generationConfig: { ...drawing, imageConfig: { imageSize: '9K' } } }],
+  ['an invalid shape', GENERATE, { contents, generationConfig: { ...drawing, imageConfig: { aspectRatio: 'x' } } }],
+  ['an invalid size', GENERATE, { contents, generationConfig: { ...drawing, imageConfig: { imageSize: '9K' } } }],
   ['a long strip', GENERATE, { contents, generationConfig: { ...drawing, imageConfig: { aspectRatio: '1:9' } } }],
   [
     'too many pixels',
@@ -94,7 +94,7 @@ const BAD: readonly (readonly [title: string, path: string, body: object])[] = [
     { contents, generationConfig: { ...drawing, imageConfig: { imageSize: '2K' }, candidateCount: 3 } },
   ],
   [
-    'a chat of a shape that is none',
+    'a chat with an invalid shape',
     CHAT,
     { model: 'sim-text', messages, modalities: ['image'], image_config: { aspect_ratio: '' } },
   ],

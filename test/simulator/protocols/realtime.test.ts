@@ -57,7 +57,10 @@ t.test('sound and transcript of a spoken response come interleaved', async t => 
     types.indexOf(type),
   )
   t.ok(last !== undefined && first !== undefined && last < first)
-  t.ok(types.lastIndexOf('response.output_audio_transcript.delta') > (first ?? 0), 'words go on after the first sound')
+  t.ok(
+    types.lastIndexOf('response.output_audio_transcript.delta') > (first ?? 0),
+    'words continue after the first sound',
+  )
 })
 
 t.test('limits end a response early', async t => {
@@ -67,7 +70,7 @@ t.test('limits end a response early', async t => {
   })
 })
 
-t.test('items are kept, told, cut and deleted', async t => {
+t.test('items are kept, retrieved, truncated and deleted', async t => {
   const item = { ...HELLO, item: { ...HELLO.item, id: 'item_mine' } }
   const named = (type: string): object => ({ type, item_id: 'item_mine', content_index: 0, audio_end_ms: 1 })
   const types = talk(
@@ -85,7 +88,7 @@ t.test('items are kept, told, cut and deleted', async t => {
   ])
 })
 
-t.test('what is wrong is told in an event that names the message', async t => {
+t.test('an error is an event that names the message', async t => {
   const cases: [object, object][] = [
     [
       { type: 'nothing', event_id: 'e1' },

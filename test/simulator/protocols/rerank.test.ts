@@ -37,7 +37,7 @@ t.test('top_n cuts the list, and may be more than there is', async t => {
   }
 })
 
-t.test('documents are given back as they came; a text in an object', async t => {
+t.test('documents are given back unchanged; a text in an object', async t => {
   const own = { text: 'Oslo', page: 7 }
   const body = { query: 'Oslo', documents: ['a', own], return_documents: true }
   const { results } = await ask(t, V1, body)

@@ -135,7 +135,7 @@ t.test('sealed reasoning comes back without a store, and only as it was sealed',
   t.match(await failure(next(forged, call)), { status: 400, code: 'invalid_encrypted_content' })
 })
 
-t.test('reasoning stands before what it led to, and what it led to not without it', async t => {
+t.test('reasoning is followed by what it led to, which is not accepted without it', async t => {
   const openai = await client(t)
   const question = { role: 'user' as const, content: 'Hello' }
   const asked = { model: MODEL, reasoning: { effort: 'low' as const } }
@@ -180,7 +180,7 @@ t.test('tokens are counted before', async t => {
   })
 })
 
-t.test('a conversation is compacted, and goes on from there', async t => {
+t.test('a conversation is compacted, and continues from there', async t => {
   const openai = await client(t)
   const first = await openai.responses.create({ model: MODEL, input: 'Hello' })
   const compacted = await openai.responses.compact({ model: MODEL, previous_response_id: first.id })

@@ -202,7 +202,7 @@ const BAD: readonly (readonly [title: string, more: object, status: number, erro
   ['no model', { model: undefined }, 400, { code: 'missing_required_parameter', param: 'model' }],
   ['no input', { input: undefined }, 400, { code: 'missing_required_parameter' }],
   ['input of another type', { input: 5 }, 400, { code: 'invalid_type', param: 'input' }],
-  ['an item that is no object', { input: [5] }, 400, { code: 'invalid_type', param: 'input[0]' }],
+  ['an item that is not an object', { input: [5] }, 400, { code: 'invalid_type', param: 'input[0]' }],
   [
     'an unknown role',
     { input: [{ role: 'tool', content: '' }] },

@@ -70,7 +70,7 @@ t.test('a recording is written down where the text asks for it, and not else', a
 
 const BAD: readonly (readonly [string, object, RegExp])[] = [
   ['words and sound', { responseModalities: ['TEXT', 'AUDIO'] }, /combination/],
-  ['a voice that nobody has', speaking('alloy'), /Voice name alloy is not supported/],
+  ['an unknown voice', speaking('alloy'), /Voice name alloy is not supported/],
   ['two answers', { ...speaking(), candidateCount: 2 }, /candidates/],
 ]
 
@@ -82,7 +82,7 @@ for (const [title, generationConfig, message] of BAD) {
   })
 }
 
-t.test('refused as a provider would: what is no recording, and a text that is too long', async t => {
+t.test('refused as a provider would: bytes that are not a recording, and a text that is too long', async t => {
   t.match((await heard(t, 'Transcribe this.', 'AAAA')).error, { code: 400, message: /process input audio/ })
   const long = [{ role: 'user', parts: [{ text: 'a'.repeat(5000) }] }]
   const answer = await post(await simulator(t), GENERATE, { contents: long, generationConfig: speaking() })

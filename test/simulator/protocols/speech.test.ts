@@ -57,7 +57,7 @@ const REFUSED: readonly (readonly [title: string, body: object, error: object])[
   ['a voice that is a number', { voice: 7 }, { code: 'invalid_type', param: 'voice' }],
   ['an unknown id of a voice', { voice: { id: 'x' } }, { code: 'invalid_value', param: 'voice.id' }],
   ['an unknown format', { response_format: 'ogg' }, { code: 'invalid_value', param: 'response_format' }],
-  ['a speed that nobody can follow', { speed: 5 }, { code: 'decimal_above_max_value', param: 'speed' }],
+  ['a speed beyond the maximum', { speed: 5 }, { code: 'decimal_above_max_value', param: 'speed' }],
   ['an unknown form of stream', { stream_format: 'chunks' }, { code: 'invalid_value', param: 'stream_format' }],
   ['an unknown parameter', { format: 'wav' }, { code: 'unknown_parameter', param: 'format' }],
 ]

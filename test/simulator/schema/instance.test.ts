@@ -108,7 +108,7 @@ for (const format of Object.keys(FORMATS)) {
   })
 }
 
-t.test('bounds that stand in words at the end of a description are kept, as far as they are numbers', async t => {
+t.test('bounds in words at the end of a description are kept if they are numbers', async t => {
   const counted = { type: 'array', items: { type: 'null' }, description: 'Rows.\n\n{minItems: 4, maxItems: 4}' }
   t.same(instanceOf(counted, new Seed('told')), [null, null, null, null])
   const bounded = { type: 'integer', description: '{minimum: 700, maximum: 700, multipleOf: 7}' }

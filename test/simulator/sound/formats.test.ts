@@ -31,8 +31,7 @@ function written(format: SoundFormat, utterance: Utterance): Buffer {
 }
 
 for (const [name, format] of Object.entries(SOUND_FORMATS)) {
-  t.test(`${name}: its length is known beforehand, and long texts come piece by piece`, async t => {
-    for (const utterance of UTTERANCES) t.equal(written(format, utterance).length, format.length(utterance))
+  t.test(`${name}: long texts come piece by piece`, async t => {
     const sizes = [...format.pieces({ ...HELLO, text: 'word '.repeat(800) })].map(piece => piece.length)
     t.ok(sizes.length > 1000 && Math.max(...sizes) < 16 * 1024)
   })

@@ -38,7 +38,7 @@ t.test('other containers are known by how they begin', async t => {
   }
 })
 
-t.test('what is no sound is none', async t => {
+t.test('other bytes than sound are refused', async t => {
   for (const file of [
     Buffer.alloc(0),
     Buffer.from('hello'),

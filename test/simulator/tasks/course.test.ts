@@ -28,7 +28,7 @@ t.test('a task that stalls is never over', async t => {
   t.same(courseOf({ polls: 4, stall: 85 }, poll(2)), { phase: 'running', progress: 50 })
 })
 
-t.test('it ends as it is told to', async t => {
+t.test('it ends as requested', async t => {
   for (const ends of ['failed', 'blocked', 'empty'] as const) {
     t.match(courseOf({ polls: 2, ends }, poll(1)), { phase: 'running' })
     t.match(courseOf({ polls: 2, ends }, poll(2)), { phase: ends })

@@ -33,7 +33,7 @@ const value = fc.oneof(
   fc.constantFrom('sim-video?polls=0', 'x --sim polls=0', 'x --ar 0:9 --sim', '\u{d800}', 'UPSCALE', 1e300, -0, '1 U1'),
 )
 
-t.test('whatever is asked, the answer is one of the protocol, and nothing breaks', async t => {
+t.test('every request has an answer of the protocol, and nothing breaks', async t => {
   const upstream = await simulator(t)
   const body = fc.dictionary(fc.constantFrom(...MEMBERS), value, { maxKeys: 6 })
   await fc.assert(
@@ -52,7 +52,7 @@ t.test('whatever is asked, the answer is one of the protocol, and nothing breaks
 
 const KINDS: readonly TaskKind[] = ['video', 'relayed', 'deferred', 'pipeline', 'operation', 'imagine']
 
-t.test('whatever a task is called, and even if its name is sound, nothing breaks', async t => {
+t.test('no name of a task breaks anything, valid or not', async t => {
   const upstream = await simulator(t)
   const task = fc.record({
     kind: fc.constantFrom(...KINDS),

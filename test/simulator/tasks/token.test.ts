@@ -17,7 +17,7 @@ for (const [name, letters] of Object.entries(ALPHABETS)) {
     t.pass()
   })
 
-  t.test(`${name}: a name with another character at any place is nobody's`, async t => {
+  t.test(`${name}: a name with another character at any place is unknown`, async t => {
     const sealed = seal('["video","sim-video"]', alphabet)
     const other = alphabet === 'digits' ? '7' : 'q'
     for (let at = 0; at < sealed.length; at += 1) {
@@ -29,7 +29,7 @@ for (const [name, letters] of Object.entries(ALPHABETS)) {
     }
   })
 
-  t.test(`${name}: nothing that is made up is anybody's`, async t => {
+  t.test(`${name}: made-up names are unknown`, async t => {
     fc.assert(fc.property(fc.string({ maxLength: 200 }), text => unseal(text, alphabet) === undefined))
     t.equal(unseal('2'.repeat(100_000), alphabet), undefined)
   })

@@ -71,7 +71,7 @@ const FITTING: readonly (readonly [prompt: string, tools: readonly Tool[], call:
 ]
 
 for (const [prompt, tools, call] of FITTING) {
-  t.test(`"${prompt}" calls ${call[0]} without being told its name`, async t => {
+  t.test(`"${prompt}" calls ${call[0]} without its name`, async t => {
     t.match(called(prompt, tools), [call])
     t.equal(called(prompt, tools).length, 1)
   })

@@ -1,81 +1,50 @@
 import { SimulatorError } from '../../errors.js'
 import { compatible } from '../../families/compatible.js'
-import { missing, notListed } from '../../families/refusals.js'
-import { isObject, type Json, type JsonObject, parseJson } from '../../json.js'
-import { type Call, json, type Protocol } from '../../protocol.js'
+import { Fields } from '../../families/fields.js'
+import { type JsonObject, parseLines } from '../../json.js'
+import { type Call, endpoint, json, type Protocol } from '../../protocol.js'
 import { isDone, looked, type StoredBatch } from '../../storage.js'
 import { keep } from '../files/index.js'
 
 const DAY_SECONDS = 86_400
 const TEXTS = ['/v1/responses', '/v1/chat/completions', '/v1/completions', '/v1/embeddings', '/v1/moderations']
-const CHOICES: Readonly<Record<string, readonly string[]>> = {
-  endpoint: [...TEXTS, '/v1/images/generations', '/v1/images/edits', '/v1/videos'],
-  completion_window: ['24h'],
-}
+const ENDPOINTS = [...TEXTS, '/v1/images/generations', '/v1/images/edits', '/v1/videos']
 
-/** `POST /v1/batches`. */
-const create: Protocol = {
-  family: compatible,
-  method: 'POST',
-  path: '/v1/batches',
-  body: 'json',
-  answer: call => {
-    const { batches, files } = call.memory.storage
-    checkRequest(call.body)
-    const input = files.get(String(call.body.input_file_id))
-    if (input === undefined) {
-      const message = `No such File object: ${String(call.body.input_file_id).slice(0, 200)}`
-      throw new SimulatorError(400, message, { param: 'input_file_id' })
-    }
-    const own = call.seed.fork('batch', batches.made)
-    const id = `batch_${own.hex(32)}`
-    const batch = { polls: 0, cancelled: false, request: call.body, outputs: [], created: own.created() }
-    batches.put(id, batch)
-    return json(batchObject(id, batch, call))
-  },
-}
-
-function checkRequest(body: JsonObject): void {
-  for (const [name, values] of Object.entries(CHOICES)) {
-    const value = body[name]
-    if (value === undefined) throw missing(name)
-    if (typeof value !== 'string' || !values.includes(value)) throw notListed(name, String(value), values)
+const create = endpoint(compatible, 'POST /v1/batches', { body: 'json' }, call => {
+  const { batches, files } = call.memory.storage
+  const body = new Fields(call.body)
+  body.needOneOf('endpoint', ENDPOINTS)
+  body.needOneOf('completion_window', ['24h'])
+  const input = files.get(String(call.body.input_file_id))
+  if (input === undefined) {
+    const message = `No such File object: ${String(call.body.input_file_id).slice(0, 200)}`
+    throw new SimulatorError(400, message, { param: 'input_file_id' })
   }
-}
+  const own = call.seed.fork('batch', batches.made)
+  const id = `batch_${own.hex(32)}`
+  const batch = { polls: 0, cancelled: false, request: call.body, outputs: [], created: own.created() }
+  batches.put(id, batch)
+  return json(batchObject(id, batch, call))
+})
 
-/** `GET /v1/batches`. */
-const list: Protocol = {
-  family: compatible,
-  method: 'GET',
-  path: '/v1/batches',
-  answer: () => json({ object: 'list', data: [], first_id: null, last_id: null, has_more: false }),
-}
+const list = endpoint(compatible, 'GET /v1/batches', () =>
+  json({ object: 'list', data: [], first_id: null, last_id: null, has_more: false }),
+)
 
 /** `GET /v1/batches/{id}`: each look brings it on. */
-const retrieve: Protocol = {
-  family: compatible,
-  method: 'GET',
-  path: '/v1/batches/{id}',
-  answer: call => {
-    const batch = looked(known(call), batch => run(batch, call))
-    call.memory.storage.batches.put(call.parameter, batch)
-    return json(batchObject(call.parameter, batch, call))
-  },
-}
+const retrieve = endpoint(compatible, 'GET /v1/batches/{id}', call => {
+  const batch = looked(known(call), batch => run(batch, call))
+  call.memory.storage.batches.put(call.parameter, batch)
+  return json(batchObject(call.parameter, batch, call))
+})
 
-/** `POST /v1/batches/{id}/cancel`. */
-const cancel: Protocol = {
-  family: compatible,
-  method: 'POST',
-  path: '/v1/batches/{id}/cancel',
-  answer: call => {
-    const before = known(call)
-    if (isDone(before)) throw new SimulatorError(409, 'A batch that is completed cannot be cancelled.')
-    const batch = { ...before, cancelled: true }
-    call.memory.storage.batches.put(call.parameter, batch)
-    return json(batchObject(call.parameter, batch, call))
-  },
-}
+const cancel = endpoint(compatible, 'POST /v1/batches/{id}/cancel', call => {
+  const before = known(call)
+  if (isDone(before)) throw new SimulatorError(409, 'A batch that is completed cannot be cancelled.')
+  const batch = { ...before, cancelled: true }
+  call.memory.storage.batches.put(call.parameter, batch)
+  return json(batchObject(call.parameter, batch, call))
+})
 
 export const BATCHES: readonly Protocol[] = [create, list, cancel, retrieve]
 
@@ -101,11 +70,8 @@ function run(batch: StoredBatch, call: Call): StoredBatch {
 }
 
 function linesOf({ request }: StoredBatch, { memory }: Call): readonly JsonObject[] {
-  const text = memory.storage.files.get(String(request.input_file_id))?.bytes.toString('utf8') ?? ''
-  return text.split('\n').flatMap(line => {
-    const said: Json | undefined = line.trim() === '' ? undefined : parseJson(line)
-    return isObject(said) ? [said] : []
-  })
+  const file = memory.storage.files.get(String(request.input_file_id))
+  return file === undefined ? [] : parseLines(file.bytes)
 }
 
 function known({ parameter: id, memory }: Call): StoredBatch {

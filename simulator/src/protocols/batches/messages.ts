@@ -1,7 +1,7 @@
 import { SimulatorError } from '../../errors.js'
 import { invalid, messageBlocks } from '../../families/messages.js'
 import { isObject, type Json, type JsonObject } from '../../json.js'
-import { type Call, json, type Protocol } from '../../protocol.js'
+import { type Call, endpoint, json, type Protocol } from '../../protocol.js'
 import { isDone, looked, type StoredBatch } from '../../storage.js'
 
 const PATH = '/v1/messages/batches'
@@ -10,21 +10,15 @@ const ID = /^[\w-]{1,64}$/
 const DAY_MS = 86_400_000
 
 /** `POST /v1/messages/batches`. */
-const create: Protocol = {
-  family: messageBlocks,
-  method: 'POST',
-  path: PATH,
-  body: 'json',
-  answer: call => {
-    checkRequests(call.body.requests)
-    const { messageBatches } = call.memory.storage
-    const own = call.seed.fork('batch', messageBatches.made)
-    const id = `msgbatch_${own.letters(24)}`
-    const batch = { polls: 0, cancelled: false, request: call.body, outputs: [], created: own.created() }
-    messageBatches.put(id, batch)
-    return json(batchObject(id, batch, call))
-  },
-}
+const create = endpoint(messageBlocks, `POST ${PATH}`, { body: 'json' }, call => {
+  checkRequests(call.body.requests)
+  const { messageBatches } = call.memory.storage
+  const own = call.seed.fork('batch', messageBatches.made)
+  const id = `msgbatch_${own.letters(24)}`
+  const batch = { polls: 0, cancelled: false, request: call.body, outputs: [], created: own.created() }
+  messageBatches.put(id, batch)
+  return json(batchObject(id, batch, call))
+})
 
 function checkRequests(requests: Json | undefined): void {
   if (requests === undefined) throw invalid('requests', 'Field required')
@@ -42,75 +36,51 @@ function checkRequests(requests: Json | undefined): void {
   }
 }
 
-const list: Protocol = {
-  family: messageBlocks,
-  method: 'GET',
-  path: PATH,
-  answer: call => {
-    const data = [...call.memory.storage.messageBatches.entries()]
-      .toReversed()
-      .map(([id, batch]) => batchObject(id, batch, call))
-    return json({ data, has_more: false, first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null })
-  },
-}
+const list = endpoint(messageBlocks, `GET ${PATH}`, call => {
+  const data = call.memory.storage.messageBatches
+    .entries()
+    .toReversed()
+    .map(([id, batch]) => batchObject(id, batch, call))
+  return json({ data, has_more: false, first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null })
+})
 
 /** `GET /v1/messages/batches/{id}`: each look brings it on. */
-const retrieve: Protocol = {
-  family: messageBlocks,
-  method: 'GET',
-  path: `${PATH}/{id}`,
-  answer: call => {
-    const before = known(call)
-    // One that is cancelled ends, too.
-    const batch = before.cancelled ? { ...before, polls: before.polls + 1 } : looked(before, one => one)
-    call.memory.storage.messageBatches.put(call.parameter, batch)
-    return json(batchObject(call.parameter, batch, call))
-  },
-}
+const retrieve = endpoint(messageBlocks, `GET ${PATH}/{id}`, call => {
+  const before = known(call)
+  // One that is cancelled ends, too.
+  const batch = before.cancelled ? { ...before, polls: before.polls + 1 } : looked(before, one => one)
+  call.memory.storage.messageBatches.put(call.parameter, batch)
+  return json(batchObject(call.parameter, batch, call))
+})
 
 /** `POST /v1/messages/batches/{id}/cancel`. */
-const cancel: Protocol = {
-  family: messageBlocks,
-  method: 'POST',
-  path: `${PATH}/{id}/cancel`,
-  answer: call => {
-    const before = known(call)
-    if (isOver(before)) throw new SimulatorError(400, 'Batch has already ended and cannot be canceled.')
-    const batch = { ...before, cancelled: true, polls: 0 }
-    call.memory.storage.messageBatches.put(call.parameter, batch)
-    return json(batchObject(call.parameter, batch, call))
-  },
-}
+const cancel = endpoint(messageBlocks, `POST ${PATH}/{id}/cancel`, call => {
+  const before = known(call)
+  if (isOver(before)) throw new SimulatorError(400, 'Batch has already ended and cannot be canceled.')
+  const batch = { ...before, cancelled: true, polls: 0 }
+  call.memory.storage.messageBatches.put(call.parameter, batch)
+  return json(batchObject(call.parameter, batch, call))
+})
 
 /** `DELETE /v1/messages/batches/{id}`. */
-const remove: Protocol = {
-  family: messageBlocks,
-  method: 'DELETE',
-  path: `${PATH}/{id}`,
-  answer: call => {
-    if (!isOver(known(call))) {
-      throw new SimulatorError(400, 'Batch is still in progress. Cancel it, and delete it when it has ended.')
-    }
-    call.memory.storage.messageBatches.drop(call.parameter)
-    return json({ id: call.parameter, type: 'message_batch_deleted' })
-  },
-}
+const remove = endpoint(messageBlocks, `DELETE ${PATH}/{id}`, call => {
+  if (!isOver(known(call))) {
+    throw new SimulatorError(400, 'Batch is still in progress. Cancel it, and delete it when it has ended.')
+  }
+  call.memory.storage.messageBatches.drop(call.parameter)
+  return json({ id: call.parameter, type: 'message_batch_deleted' })
+})
 
 /** `GET /v1/messages/batches/{id}/results`: a line of JSON for each request. */
-const results: Protocol = {
-  family: messageBlocks,
-  method: 'GET',
-  path: `${PATH}/{id}/results`,
-  answer: call => {
-    const batch = known(call)
-    if (!isOver(batch)) throw new SimulatorError(400, 'Batch has not ended, and has no results yet.')
-    const lines = requestsOf(batch).map(
-      request => `${JSON.stringify({ custom_id: request.custom_id, result: resultOf(request, batch, call) })}\n`,
-    )
-    const headers = { 'content-type': 'application/x-jsonl' }
-    return { kind: 'document', status: 200, headers, body: Buffer.from(lines.join('')) }
-  },
-}
+const results = endpoint(messageBlocks, `GET ${PATH}/{id}/results`, call => {
+  const batch = known(call)
+  if (!isOver(batch)) throw new SimulatorError(400, 'Batch has not ended, and has no results yet.')
+  const lines = requestsOf(batch).map(
+    request => `${JSON.stringify({ custom_id: request.custom_id, result: resultOf(request, batch, call) })}\n`,
+  )
+  const headers = { 'content-type': 'application/x-jsonl' }
+  return { kind: 'document', status: 200, headers, body: Buffer.from(lines.join('')) }
+})
 
 export const MESSAGE_BATCHES: readonly Protocol[] = [create, list, cancel, results, retrieve, remove]
 

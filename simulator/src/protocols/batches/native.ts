@@ -1,65 +1,44 @@
 import { SimulatorError } from '../../errors.js'
 import { badField, native } from '../../families/native.js'
-import { isObject, type Json, type JsonObject, parseJson } from '../../json.js'
-import { type Call, type InnerAnswer, json, type Protocol } from '../../protocol.js'
+import { isObject, type Json, type JsonObject, parseLines } from '../../json.js'
+import { type Call, endpoint, type InnerAnswer, json, type Protocol } from '../../protocol.js'
 import { isDone, looked, type StoredBatch } from '../../storage.js'
 import { keepNative } from '../files/native.js'
 
 const TYPE = 'type.googleapis.com/google.ai.generativelanguage.v1main.GenerateContentBatch'
 
 /** `POST /v1beta/models/{model}:batchGenerateContent`: with the requests in it, or in a file. */
-const create: Protocol = {
-  family: native,
-  method: 'POST',
-  path: '/v1beta/models/{model}:batchGenerateContent',
-  body: 'json',
-  answer: call => {
-    const { body, parameter: model, memory, seed } = call
-    if (requestsOf(body, call) === undefined) throw badField('batch.input_config', 'must be specified')
-    const { nativeBatches } = memory.storage
-    const own = seed.fork('batch', nativeBatches.made)
-    const id = own.hex(32)
-    const request = { ...body, model }
-    const batch = { polls: 0, cancelled: false, request, outputs: [], created: own.created() }
-    nativeBatches.put(id, batch)
-    return json(operation(id, batch, call))
-  },
-}
+const create = endpoint(native, 'POST /v1beta/models/{model}:batchGenerateContent', { body: 'json' }, call => {
+  const { body, parameter: model, memory, seed } = call
+  if (requestsOf(body, call) === undefined) throw badField('batch.input_config', 'must be specified')
+  const { nativeBatches } = memory.storage
+  const own = seed.fork('batch', nativeBatches.made)
+  const id = own.hex(32)
+  const request = { ...body, model }
+  const batch = { polls: 0, cancelled: false, request, outputs: [], created: own.created() }
+  nativeBatches.put(id, batch)
+  return json(operation(id, batch, call))
+})
 
-const list: Protocol = { family: native, method: 'GET', path: '/v1beta/batches', answer: () => json({}) }
+const list = endpoint(native, 'GET /v1beta/batches', () => json({}))
 
 /** `GET /v1beta/batches/{id}`: each look brings it on. */
-const get: Protocol = {
-  family: native,
-  method: 'GET',
-  path: '/v1beta/batches/{id}',
-  answer: call => {
-    const batch = looked(known(call), batch => filed(batch, call))
-    call.memory.storage.nativeBatches.put(call.parameter, batch)
-    return json(operation(call.parameter, batch, call))
-  },
-}
+const get = endpoint(native, 'GET /v1beta/batches/{id}', call => {
+  const batch = looked(known(call), batch => filed(batch, call))
+  call.memory.storage.nativeBatches.put(call.parameter, batch)
+  return json(operation(call.parameter, batch, call))
+})
 
-const cancel: Protocol = {
-  family: native,
-  method: 'POST',
-  path: '/v1beta/batches/{id}:cancel',
-  answer: call => {
-    call.memory.storage.nativeBatches.put(call.parameter, { ...known(call), cancelled: true })
-    return json({})
-  },
-}
+const cancel = endpoint(native, 'POST /v1beta/batches/{id}:cancel', call => {
+  call.memory.storage.nativeBatches.put(call.parameter, { ...known(call), cancelled: true })
+  return json({})
+})
 
-const remove: Protocol = {
-  family: native,
-  method: 'DELETE',
-  path: '/v1beta/batches/{id}',
-  answer: call => {
-    known(call)
-    call.memory.storage.nativeBatches.drop(call.parameter)
-    return json({})
-  },
-}
+const remove = endpoint(native, 'DELETE /v1beta/batches/{id}', call => {
+  known(call)
+  call.memory.storage.nativeBatches.drop(call.parameter)
+  return json({})
+})
 
 export const NATIVE_BATCHES: readonly Protocol[] = [create, list, cancel, get, remove]
 
@@ -76,13 +55,7 @@ function requestsOf(body: JsonObject, { memory }: Call): readonly JsonObject[] |
   if (Array.isArray(inline)) return inline.filter(isObject)
   const name = input?.fileName ?? input?.file_name
   const file = typeof name === 'string' ? memory.storage.nativeFiles.get(name.replace(/^files\//, '')) : undefined
-  return file?.bytes
-    .toString('utf8')
-    .split('\n')
-    .flatMap(line => {
-      const said: Json | undefined = line.trim() === '' ? undefined : parseJson(line)
-      return isObject(said) ? [said] : []
-    })
+  return file && parseLines(file.bytes)
 }
 
 function configOf({ batch }: JsonObject): JsonObject | undefined {

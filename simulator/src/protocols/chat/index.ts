@@ -1,5 +1,5 @@
 import { compatible } from '../../families/compatible.js'
-import { EVENT_STREAM, json, type Protocol, type StreamEvent } from '../../protocol.js'
+import { DONE, dataEvent, endpoint, eventStream, json, type StreamEvent } from '../../protocol.js'
 import {
   type Choice,
   type Completion,
@@ -11,24 +11,12 @@ import {
 import { type ChatRequest, readChat } from './request.js'
 
 /** `POST /v1/chat/completions`, whole or as a stream that ends with `[DONE]`. */
-export const chat: Protocol = {
-  method: 'POST',
-  path: '/v1/chat/completions',
-  body: 'json',
-  family: compatible,
-  models: ['sim-text'],
-  answer: call => {
-    const request = readChat(call)
-    const completion = complete(request, call)
-    if (request.stream === undefined) return json(result(completion, request.legacy))
-    return {
-      kind: 'events',
-      headers: EVENT_STREAM,
-      events: chunks(completion, request),
-      failure: error => [{ data: JSON.stringify(compatible.body(error, call.requestId)) }],
-    }
-  },
-}
+export const chat = endpoint(compatible, 'POST /v1/chat/completions', { body: 'json', models: ['sim-text'] }, call => {
+  const request = readChat(call)
+  const completion = complete(request, call)
+  if (request.stream === undefined) return json(result(completion, request.legacy))
+  return eventStream(chunks(completion, request), error => [dataEvent(compatible.body(error, call.requestId))])
+})
 
 /** The body of an answer that is sent whole. */
 function result({ id, created, model, choices, usage }: Completion, legacy: boolean): object {
@@ -76,8 +64,6 @@ function body({ part: { tool, tokens } }: ToolCall): { kind: string; content: ob
   return { kind: tool.kind, content: { name: tool.name, [tool.kind === 'custom' ? 'input' : 'arguments']: text } }
 }
 
-const DONE: StreamEvent = { data: '[DONE]', terminal: true }
-
 /** The chunks of a stream: the choices take turns, a token each; the usage, where it is wanted, comes last. */
 function* chunks(completion: Completion, { stream, legacy }: ChatRequest): Generator<StreamEvent> {
   const { id, created, model, choices, usage } = completion
@@ -91,9 +77,9 @@ function* chunks(completion: Completion, { stream, legacy }: ChatRequest): Gener
   }
   const tail = stream?.includeUsage ? { usage: null } : {}
   for (const choice of interleaved(choices.map(each => deltas(each, legacy)))) {
-    yield { data: JSON.stringify({ ...head, choices: [choice], ...tail }) }
+    yield dataEvent({ ...head, choices: [choice], ...tail })
   }
-  if (stream?.includeUsage) yield { data: JSON.stringify({ ...head, choices: [], usage }) }
+  if (stream?.includeUsage) yield dataEvent({ ...head, choices: [], usage })
   yield DONE
 }
 

@@ -1,15 +1,14 @@
 import { SimulatorError } from '../../errors.js'
 import type { Fields } from '../../families/fields.js'
 import { DETAILS } from '../../families/options.js'
-import { emptyArray, missing, notListed, wrongValue } from '../../families/refusals.js'
+import { emptyArray, wrongValue } from '../../families/refusals.js'
 import { mediaFrom, type Part, type Turn, textOf } from '../../text/conversation.js'
 
 const ROLES = ['developer', 'system', 'user', 'assistant', 'tool', 'function'] as const
 
 /** The turns that a body's `messages` hold. Throws where one is malformed, or a tool call has no answer. */
 export function readMessages(body: Fields): readonly Turn[] {
-  const messages = body.list('messages')
-  if (messages === undefined) throw missing('messages')
+  const messages = body.need('messages', body.list)
   if (messages.length === 0) throw emptyArray('messages')
   const turns = messages.map(turn)
   checkCalls(turns)
@@ -17,8 +16,7 @@ export function readMessages(body: Fields): readonly Turn[] {
 }
 
 function turn(message: Fields): Turn {
-  const role = message.oneOf('role', ROLES)
-  if (role === undefined) throw missing(message.param('role'))
+  const role = message.needOneOf('role', ROLES)
   const parts = contentParts(message, role)
   switch (role) {
     case 'developer':
@@ -36,7 +34,7 @@ function turn(message: Fields): Turn {
 }
 
 function needed(message: Fields, parts: readonly Part[]): readonly Part[] {
-  if (message.raw('content') === undefined) throw missing(message.param('content'))
+  message.need('content', message.raw)
   return parts
 }
 
@@ -60,7 +58,7 @@ function named(fields: Fields, id: string, text: 'arguments' | 'input'): Part {
   return { type: 'call', id, name: fields.need('name', fields.string), arguments: fields.string(text) ?? '' }
 }
 
-/** Every call must be answered before anybody else speaks, and nothing may be answered that was not called. */
+/** Every call must be answered before the next message, and only calls may be answered. */
 function checkCalls(turns: readonly Turn[]): void {
   let open = new Set<string>()
   turns.forEach(({ role, parts }, index) => {
@@ -97,8 +95,7 @@ function contentParts(message: Fields, role: string): readonly Part[] {
 }
 
 function contentPart(part: Fields, allowed: readonly string[]): Part {
-  const type = part.need('type', part.string)
-  if (!allowed.includes(type)) throw notListed(part.param('type'), type, allowed)
+  const type = part.needOneOf('type', allowed)
   switch (type) {
     case 'image_url':
       return image(part)
@@ -119,8 +116,7 @@ function image(part: Fields): Part {
 
 function audio(part: Fields): Part {
   const audio = part.need('input_audio', part.fields)
-  const format = audio.oneOf('format', ['wav', 'mp3'])
-  if (format === undefined) throw missing(audio.param('format'))
+  const format = audio.needOneOf('format', ['wav', 'mp3'])
   const base64 = audio.need('data', audio.string)
   return { type: 'media', media: mediaFrom('audio', { base64, type: `audio/${format}` }) }
 }

@@ -25,11 +25,11 @@ export interface ChatRequest {
   /** How many answers. */
   readonly n: number
   readonly stream: StreamOptions | undefined
-  /** How many alternatives to tell of each token; absent where none are to be told at all. */
+  /** How many alternatives of each token to send; undefined without log probabilities. */
   readonly logprobs: number | undefined
   /** Whether tools are called in the older way, as functions. */
   readonly legacy: boolean
-  /** Whether the reasoning is told, as servers do that have no other way to send it back. */
+  /** Whether the answer shows its reasoning, as servers do that cannot seal it. */
   readonly reasoned: boolean
   /** What images are asked for. */
   readonly image: Pixels | undefined
@@ -68,7 +68,7 @@ export function readChat({ body: object, faults, seed }: Call): ChatRequest {
   return { model, text, n, stream: readStream(body), logprobs: logprobsOf(body), legacy, reasoned, image }
 }
 
-/** `modalities` with images among them, as servers of such models have it; their shape stands in `image_config`. */
+/** For `modalities` with images, as servers of such models have it: the shape in `image_config`. */
 function imageOf(body: Fields, n: number): Pixels {
   const config = body.fields('image_config')
   const pixels = pixelsOf(config?.string('aspect_ratio'), config?.string('image_size'))
@@ -99,7 +99,7 @@ function noAudio(): SimulatorError {
 interface ToolSet {
   readonly tools: readonly Tool[]
   readonly choice: ToolChoice
-  /** Whether the older `functions` were used, and are to be answered in kind. */
+  /** Whether the older `functions` were used; the answer then uses them, too. */
   readonly legacy: boolean
 }
 

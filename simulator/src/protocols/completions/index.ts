@@ -1,30 +1,33 @@
 import { compatible } from '../../families/compatible.js'
-import { type Call, EVENT_STREAM, json, type Protocol, type StreamEvent } from '../../protocol.js'
+import { Fields } from '../../families/fields.js'
+import {
+  checkSampling,
+  modelOf,
+  type Prompt,
+  readPrompts,
+  readStop,
+  readStream,
+  type StreamOptions,
+} from '../../families/options.js'
+import { missing, tooLong } from '../../families/refusals.js'
+import { type Call, DONE, dataEvent, endpoint, eventStream, json, type StreamEvent } from '../../protocol.js'
 import type { TextRequest } from '../../text/conversation.js'
 import { compose } from '../../text/engine.js'
 import { countTokens, logprobOf, tokenize } from '../../text/tokens.js'
 import { spoiled } from '../../text/usage.js'
-import { type CompletionRequest, readCompletion } from './request.js'
 
 /** `POST /v1/completions`, the older protocol that continues a text. */
-export const completions: Protocol = {
-  method: 'POST',
-  path: '/v1/completions',
-  body: 'json',
-  family: compatible,
-  models: ['sim-text'],
-  answer: call => {
+export const completions = endpoint(
+  compatible,
+  'POST /v1/completions',
+  { body: 'json', models: ['sim-text'] },
+  call => {
     const request = readCompletion(call)
     const completion = complete(request, call)
     if (request.stream === undefined) return json(result(completion))
-    return {
-      kind: 'events',
-      headers: EVENT_STREAM,
-      events: chunks(completion, request),
-      failure: error => [{ data: JSON.stringify(compatible.body(error, call.requestId)) }],
-    }
+    return eventStream(chunks(completion, request), error => [dataEvent(compatible.body(error, call.requestId))])
   },
-}
+)
 
 function result({ id, created, model, choices, usage }: Completion): object {
   const whole = choices.map(choice => part(choice, 0, choice.tokens.length, choice.finish))
@@ -40,11 +43,11 @@ function* chunks(completion: Completion, { stream }: CompletionRequest): Generat
     for (const at of tokens.keys()) yield chunk(part(choice, at, at + 1, null))
     yield chunk(part(choice, tokens.length, tokens.length, finish))
   }
-  if (stream?.includeUsage) yield { data: JSON.stringify({ ...head, choices: [], usage }) }
-  yield { data: '[DONE]', terminal: true }
+  if (stream?.includeUsage) yield dataEvent({ ...head, choices: [], usage })
+  yield DONE
 
   function chunk(only: object): StreamEvent {
-    return { data: JSON.stringify({ ...head, choices: [only], ...tail }) }
+    return dataEvent({ ...head, choices: [only], ...tail })
   }
 }
 
@@ -128,4 +131,57 @@ function columns(all: readonly string[], from: number, to: number, top: number, 
     ),
     text_offset: offsets,
   }
+}
+
+const DEFAULT_MAX_TOKENS = 16
+const MAX_CHOICES = 128
+
+interface CompletionRequest {
+  readonly model: string
+  /** One for each prompt. */
+  readonly texts: readonly TextRequest[]
+  readonly prompts: readonly string[]
+  /** Answers to each prompt. */
+  readonly n: number
+  readonly stream: StreamOptions | undefined
+  readonly logprobs: number | undefined
+  /** Whether each answer begins with its prompt. */
+  readonly echo: boolean
+}
+
+/** Reads the body of `POST /v1/completions`. Throws where it is not one. */
+function readCompletion({ body: object, faults, seed }: Call): CompletionRequest {
+  const body = new Fields(object)
+  const model = modelOf(body)
+  checkSampling(body, {})
+  const prompts = readPrompts(body, 'prompt')?.map(shown)
+  if (prompts === undefined || prompts.length === 0) throw missing('prompt')
+  const n = body.integer('n', { min: 1, max: MAX_CHOICES }) ?? 1
+  if (prompts.length * n > MAX_CHOICES) throw tooLong('prompt', Math.floor(MAX_CHOICES / n), prompts.length)
+  const limit = body.integer('max_tokens', { min: 0 }) ?? (faults.tokens === undefined ? DEFAULT_MAX_TOKENS : undefined)
+  const stop = readStop(body)
+  return {
+    model,
+    prompts,
+    texts: prompts.map((prompt, index) => ({
+      turns: [{ role: 'user', parts: [{ type: 'text', text: prompt }] }],
+      tools: [],
+      choice: { mode: 'none', names: undefined },
+      parallel: false,
+      format: { type: 'text' },
+      limit,
+      stop,
+      effort: undefined,
+      length: faults.tokens,
+      seed: seed.fork('prompt', index),
+    })),
+    n,
+    stream: readStream(body),
+    logprobs: body.integer('logprobs', { min: 0, max: 5 }),
+    echo: body.boolean('echo') ?? false,
+  }
+}
+
+function shown(prompt: Prompt): string {
+  return typeof prompt === 'string' ? prompt : `${prompt.length} tokens`
 }

@@ -5,7 +5,7 @@ import { modelOf, type Prompt, readPrompts } from '../../families/options.js'
 import { emptyArray, missing, wrongType, wrongValue } from '../../families/refusals.js'
 import { IMAGE_TOKENS, wordsIn } from '../../image/measure.js'
 import { isObject, type Json } from '../../json.js'
-import { json, type Protocol } from '../../protocol.js'
+import { endpoint, json } from '../../protocol.js'
 import { countTokens } from '../../text/tokens.js'
 import { spoiled } from '../../text/usage.js'
 
@@ -14,14 +14,11 @@ const MAX_DIMENSIONS = 4096
 const MAX_INPUTS = 2048
 const MAX_INPUT_TOKENS = 8192
 
-/** `POST /v1/embeddings`. */
-export const embeddings: Protocol = {
-  method: 'POST',
-  path: '/v1/embeddings',
-  body: 'json',
-  family: compatible,
-  models: ['sim-embed'],
-  answer: ({ body: object, faults }) => {
+export const embeddings = endpoint(
+  compatible,
+  'POST /v1/embeddings',
+  { body: 'json', models: ['sim-embed'] },
+  ({ body: object, faults }) => {
     const body = new Fields(object)
     const model = modelOf(body)
     const inputs = checked(body)
@@ -40,7 +37,7 @@ export const embeddings: Protocol = {
       usage: spoiled({ prompt_tokens: tokens, total_tokens: tokens }, faults),
     })
   },
-}
+)
 
 function checked(body: Fields): readonly Input[] {
   const inputs = readInputs(body)
@@ -67,7 +64,7 @@ function numbers(vector: Float32Array): readonly number[] {
   return [...vector]
 }
 
-/** Little-endian float32 values, whatever the machine. */
+/** Little-endian float32 values on every machine. */
 function base64(vector: Float32Array): string {
   const bytes = Buffer.alloc(vector.length * 4)
   for (const [at, value] of vector.entries()) bytes.writeFloatLE(value, at * 4)

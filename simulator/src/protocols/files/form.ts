@@ -5,6 +5,7 @@ import { type Part, partsOf } from '../../form.js'
 import { isObject, parseJson } from '../../json.js'
 import type { Call, Document, RequestHeaders } from '../../protocol.js'
 import type { StoredFile } from '../../storage.js'
+import { rangeOf } from '../range.js'
 
 const PURPOSES = ['assistants', 'batch', 'evals', 'fine-tune', 'user_data', 'vision']
 /** Bounds of how long a file may be wished to stay, seconds. */
@@ -77,15 +78,9 @@ export function readRelated({ bytes, headers }: Call): Pick<StoredFile, 'name' |
 /** Bytes of a file, or the one range of them that is asked for (RFC 9110 §14). */
 export function content(bytes: Buffer, type: string, { range }: RequestHeaders): Document {
   const headers = { 'content-type': type, 'accept-ranges': 'bytes' }
-  const [, first = '', last = ''] = /^bytes=(\d*)-(\d*)$/.exec(range ?? '') ?? []
-  if (first === '' && last === '') return { kind: 'document', status: 200, headers, body: bytes }
-  const start = first === '' ? Math.max(0, bytes.length - Number(last)) : Number(first)
-  const end = first === '' || last === '' ? bytes.length - 1 : Math.min(Number(last), bytes.length - 1)
-  if (start > end) {
-    throw new SimulatorError(416, 'The range is not satisfiable.', {
-      headers: { 'content-range': `bytes */${bytes.length}` },
-    })
-  }
-  const span = { 'content-range': `bytes ${start}-${end}/${bytes.length}` }
-  return { kind: 'document', status: 206, headers: { ...headers, ...span }, body: bytes.subarray(start, end + 1) }
+  const wanted = rangeOf(range, bytes.length)
+  if (wanted === undefined) return { kind: 'document', status: 200, headers, body: bytes }
+  const { first, last } = wanted
+  const span = { 'content-range': `bytes ${first}-${last}/${bytes.length}` }
+  return { kind: 'document', status: 206, headers: { ...headers, ...span }, body: bytes.subarray(first, last + 1) }
 }

@@ -1,18 +1,14 @@
 import { SimulatorError } from '../../errors.js'
 import { compatible } from '../../families/compatible.js'
-import { type Call, json, type Protocol } from '../../protocol.js'
+import { type Call, endpoint, json, type Protocol } from '../../protocol.js'
 import type { StoredFile } from '../../storage.js'
 import { readForm } from './form.js'
 import { fileRoutes } from './routes.js'
 
 /** `POST /v1/files`: a form with `file` and `purpose`, and `expires_after` where it is to end. */
-const upload: Protocol = {
-  method: 'POST',
-  path: '/v1/files',
-  body: 'bytes',
-  family: compatible,
-  answer: call => json(fileObject(keep(call, readForm(call)))),
-}
+const upload = endpoint(compatible, 'POST /v1/files', { body: 'bytes' }, call =>
+  json(fileObject(keep(call, readForm(call)))),
+)
 
 const unknown = (id: string): SimulatorError =>
   new SimulatorError(404, `No such File object: ${id}`, { param: 'id', code: 'not_found' })

@@ -1,6 +1,6 @@
 import { SimulatorError } from '../../errors.js'
 import { messageBlocks } from '../../families/messages.js'
-import { type Call, json, type Protocol, type RequestHeaders } from '../../protocol.js'
+import { type Call, endpoint, json, type Protocol, type RequestHeaders } from '../../protocol.js'
 import type { StoredFile } from '../../storage.js'
 import { fileOf, parsed } from './form.js'
 import { fileRoutes } from './routes.js'
@@ -9,15 +9,12 @@ import { fileRoutes } from './routes.js'
 const isMeant = (_: RequestHeaders, query: URLSearchParams): boolean => query.get('beta') === 'true'
 
 /** `POST /v1/files` of the messages protocol: a form with `file` alone. */
-const upload: Protocol = {
-  method: 'POST',
-  path: '/v1/files',
-  operation: 'message-files',
-  body: 'bytes',
-  family: messageBlocks,
-  serves: isMeant,
-  answer: call => json(fileObject(keepForMessages(call))),
-}
+const upload = endpoint(
+  messageBlocks,
+  'POST /v1/files',
+  { operation: 'message-files', body: 'bytes', serves: isMeant },
+  call => json(fileObject(keepForMessages(call))),
+)
 
 export const MESSAGE_FILES: readonly Protocol[] = [
   upload,

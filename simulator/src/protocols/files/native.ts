@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { SimulatorError } from '../../errors.js'
 import { badArgument, native } from '../../families/native.js'
 import { isObject, parseJson } from '../../json.js'
-import { type Call, type Document, json, type Protocol } from '../../protocol.js'
+import { type Call, type Document, endpoint, json, type Protocol } from '../../protocol.js'
 import type { StoredFile } from '../../storage.js'
 import { readRelated } from './form.js'
 import { fileRoutes } from './routes.js'
@@ -13,19 +13,13 @@ const GRANULARITY_BYTES = 256 * 1024
 const RETENTION_SECONDS = 48 * 3600
 
 /** `POST /upload/v1beta/files`: in pieces (resumable), or at once as `multipart/related`. */
-const upload: Protocol = {
-  method: 'POST',
-  path: PATH,
-  body: 'bytes',
-  family: native,
-  answer: call => {
-    const command = call.headers['x-goog-upload-command'] ?? ''
-    if (call.query.has('upload_id')) return goOn(call, command)
-    if (command === 'start') return begin(call)
-    const { name, type, bytes } = readRelated(call)
-    return json({ file: fileObject(keepNative(call, { name, type, bytes }), call) })
-  },
-}
+const upload = endpoint(native, `POST ${PATH}`, { body: 'bytes' }, call => {
+  const command = call.headers['x-goog-upload-command'] ?? ''
+  if (call.query.has('upload_id')) return goOn(call, command)
+  if (command === 'start') return begin(call)
+  const { name, type, bytes } = readRelated(call)
+  return json({ file: fileObject(keepNative(call, { name, type, bytes }), call) })
+})
 
 function begin({ seed, headers, bytes, memory, origin }: Call): Document {
   const { uploads } = memory.storage

@@ -1,4 +1,5 @@
 import { PICTURE_TOKENS, picture } from '../../image/picture.js'
+import { parseJson } from '../../json.js'
 import type { Call } from '../../protocol.js'
 import type { Seed } from '../../seed.js'
 import type { CallPart, Citation, ReplyPart, TextPart, TextReply } from '../../text/conversation.js'
@@ -84,7 +85,8 @@ function piecesOf(reply: TextReply, request: GenerateRequest, seed: Seed, { faul
     if (part.type !== 'call') return spokenPieces(part, told)
     const { name } = part.tool
     const id = faults['call-ids'] ? { id: seed.fork('call', at).letters(16) } : {}
-    const functionCall = { ...id, name, args: parsed(part.tokens.join('')) }
+    // Arguments that the limit has cut are none.
+    const functionCall = { ...id, name, args: parseJson(part.tokens.join('')) ?? {} }
     const signed = thinking && at === first ? { thoughtSignature: signatureOf(name) } : {}
     return [{ part: { functionCall, ...signed }, spent: { output: part.tokens.length, thoughts: 0 } }]
   })
@@ -109,7 +111,7 @@ function written(text: string): TextReply {
   return { parts: [{ type: 'text', tokens }], finish: 'stop', stopped: undefined, output: tokens.length, reasoning: 0 }
 }
 
-/** A piece for each token; what is not told is spent all the same. */
+/** A piece for each token; hidden tokens are counted, too. */
 function spokenPieces({ type, tokens }: Exclude<ReplyPart, CallPart>, told: boolean): readonly Piece[] {
   switch (type) {
     case 'reasoning': {
@@ -120,15 +122,6 @@ function spokenPieces({ type, tokens }: Exclude<ReplyPart, CallPart>, told: bool
       return tokens.map(text => ({ part: { text }, spent: { output: 1, thoughts: 0 } }))
     case 'refusal':
       return tokens.map(() => ({ part: undefined, spent: { output: 1, thoughts: 0 } }))
-  }
-}
-
-/** Arguments that the limit has cut are none. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return {}
   }
 }
 

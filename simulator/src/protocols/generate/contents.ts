@@ -8,7 +8,7 @@ export interface Speech {
   readonly parts: readonly Said[]
 }
 
-/** A part, as it came and as the text model reads it. */
+/** A part, unchanged and as the text model reads it. */
 export interface Said {
   readonly fields: Fields
   readonly part: Part | undefined

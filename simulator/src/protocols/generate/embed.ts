@@ -2,7 +2,7 @@ import type { Fields } from '../../families/fields.js'
 import { badArgument, badField, native, nativeFields } from '../../families/native.js'
 import { IMAGE_TOKENS, wordsIn } from '../../image/measure.js'
 import type { JsonObject } from '../../json.js'
-import { type Call, json, type Protocol } from '../../protocol.js'
+import { type Call, endpoint, json } from '../../protocol.js'
 import { textOf } from '../../text/conversation.js'
 import { countTokens } from '../../text/tokens.js'
 import { spoiled } from '../../text/usage.js'
@@ -15,28 +15,22 @@ const DEFAULT_DIMENSIONS = 256
 const MAX_DIMENSIONS = 4096
 const MAX_REQUESTS = 100
 
-/** `POST /v1beta/models/{model}:embedContent`. */
-export const embedContent: Protocol = {
-  method: 'POST',
-  path: '/v1beta/models/{model}:embedContent',
-  body: 'json',
-  family: native,
-  models: ['sim-embed'],
-  answer: call => {
+export const embedContent = endpoint(
+  native,
+  'POST /v1beta/models/{model}:embedContent',
+  { body: 'json', models: ['sim-embed'] },
+  call => {
     const request = nativeFields(readMessage('EmbedContentRequest', call.body))
     const { values, tokens } = embed(request)
     return answer({ embedding: { values } }, tokens, call)
   },
-}
+)
 
-/** `POST /v1beta/models/{model}:batchEmbedContents`. */
-export const batchEmbedContents: Protocol = {
-  method: 'POST',
-  path: '/v1beta/models/{model}:batchEmbedContents',
-  body: 'json',
-  family: native,
-  models: ['sim-embed'],
-  answer: call => {
+export const batchEmbedContents = endpoint(
+  native,
+  'POST /v1beta/models/{model}:batchEmbedContents',
+  { body: 'json', models: ['sim-embed'] },
+  call => {
     const requests = nativeFields(readMessage('BatchEmbedContentsRequest', call.body)).list('requests') ?? []
     if (requests.length === 0) throw badArgument('* BatchEmbedContentsRequest.requests: requests is not specified\n')
     if (requests.length > MAX_REQUESTS) {
@@ -49,7 +43,7 @@ export const batchEmbedContents: Protocol = {
     const tokens = embedded.reduce((sum, each) => sum + each.tokens, 0)
     return answer({ embeddings: embedded.map(({ values }) => ({ values })) }, tokens, call)
   },
-}
+)
 
 function answer(body: JsonObject, tokens: number, { faults }: Call) {
   const usage = { promptTokenCount: tokens, promptTokenDetails: [{ modality: 'TEXT', tokenCount: tokens }] }

@@ -1,6 +1,6 @@
 import { native, nativeArray } from '../../families/native.js'
 import type { Faults } from '../../faults/table.js'
-import { json, type Protocol } from '../../protocol.js'
+import { endpoint, json, type Protocol } from '../../protocol.js'
 import { type Candidate, type Generated, generate, type PieceOfPart } from './candidates.js'
 import { batchEmbedContents, embedContent } from './embed.js'
 import { nativeModelById, nativeModels } from './models.js'
@@ -10,32 +10,24 @@ import { arrayStream, eventStream, JSON_HEADERS } from './stream.js'
 import { countTokens, type Spent, usageMetadata } from './usage.js'
 
 const OPERATION = '/v1beta/models/{model}:generateContent'
-const SHARED = { method: 'POST', operation: OPERATION, body: 'json', family: native, models: ['sim-generate'] } as const
+const SHARED = { operation: OPERATION, body: 'json', models: ['sim-generate'] } as const
 
 /** `POST /v1beta/models/{model}:generateContent`. */
-const generateContent: Protocol = {
-  ...SHARED,
-  path: OPERATION,
-  answer: call => json(whole(generate(readGenerate(call), call), call.faults), 200, JSON_HEADERS),
-}
+const generateContent = endpoint(native, `POST ${OPERATION}`, SHARED, call =>
+  json(whole(generate(readGenerate(call), call), call.faults), 200, JSON_HEADERS),
+)
 
-const STREAM = '/v1beta/models/{model}:streamGenerateContent'
+const STREAM = 'POST /v1beta/models/{model}:streamGenerateContent'
 
 /** `POST /v1beta/models/{model}:streamGenerateContent?alt=sse`. */
-const streamEvents: Protocol = {
-  ...SHARED,
-  path: STREAM,
-  serves: (_, query) => query.get('alt') === 'sse',
-  answer: call => eventStream(chunks(generate(readGenerate(call), call), call.faults), call.requestId),
-}
+const streamEvents = endpoint(native, STREAM, { ...SHARED, serves: (_, query) => query.get('alt') === 'sse' }, call =>
+  eventStream(chunks(generate(readGenerate(call), call), call.faults), call.requestId),
+)
 
 /** The same without `alt=sse`. */
-const streamArray: Protocol = {
-  ...SHARED,
-  path: STREAM,
-  family: nativeArray,
-  answer: call => arrayStream(chunks(generate(readGenerate(call), call), call.faults), call.requestId),
-}
+const streamArray = endpoint(nativeArray, STREAM, SHARED, call =>
+  arrayStream(chunks(generate(readGenerate(call), call), call.faults), call.requestId),
+)
 
 export const GENERATE: readonly Protocol[] = [
   generateContent,

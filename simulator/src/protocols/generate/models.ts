@@ -1,33 +1,24 @@
 import { native } from '../../families/native.js'
-import { json, type Protocol } from '../../protocol.js'
+import { endpoint, json } from '../../protocol.js'
 import { JSON_HEADERS } from './stream.js'
 
 const MAX_PAGE_ITEMS = 1000
 const DEFAULT_PAGE_ITEMS = 50
 
 /** `GET /v1beta/models`, page by page: `pageSize`, `pageToken`. */
-export const nativeModels: Protocol = {
-  method: 'GET',
-  path: '/v1beta/models',
-  family: native,
-  answer: ({ models, query }) => {
-    const from = Number(query.get('pageToken') ?? 0) || 0
-    const size = Math.min(
-      Math.max(0, Number(query.get('pageSize') ?? DEFAULT_PAGE_ITEMS)) || DEFAULT_PAGE_ITEMS,
-      MAX_PAGE_ITEMS,
-    )
-    const next = from + size < models.length ? String(from + size) : undefined
-    return json({ models: models.slice(from, from + size).map(model), nextPageToken: next }, 200, JSON_HEADERS)
-  },
-}
+export const nativeModels = endpoint(native, 'GET /v1beta/models', ({ models, query }) => {
+  const from = Number(query.get('pageToken') ?? 0) || 0
+  const size = Math.min(
+    Math.max(0, Number(query.get('pageSize') ?? DEFAULT_PAGE_ITEMS)) || DEFAULT_PAGE_ITEMS,
+    MAX_PAGE_ITEMS,
+  )
+  const next = from + size < models.length ? String(from + size) : undefined
+  return json({ models: models.slice(from, from + size).map(model), nextPageToken: next }, 200, JSON_HEADERS)
+})
 
-/** `GET /v1beta/models/{model}`. */
-export const nativeModelById: Protocol = {
-  method: 'GET',
-  path: '/v1beta/models/{model}',
-  family: native,
-  answer: ({ parameter: name }) => json(model(name), 200, JSON_HEADERS),
-}
+export const nativeModelById = endpoint(native, 'GET /v1beta/models/{model}', ({ parameter: name }) =>
+  json(model(name), 200, JSON_HEADERS),
+)
 
 const GENERATES = ['generateContent', 'countTokens']
 const EMBEDS = ['embedContent']

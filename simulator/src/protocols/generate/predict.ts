@@ -2,7 +2,7 @@ import { badArgument, badField, native, nativeFields } from '../../families/nati
 import type { ImageFormat } from '../../image/picture.js'
 import { picture } from '../../image/picture.js'
 import { MAX_PIXELS, pixelsOf, RESOLUTIONS } from '../../image/shapes.js'
-import { type Call, json, type Protocol } from '../../protocol.js'
+import { type Call, endpoint, json } from '../../protocol.js'
 import { says } from '../../text/words.js'
 import { readMessage } from './proto.js'
 import { JSON_HEADERS } from './stream.js'
@@ -16,14 +16,12 @@ const FORMATS: ReadonlyMap<string, ImageFormat> = new Map([
 const BLOCKED = { raiFilteredReason: 'The prompt was blocked by the safety filter of the simulator.' }
 
 /** `POST /v1beta/models/{model}:predict`: images, four where no number is asked for. */
-export const predict: Protocol = {
-  method: 'POST',
-  path: '/v1beta/models/{model}:predict',
-  body: 'json',
-  family: native,
-  models: ['sim-image'],
-  answer: call => json(answer(call), 200, JSON_HEADERS),
-}
+export const predict = endpoint(
+  native,
+  'POST /v1beta/models/{model}:predict',
+  { body: 'json', models: ['sim-image'] },
+  call => json(answer(call), 200, JSON_HEADERS),
+)
 
 function answer(call: Call): object {
   const body = nativeFields(readMessage('PredictRequest', call.body))

@@ -18,14 +18,14 @@ export interface GenerateRequest {
   readonly text: TextRequest
   /** How many candidates. */
   readonly n: number
-  /** Whether the thoughts are told, and whether there are any. */
+  /** Whether the answer shows its thoughts, and whether it has any. */
   readonly told: boolean
   readonly thinking: boolean
-  /** How many alternatives to tell of each token; absent where none are to be told at all. */
+  /** How many alternatives of each token to send; undefined without log probabilities. */
   readonly logprobs: number | undefined
-  /** What images are asked for, and whether words are to stand beside them. */
+  /** The size of requested images, and whether words come with them. */
   readonly image: { readonly pixels: Pixels; readonly words: boolean } | undefined
-  /** Hertz of the voice, where the answer is to be spoken. */
+  /** Hertz of the voice of a spoken answer. */
   readonly voice: number | undefined
   /** What is said in a recording, where that is asked for. */
   readonly transcript: string | undefined
@@ -100,7 +100,7 @@ function modalitiesOf(config: Fields): readonly string[] {
   throw badArgument(`This model does not support the requested response modalities: ${modalities.join(', ')}`)
 }
 
-/** The shape of images stands in `imageConfig`. */
+/** The shape of images, from `imageConfig`. */
 function imageOf(config: Fields, modalities: readonly string[], n: number): GenerateRequest['image'] {
   if (!modalities.includes('IMAGE')) return undefined
   const image = config.fields('imageConfig')
@@ -141,7 +141,7 @@ const BUDGETS = [
 
 interface Thinking {
   readonly effort: string | undefined
-  /** Whether the thoughts are to be told. */
+  /** Whether the answer shows its thoughts. */
   readonly told: boolean
 }
 
@@ -170,7 +170,7 @@ function effortOf(budget: number): string {
 function levelOf(thinking: Fields, level: string | undefined): string {
   if (level === undefined) return 'medium'
   const known = LEVELS.find(each => each === level.toUpperCase())
-  if (known === undefined) throw badField(thinking.param('thinkingLevel'), `"${level.slice(0, 100)}" is no level`)
+  if (known === undefined) throw badField(thinking.param('thinkingLevel'), `"${level.slice(0, 100)}" is not a level`)
   return known === 'THINKING_LEVEL_UNSPECIFIED' ? 'medium' : known.toLowerCase()
 }
 

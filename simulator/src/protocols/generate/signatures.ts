@@ -2,7 +2,7 @@ import { badArgument } from '../../families/native.js'
 import { isSealed, seal } from '../../seals.js'
 import type { Said, Speech } from './contents.js'
 
-/** What clients may put in the place of a signature, for calls that another model made. */
+/** What clients may send instead of a signature, for calls that another model made. */
 const PLACEHOLDERS = ['skip_thought_signature_validator', 'context_engineering_is_the_way_to_go']
 
 /** The field is one of bytes, so libraries encode the placeholder (once, or over an encoded one) and others send it bare. */
@@ -19,7 +19,7 @@ export function signatureOf(name?: string): string {
 }
 
 /**
- * Throws where a signature comes from elsewhere or stands at another part, and, for a model that thinks, where the first
+ * Throws if a signature comes from elsewhere or belongs to another part, and, for a model that thinks, where the first
  * call of a message of the present turn has none. The turn begins where the user last said something himself.
  */
 export function checkSignatures(speeches: readonly Speech[], thinking: boolean): void {

@@ -40,12 +40,12 @@ export function spoken(text: string, pitch: number) {
   return { mimeType: `audio/L16;codec=pcm;rate=${SAMPLE_RATE}`, data, output }
 }
 
-/** Words by which a recording is to be written down. */
+/** Words that ask for a transcript. */
 const ASKS = /\b(?:transcri|translat|write down)/i
 
 /**
  * What is said in the recording of the last turn, where its text asks for that: what the simulator's own speech carries.
- * Throws where the recording is none.
+ * Throws if the recording cannot be read.
  */
 export function transcriptOf(contents: readonly Speech[]): string | undefined {
   const last = contents.at(-1)

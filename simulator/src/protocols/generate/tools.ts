@@ -40,7 +40,7 @@ function modeOf(config: Fields | undefined): keyof typeof MODES {
   const mode = config?.string('mode')
   if (config === undefined || mode === undefined) return 'AUTO'
   const known = MODE_NAMES.find(each => each === mode.toUpperCase())
-  if (known === undefined) throw badField(config.param('mode'), `"${mode.slice(0, 100)}" is no mode`)
+  if (known === undefined) throw badField(config.param('mode'), `"${mode.slice(0, 100)}" is not a mode`)
   return known
 }
 

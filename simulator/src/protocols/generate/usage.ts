@@ -1,7 +1,7 @@
 import { badArgument, native } from '../../families/native.js'
 import type { Faults } from '../../faults/table.js'
 import { isObject } from '../../json.js'
-import { json, type Protocol } from '../../protocol.js'
+import { endpoint, json } from '../../protocol.js'
 import { type PromptTokens, promptTokens, spoiled } from '../../text/usage.js'
 import { readMessage } from './proto.js'
 import { readRequest } from './request.js'
@@ -34,13 +34,11 @@ function modalities({ input, image, audio, file }: PromptTokens): readonly objec
 }
 
 /** `POST /v1beta/models/{model}:countTokens`: of contents alone, or of a whole request. */
-export const countTokens: Protocol = {
-  method: 'POST',
-  path: '/v1beta/models/{model}:countTokens',
-  body: 'json',
-  family: native,
-  models: ['sim-generate'],
-  answer: call => {
+export const countTokens = endpoint(
+  native,
+  'POST /v1beta/models/{model}:countTokens',
+  { body: 'json', models: ['sim-generate'] },
+  call => {
     const { contents, generateContentRequest: whole } = readMessage('CountTokensRequest', call.body)
     if (contents !== undefined && whole !== undefined) {
       throw badArgument('Only one of contents and generate_content_request may be set.')
@@ -49,4 +47,4 @@ export const countTokens: Protocol = {
     const prompt = promptTokens(readRequest(request, call.parameter, call).text)
     return json({ totalTokens: prompt.input, promptTokensDetails: modalities(prompt) }, 200, JSON_HEADERS)
   },
-}
+)

@@ -4,19 +4,17 @@ import { missing, wrongValue } from '../../families/refusals.js'
 import { type FormFile, typed } from '../../form.js'
 import { type Measured, measure } from '../../image/measure.js'
 import type { JsonObject } from '../../json.js'
-import type { Call, Protocol } from '../../protocol.js'
+import { type Call, endpoint } from '../../protocol.js'
 import { fileOf } from '../files/index.js'
 import { answerWith, type ImageRequest, readImageRequest } from './index.js'
 
 /** `POST /v1/images/edits`: images of the size of the first image; that and the mask are measured. */
-export const edits: Protocol = {
-  method: 'POST',
-  path: '/v1/images/edits',
-  body: 'form-or-json',
-  family: compatible,
-  models: ['sim-image'],
-  answer: call => answerWith(call.files === undefined ? readDocument(call) : readForm(call), call),
-}
+export const edits = endpoint(
+  compatible,
+  'POST /v1/images/edits',
+  { body: 'form-or-json', models: ['sim-image'] },
+  call => answerWith(call.files === undefined ? readDocument(call) : readForm(call), call),
+)
 
 const TYPES = { n: 'number', output_compression: 'number', partial_images: 'number', stream: 'boolean' } as const
 
@@ -67,14 +65,12 @@ function readEdit(
 }
 
 /** `POST /v1/images/variations`: images whose description names what they vary. */
-export const variations: Protocol = {
-  method: 'POST',
-  path: '/v1/images/variations',
-  body: 'form',
-  family: compatible,
-  models: ['sim-image'],
-  answer: call => answerWith(readVariation(call), call),
-}
+export const variations = endpoint(
+  compatible,
+  'POST /v1/images/variations',
+  { body: 'form', models: ['sim-image'] },
+  call => answerWith(readVariation(call), call),
+)
 
 const FIELDS = ['model', 'n', 'response_format', 'size', 'user']
 
@@ -91,7 +87,7 @@ function readVariation(call: Call): ImageRequest {
 const SIDES = { min: 64, max: 2048 }
 const MAX_INPUT_IMAGES = 16
 
-/** The files of a name, measured. Throws where one of them is no picture, or there are none or too many. */
+/** The files of a name, measured. Throws if one of them is not a picture, or if there are none or too many. */
 function picturesOf(files: readonly FormFile[], name: string): readonly Measured[] {
   const found = files.filter(file => file.name === name)
   if (found.length === 0) throw missing(name)
@@ -100,7 +96,7 @@ function picturesOf(files: readonly FormFile[], name: string): readonly Measured
   return found.map(({ bytes }) => pictureOf(bytes, name))
 }
 
-/** Throws where the bytes are no picture. */
+/** Throws if the bytes are not a picture. */
 function pictureOf(bytes: Buffer, param: string): Measured {
   if (bytes.length === 0) throw wrongValue(param, `Invalid file '${param}': it is empty.`)
   const measured = measure(bytes)
@@ -117,7 +113,7 @@ function checkMask(mask: Measured | undefined, picture: Measured): void {
   )
 }
 
-/** The size of the answer where none is asked for: the picture's, as far as images may have it. */
+/** The size of the answer if none is requested: the picture's, within the bounds of images. */
 function sizeOf({ width, height }: Measured): string {
   const side = (length: number): number => Math.max(SIDES.min, Math.min(SIDES.max, length))
   return `${side(width)}x${side(height)}`
@@ -131,7 +127,7 @@ function text({ width, height }: Measured): string {
   return `${width}x${height}`
 }
 
-/** Throws where a file stands under a name that nobody reads. */
+/** Throws if a file has an unknown name. */
 function onlyFiles({ files = [] }: Pick<Call, 'files'>, names: readonly string[]): readonly FormFile[] {
   const stranger = files.find(file => !names.includes(file.name))
   if (stranger === undefined) return files

@@ -1,34 +1,36 @@
-import { SimulatorError } from '../../errors.js'
 import { compatible } from '../../families/compatible.js'
 import { Fields } from '../../families/fields.js'
-import { modelOf } from '../../families/options.js'
+import { modelOf, readPrompt } from '../../families/options.js'
 import { unsupportedValue, wrongValue } from '../../families/refusals.js'
 import { colourOf, IMAGE_FORMATS, type ImageFormat } from '../../image/picture.js'
 import { MAX_PIXELS } from '../../image/shapes.js'
-import { type Answer, type Call, EVENT_STREAM, json, type Protocol, type StreamEvent } from '../../protocol.js'
+import {
+  type Answer,
+  type Call,
+  type EventStream,
+  endpoint,
+  eventStream,
+  json,
+  namedEvent,
+  type StreamEvent,
+} from '../../protocol.js'
 import { countTokens } from '../../text/tokens.js'
 import { spoiled } from '../../text/usage.js'
 
 /** `POST /v1/images/generations`: files with the prompt in them. */
-export const images: Protocol = {
-  method: 'POST',
-  path: '/v1/images/generations',
-  body: 'json',
-  family: compatible,
-  models: ['sim-image'],
-  answer: call => answerWith(readImageRequest(call), call),
-}
+export const images = endpoint(
+  compatible,
+  'POST /v1/images/generations',
+  { body: 'json', models: ['sim-image'] },
+  call => answerWith(readImageRequest(call), call),
+)
 
 /** The images that a request asks for, whole or as a stream. */
 export function answerWith(request: ImageRequest, call: Call): Answer {
   const { partial } = request
   if (partial === undefined) return json(result(request, call))
-  return {
-    kind: 'events',
-    headers: EVENT_STREAM,
-    events: events(request, partial, call),
-    failure: error => [event('error', compatible.body(error, call.requestId))],
-  }
+  const failure: EventStream['failure'] = error => [namedEvent('error', compatible.body(error, call.requestId))]
+  return eventStream(events(request, partial, call), failure)
 }
 
 function result(request: ImageRequest, call: Call): object {
@@ -48,11 +50,11 @@ function* events(request: ImageRequest, partial: number, call: Call): Generator<
     for (let shown = 0; shown < partial; shown += 1) {
       const b64_json = draw(request, index, (shown + 1) / (partial + 1), call).toString('base64')
       const more = { partial_image_index: shown }
-      yield event(`${eventOf(request)}.partial_image`, { b64_json, created_at, ...facts(request), ...more })
+      yield namedEvent(`${eventOf(request)}.partial_image`, { b64_json, created_at, ...facts(request), ...more })
     }
     const b64_json = draw(request, index, 1, call).toString('base64')
     const usage = spoiled(usageOf(request, 1), call.faults)
-    const completed = event(`${eventOf(request)}.completed`, { b64_json, created_at, ...facts(request), usage })
+    const completed = namedEvent(`${eventOf(request)}.completed`, { b64_json, created_at, ...facts(request), usage })
     yield index === request.count - 1 ? { ...completed, terminal: true } : completed
   }
 }
@@ -91,10 +93,6 @@ function usageOf({ prompt, width, height, quality, given }: ImageRequest, count:
   }
 }
 
-function event(type: string, rest: object): StreamEvent {
-  return { event: type, data: JSON.stringify({ type, ...rest }) }
-}
-
 export interface ImageRequest {
   readonly model: string
   readonly prompt: string
@@ -107,7 +105,7 @@ export interface ImageRequest {
   readonly form: 'url' | 'b64_json'
   /** What was given to begin with, such as `png 64x64`; nothing where images are made from the prompt alone. */
   readonly given: readonly string[]
-  /** How many partial images come before each whole one; absent where the answer is no stream. */
+  /** How many partial images come before each whole one; undefined if the answer is not a stream. */
   readonly partial: number | undefined
 }
 
@@ -118,7 +116,6 @@ const FIELDS = [
 const FORMATS = Object.keys(IMAGE_FORMATS) as readonly ImageFormat[]
 const MAX_IMAGES = 10
 const MAX_PARTIAL_IMAGES = 3
-const MAX_PROMPT_CHARS = 32_000
 const DEFAULT_SIDE_PIXELS = 1024
 const SIDES = { min: 64, max: 2048 }
 /** What is asked for, and what is made. */
@@ -130,14 +127,12 @@ const QUALITIES = {
   standard: 'medium',
   hd: 'high',
 } as const
-/** A prompt with this word in it is refused by the safety system. */
-const BLOCKED = 'simulate_block'
 
 /** Reads and checks a request for images; throws {@link SimulatorError}. */
 export function readImageRequest({ body: object }: Pick<Call, 'body'>): ImageRequest {
   const body = new Fields(object).only(FIELDS)
   const model = modelOf(body)
-  const prompt = readPrompt(body)
+  const prompt = readPrompt(body, 'prompt', 'image_generation_user_error')
   const { width, height } = readSize(body.string('size') ?? 'auto')
   const count = readCount(body, width * height)
   const streamed = body.boolean('stream') === true
@@ -166,21 +161,6 @@ export function readImageRequest({ body: object }: Pick<Call, 'body'>): ImageReq
     given: [],
     partial: streamed ? partial : undefined,
   }
-}
-
-function readPrompt(body: Fields): string {
-  const prompt = body.need('prompt', body.string)
-  if (prompt.trim() === '') throw wrongValue('prompt', "Invalid 'prompt': it must not be empty.")
-  if (prompt.length > MAX_PROMPT_CHARS)
-    throw new SimulatorError(400, `Invalid 'prompt': string too long. Its maximum length is ${MAX_PROMPT_CHARS}.`, {
-      param: 'prompt',
-      code: 'string_above_max_length',
-    })
-  if (!prompt.includes(BLOCKED)) return prompt
-  throw new SimulatorError(400, 'Your request was rejected by the safety system.', {
-    type: 'image_generation_user_error',
-    code: 'moderation_blocked',
-  })
 }
 
 function readCount(body: Fields, pixels: number): number {

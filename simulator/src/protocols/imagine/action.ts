@@ -1,30 +1,15 @@
 import { Seed } from '../../seed.js'
 import type { Task } from '../../tasks/task.js'
 
-/** What is done by a task, as its record names it. */
-export type Action =
-  | 'IMAGINE'
-  | 'UPSCALE'
-  | 'VARIATION'
-  | 'REROLL'
-  | 'DESCRIBE'
-  | 'BLEND'
-  | 'SHORTEN'
-  | 'EDITS'
-  | 'VIDEO'
-  | 'SWAP_FACE'
-  | 'LOW_VARIATION'
-  | 'HIGH_VARIATION'
-  | 'PAN'
-  | 'ZOOM'
-  | 'CUSTOM_ZOOM'
-  | 'INPAINT'
-
-const GRIDS: readonly Action[] = [
+/** Actions that make four pictures, by the names that records have for them. */
+const GRIDS = [
   ...(['IMAGINE', 'VARIATION', 'REROLL', 'BLEND', 'EDITS', 'LOW_VARIATION', 'HIGH_VARIATION'] as const),
   ...(['PAN', 'ZOOM', 'CUSTOM_ZOOM', 'INPAINT'] as const),
 ]
-/** What waits for a second request, which says what is to be done. */
+/** What is done by a task, as its record names it. */
+export type Action = (typeof GRIDS)[number] | 'UPSCALE' | 'DESCRIBE' | 'SHORTEN' | 'VIDEO' | 'SWAP_FACE'
+
+/** What waits for a second request with its prompt. */
 const MODAL: readonly Action[] = ['CUSTOM_ZOOM', 'INPAINT']
 
 /** One thing that can be done to a picture. */
@@ -44,7 +29,7 @@ export function actionOf({ facts }: Task): Action {
 }
 
 export function isGrid(task: Task): boolean {
-  return GRIDS.includes(actionOf(task))
+  return GRIDS.some(action => action === actionOf(task))
 }
 
 export function isModal(action: Action): boolean {

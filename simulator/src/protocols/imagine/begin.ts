@@ -20,7 +20,7 @@ interface Wish {
   readonly once?: string
 }
 
-/** A state that is longer is told only by the process that took it. */
+/** A longer state is known only to the process that received it. */
 const MAX_STATE_CHARS = 100
 
 /** Begins a task and answers for it, or as the fault `code` wants it. Throws to refuse. */
@@ -87,7 +87,7 @@ function codeOf({ faults: { code } }: Call): number | undefined {
   return code === undefined ? undefined : Number(code)
 }
 
-/** The word as whole, whatever its case. */
+/** Matches whole words in any case. */
 function banned(prompt: string): { code: number; properties: JsonObject } | undefined {
   const words = new Set(prompt.toLowerCase().split(/[^\p{L}\p{N}]+/u))
   const bannedWord = BANNED_WORDS.find(word => words.has(word))

@@ -5,14 +5,14 @@ import type { Call, Recalled } from '../../protocol.js'
 import { type Course, type Task, taskOf } from '../../tasks/task.js'
 import { actionOf, isModal } from './action.js'
 
-/** A task as it stands. `MODAL`: it waits to be told what to do. */
+/** A task and its progress. `modal`: it waits for its prompt. */
 export interface Standing {
   readonly name: string
   readonly task: Task
   readonly course: Course | 'modal'
 }
 
-/** A task and how it stands; a poll counts as one. Nothing where it is not known, or lost. */
+/** A task and its progress; `poll` counts as a poll. Undefined if it is unknown or lost. */
 export function standing({ tasks, now }: Call, name: string, how: 'poll' | 'look'): Standing | undefined {
   const written = taskOf(name, 'imagine', 'digits')
   if (written === undefined || readFaults(written.asked).lost) return undefined
@@ -22,7 +22,7 @@ export function standing({ tasks, now }: Call, name: string, how: 'poll' | 'look
   return { name, task, course: tasks.course(task, now, how) }
 }
 
-/** The task that another is to be made from: one that has succeeded. Throws where there is none. */
+/** The task that another one starts from: it has succeeded. Throws if there is none. */
 export function parent(call: Call, name: string): Standing & { readonly course: Course } {
   const found = standing(call, name, 'look')
   if (found === undefined) throw refused(CODES.notFound, 'The related task does not exist or has expired')
@@ -41,7 +41,7 @@ export function recalled(names: readonly string[], stage: Stage): Recalled | und
   return undefined
 }
 
-/** What an answer says of a request: these stand in the body, and the status of HTTP is 200 whichever it is. */
+/** The code in an answer's body; the HTTP status is always 200. */
 export const CODES = {
   submitted: 1,
   notFound: 3,

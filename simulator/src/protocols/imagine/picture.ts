@@ -42,7 +42,7 @@ interface Flags {
 const FLAG = /^(?:--|\u2014)([a-z]+)$/i
 const RATIO = /^(\d{1,3}):(\d{1,3})$/
 
-/** Takes a prompt apart: its flags stand behind the words, each with what follows it. */
+/** Takes a prompt apart: flags come after the words, each with its values. */
 export function readFlags(prompt: string): Flags {
   const words: string[] = []
   const flags: { readonly name: string; readonly values: string[] }[] = []

@@ -1,20 +1,13 @@
 import { readFaults } from '../../faults/read.js'
 import type { JsonObject } from '../../json.js'
 import type { Call } from '../../protocol.js'
-import { type Course, timeOf } from '../../tasks/task.js'
+import { isOver, statusOf, timeOf } from '../../tasks/task.js'
 import { originOf } from '../videos/begin.js'
 import { actionOf, buttonsOf } from './action.js'
 import type { Standing } from './known.js'
 import { readFlags } from './picture.js'
 
-const STATUS = {
-  queued: 'SUBMITTED',
-  running: 'IN_PROGRESS',
-  done: 'SUCCESS',
-  empty: 'SUCCESS',
-  failed: 'FAILURE',
-  blocked: 'FAILURE',
-} as const satisfies Record<Course['phase'], string>
+const STATUS = { queued: 'SUBMITTED', running: 'IN_PROGRESS', done: 'SUCCESS', failed: 'FAILURE' }
 
 const REASONS = {
   failed: '[Internal error] The image could not be generated',
@@ -23,31 +16,23 @@ const REASONS = {
 
 const WAITING = { phase: 'queued', progress: 0 } as const
 
-/** A task's record, as it is fetched and as its callers are told of it. Times in milliseconds. */
+/** A task's record. Times are in milliseconds. */
 export function recordOf({ name, task, course: told }: Standing, call: Call): JsonObject {
   const course = told === 'modal' ? WAITING : told
   const { phase, progress } = course
   const action = actionOf(task)
   const asked = readFaults(task.asked)
-  const isOver = phase !== 'queued' && phase !== 'running'
   const hasFailed = phase === 'failed' || phase === 'blocked'
-  const status = told === 'modal' ? 'MODAL' : isOver ? STATUS[phase] : (asked.state ?? STATUS[phase])
+  const status = told === 'modal' ? 'MODAL' : statusOf(STATUS, course, asked)
   const hasPicture = (phase === 'running' || phase === 'done') && action !== 'VIDEO'
   const video = action === 'VIDEO' && phase === 'done' ? `${originOf(call)}/mj/video/${name}` : ''
   const { bot = 'MID_JOURNEY', state = '' } = task.facts
   return {
-    ...{
-      id: name,
-      action,
-      status,
-      prompt: task.prompt,
-      promptEn: task.prompt,
-      description: descriptionOf(action, task.prompt),
-    },
-    ...{ state, botType: bot, customId: task.facts.customId ?? '', maskBase64: '' },
+    ...{ id: name, action, status, state, botType: bot, customId: task.facts.customId ?? '', maskBase64: '' },
+    ...{ prompt: task.prompt, promptEn: task.prompt, description: descriptionOf(action, task.prompt) },
     submitTime: task.started,
     startTime: phase === 'queued' ? null : task.started,
-    finishTime: isOver ? task.started + timeOf(asked) : null,
+    finishTime: isOver(course) ? task.started + timeOf(asked) : null,
     progress: hasFailed ? '' : `${progress}%`,
     imageUrl: hasPicture ? `${originOf(call)}/mj/image/${name}` : '',
     videoUrl: video,

@@ -1,6 +1,6 @@
 import { readFaults } from '../../faults/read.js'
 import type { JsonObject } from '../../json.js'
-import type { Call, Document, Protocol } from '../../protocol.js'
+import { type Call, type Document, endpoint, type Protocol } from '../../protocol.js'
 import { Seed } from '../../seed.js'
 import type { Task } from '../../tasks/task.js'
 import { type Action, buttonsOf, isGrid, type Step } from './action.js'
@@ -14,7 +14,7 @@ const DATA_URL = /^data:image\/[a-z0-9.+-]{1,40};base64,[A-Za-z0-9+/]+={0,2}$/
 /** A request that begins a task. Its prompt may ask the simulator for something, too. */
 function submit(path: string, answer: (call: Call) => Document, models: readonly string[] = []): Protocol {
   const recall = ({ body }: Pick<Call, 'body'>) => ({ faults: readFaults(askedIn(body)), scope: '' })
-  return { method: 'POST', path: `/mj/${path}`, body: 'json', family: imagining, models, recall, answer }
+  return endpoint(imagining, `POST /mj/${path}`, { body: 'json', models, recall }, answer)
 }
 
 function askedIn({ prompt }: JsonObject): string {

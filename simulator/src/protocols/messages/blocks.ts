@@ -6,7 +6,7 @@ import { type Mark, readMark } from './cache.js'
 
 export type Role = 'user' | 'assistant' | 'system'
 
-/** A block of content, as far as it concerns the text model. */
+/** What the text model needs of a block of content. */
 export interface Block {
   readonly type: string
   readonly fields: Fields
@@ -22,7 +22,7 @@ const TYPES: Readonly<Record<Role, readonly string[]>> = {
 }
 const IN_RESULTS = ['text', 'image', 'document', 'search_result', 'tool_reference']
 const IMAGES = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'] as const
-/** Blocks of hosted tools, which stand in an assistant's message, and of tools that come and go in a system's. */
+/** Blocks of hosted tools, in an assistant's message, and of added and removed tools, in a system's. */
 const HOSTED: Readonly<Record<Role, RegExp | undefined>> = {
   system: /^tool_(addition|removal)$/,
   user: undefined,
@@ -104,15 +104,14 @@ function image(source: Fields): Media {
   const type = sourceType(source, ['base64', 'url', 'file'])
   if (type === 'file') return mediaFrom('image', { uri: fileId(source) })
   if (type === 'url') return mediaFrom('image', { uri: link(source) })
-  const media = source.oneOf('media_type', IMAGES)
-  if (media === undefined) source.need('media_type', source.string)
-  return mediaFrom('image', { base64: base64(source), ...(media === undefined ? {} : { type: media }) })
+  const media = source.needOneOf('media_type', IMAGES)
+  return mediaFrom('image', { base64: base64(source), type: media })
 }
 
 function document(source: Fields): Media {
   switch (sourceType(source, ['base64', 'text', 'content', 'url', 'file'])) {
     case 'base64':
-      source.need('media_type', pdf)
+      source.needOneOf('media_type', ['application/pdf'])
       return mediaFrom('file', { base64: base64(source), type: 'application/pdf' })
     case 'text':
       source.need('media_type', source.string)
@@ -126,10 +125,6 @@ function document(source: Fields): Media {
   }
 }
 
-function pdf(this: Fields, name: string): string | undefined {
-  return this.oneOf(name, ['application/pdf'])
-}
-
 function sourceType<T extends string>(source: Fields, types: readonly T[]): T {
   const type = source.need('type', source.string)
   const known = types.find(each => each === type)
@@ -137,7 +132,7 @@ function sourceType<T extends string>(source: Fields, types: readonly T[]): T {
   return known
 }
 
-/** Who may name which file is the gateway's to say; whether there is one, nobody looks. */
+/** The gateway checks who may use a file; the simulator does not look for it. */
 function fileId(source: Fields): string {
   return source.need('file_id', source.string)
 }
@@ -148,7 +143,7 @@ function link(source: Fields): string {
   throw invalid(source.param('url'), 'Only HTTP and HTTPS URLs are supported.')
 }
 
-/** Plain base64: a data URI is none. */
+/** Plain base64, not a data URI. */
 function base64(source: Fields): string {
   const data = source.need('data', source.string)
   if (data.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(data)) return data

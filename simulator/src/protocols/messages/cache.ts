@@ -1,7 +1,7 @@
 import type { Fields } from '../../families/fields.js'
 import { invalid } from '../../families/messages.js'
 
-/** A mark in a prompt: what stands up to here is to be cached, for so long. */
+/** A mark in a prompt: cache everything up to here for so long. */
 export interface Mark {
   readonly ttl: '5m' | '1h'
 }
@@ -10,7 +10,7 @@ export interface Mark {
 export interface Piece {
   readonly tokens: number
   readonly mark: Mark | undefined
-  /** Whether an earlier request must have held it, too: it stands before the last answer. */
+  /** Whether an earlier request must have held it, too: it comes before the last answer. */
   readonly old: boolean
 }
 
@@ -26,12 +26,8 @@ const MAX_CACHE_MARKS = 4
 export function readMark(holder: Fields): Mark | undefined {
   const control = holder.fields('cache_control')
   if (control === undefined) return undefined
-  control.only(['type', 'ttl']).need('type', ephemeral)
+  control.only(['type', 'ttl']).needOneOf('type', ['ephemeral'])
   return { ttl: control.oneOf('ttl', ['5m', '1h']) ?? '5m' }
-}
-
-function ephemeral(this: Fields, name: string): string | undefined {
-  return this.oneOf(name, ['ephemeral'])
 }
 
 /**

@@ -20,18 +20,16 @@ export function readMessages(body: Fields): readonly Message[] {
   return messages
 }
 
+const ROLES: readonly Role[] = ['user', 'assistant', 'system']
+
 function message(fields: Fields, last: boolean): Message {
-  const role = fields.only(['role', 'content']).need('role', readRole)
+  const role = fields.only(['role', 'content']).needOneOf('role', ROLES)
   if (fields.raw('content') === undefined) throw invalid(fields.param('content'), 'Field required')
   const blocks = readBlocks(fields, 'content', role)
   const empty = blocks.length === 0 || fields.raw('content') === ''
   if (empty && !(last && role === 'assistant'))
     throw invalid(fields.path, `${role} messages must have non-empty content`)
   return { role, blocks, path: fields.path }
-}
-
-function readRole(this: Fields, name: string): Role | undefined {
-  return this.oneOf(name, ['user', 'assistant', 'system'])
 }
 
 /** The turns that the text model reads: results of tools are turns of their own, before the rest of their message. */

@@ -1,42 +1,25 @@
 import { messageBlocks } from '../../families/messages.js'
-import { EVENT_STREAM, json, type Protocol, type StreamEvent } from '../../protocol.js'
+import { endpoint, eventStream, json, namedEvent, type Protocol, type StreamEvent } from '../../protocol.js'
 import { promptTokens } from '../../text/usage.js'
 import { type Reply, reply } from './message.js'
 import { messageModelById, messageModels } from './models.js'
 import { readCountRequest, readMessagesRequest } from './request.js'
 
 /** `POST /v1/messages`, whole or as a stream of typed events that ends with `message_stop`. */
-const messages: Protocol = {
-  method: 'POST',
-  path: '/v1/messages',
-  body: 'json',
-  family: messageBlocks,
-  models: ['sim-messages'],
-  answer: call => {
-    const request = readMessagesRequest(call)
-    const answer = reply(request, call)
-    if (!request.stream) return json(whole(answer))
-    return {
-      kind: 'events',
-      headers: EVENT_STREAM,
-      events: events(answer),
-      failure: error => [event('error', messageBlocks.body(error, call.requestId))],
-    }
-  },
-}
+const messages = endpoint(messageBlocks, 'POST /v1/messages', { body: 'json', models: ['sim-messages'] }, call => {
+  const request = readMessagesRequest(call)
+  const answer = reply(request, call)
+  if (!request.stream) return json(whole(answer))
+  return eventStream(events(answer), error => [namedEvent('error', messageBlocks.body(error, call.requestId))])
+})
 
-/** `POST /v1/messages/count_tokens`. */
-const countTokens: Protocol = {
-  method: 'POST',
-  path: '/v1/messages/count_tokens',
-  body: 'json',
-  family: messageBlocks,
-  answer: call => json({ input_tokens: promptTokens(readCountRequest(call).text).input }),
-}
+const countTokens = endpoint(messageBlocks, 'POST /v1/messages/count_tokens', { body: 'json' }, call =>
+  json({ input_tokens: promptTokens(readCountRequest(call).text).input }),
+)
 
 export const MESSAGES: readonly Protocol[] = [messages, countTokens, messageModels, messageModelById]
 
-/** The message as it stands at its end. */
+/** The finished message. */
 function whole(reply: Reply): object {
   const { blocks, stop, usage } = reply
   return { ...head(reply), content: blocks.map(block => block.whole), ...stop, usage: usage.ended, container: null }
@@ -47,20 +30,16 @@ function* events(reply: Reply): Generator<StreamEvent> {
   const { blocks, stop, usage } = reply
   const none = { stop_reason: null, stop_sequence: null, stop_details: null }
   const message = { ...head(reply), content: [], ...none, usage: usage.begun, container: null }
-  yield event('message_start', { message })
-  if (blocks.length === 0) yield event('ping', {})
+  yield namedEvent('message_start', { message })
+  if (blocks.length === 0) yield namedEvent('ping', {})
   for (const [index, { begun, deltas }] of blocks.entries()) {
-    yield event('content_block_start', { index, content_block: begun })
-    if (index === 0) yield event('ping', {})
-    for (const delta of deltas) yield event('content_block_delta', { index, delta })
-    yield event('content_block_stop', { index })
+    yield namedEvent('content_block_start', { index, content_block: begun })
+    if (index === 0) yield namedEvent('ping', {})
+    for (const delta of deltas) yield namedEvent('content_block_delta', { index, delta })
+    yield namedEvent('content_block_stop', { index })
   }
-  yield event('message_delta', { delta: { ...stop, container: null }, usage: lasting(usage.ended) })
-  yield { ...event('message_stop', {}), terminal: true }
-}
-
-function event(type: string, fields: object): StreamEvent {
-  return { event: type, data: JSON.stringify({ type, ...fields }) }
+  yield namedEvent('message_delta', { delta: { ...stop, container: null }, usage: lasting(usage.ended) })
+  yield { ...namedEvent('message_stop', {}), terminal: true }
 }
 
 function head({ id, model }: Reply): object {

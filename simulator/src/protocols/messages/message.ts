@@ -1,4 +1,4 @@
-import { isObject, type Json } from '../../json.js'
+import { isObject, type Json, parseJson } from '../../json.js'
 import type { Call } from '../../protocol.js'
 import type { ReplyPart, TextReply } from '../../text/conversation.js'
 import { compose } from '../../text/engine.js'
@@ -120,12 +120,8 @@ function callBlock(head: object, tokens: readonly string[]): ReplyBlock {
 
 /** Arguments that the limit has cut are none. */
 function parsed(text: string): Json {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isObject(value) ? value : {}
-  } catch {
-    return {}
-  }
+  const value = parseJson(text)
+  return isObject(value) ? value : {}
 }
 
 /** Input tokens are counted without those that a cache gave or took. */

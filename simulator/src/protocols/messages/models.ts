@@ -1,5 +1,5 @@
 import { messageBlocks } from '../../families/messages.js'
-import { json, type Protocol, type RequestHeaders } from '../../protocol.js'
+import { endpoint, json, type RequestHeaders } from '../../protocol.js'
 import { EPOCH_SECONDS } from '../../seed.js'
 
 const MAX_PAGE_ITEMS = 1000
@@ -14,34 +14,23 @@ function serves(headers: RequestHeaders): boolean {
 const VERSION = /^[a-z]+-version$/
 
 /** `GET /v1/models`, page by page: `limit`, `before_id`, `after_id`. */
-export const messageModels: Protocol = {
-  method: 'GET',
-  path: '/v1/models',
-  serves,
-  family: messageBlocks,
-  answer: ({ models, query }) => {
-    const after = models.indexOf(query.get('after_id') ?? '') + 1
-    const before = models.indexOf(query.get('before_id') ?? '')
-    const open = models.slice(after, before < 0 ? undefined : before)
-    const limit = Math.min(Number(query.get('limit') ?? DEFAULT_PAGE_ITEMS) || DEFAULT_PAGE_ITEMS, MAX_PAGE_ITEMS)
-    const page = before < 0 ? open.slice(0, limit) : open.slice(-limit)
-    return json({
-      data: page.map(model),
-      has_more: page.length < open.length,
-      first_id: page[0] ?? null,
-      last_id: page.at(-1) ?? null,
-    })
-  },
-}
+export const messageModels = endpoint(messageBlocks, 'GET /v1/models', { serves }, ({ models, query }) => {
+  const after = models.indexOf(query.get('after_id') ?? '') + 1
+  const before = models.indexOf(query.get('before_id') ?? '')
+  const open = models.slice(after, before < 0 ? undefined : before)
+  const limit = Math.min(Number(query.get('limit') ?? DEFAULT_PAGE_ITEMS) || DEFAULT_PAGE_ITEMS, MAX_PAGE_ITEMS)
+  const page = before < 0 ? open.slice(0, limit) : open.slice(-limit)
+  return json({
+    data: page.map(model),
+    has_more: page.length < open.length,
+    first_id: page[0] ?? null,
+    last_id: page.at(-1) ?? null,
+  })
+})
 
-/** `GET /v1/models/{id}`. */
-export const messageModelById: Protocol = {
-  method: 'GET',
-  path: '/v1/models/{id}',
-  serves,
-  family: messageBlocks,
-  answer: ({ parameter: id }) => json(model(id)),
-}
+export const messageModelById = endpoint(messageBlocks, 'GET /v1/models/{id}', { serves }, ({ parameter: id }) =>
+  json(model(id)),
+)
 
 function model(id: string): object {
   return {

@@ -35,7 +35,7 @@ const MEMBERS = [
 /** Reads the body of `POST /v1/messages`. Throws where it is not one. */
 export function readMessagesRequest(call: Call): MessagesRequest {
   const body = messageFields(call.body).only(MEMBERS)
-  const limit = body.need('max_tokens', limitOf)
+  const limit = body.need('max_tokens', name => body.integer(name, { min: 0 }))
   checkRest(body)
   return read(body, limit, call)
 }
@@ -78,10 +78,6 @@ function read(body: Fields, limit: number, { faults, seed }: Call): MessagesRequ
     redacted: says(lastUserText(turns), 'simulate_redacted_thinking'),
     cached: cached(piecesOf(body, set, system, messages)),
   }
-}
-
-function limitOf(this: Fields, name: string): number | undefined {
-  return this.integer(name, { min: 0 })
 }
 
 function checkRest(body: Fields): void {

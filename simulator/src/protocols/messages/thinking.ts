@@ -21,11 +21,11 @@ const BUDGETS = [
   [0, 'low'],
 ] as const
 
-/** Reads `thinking`, and refuses what may not stand beside it. */
+/** Reads `thinking`, and refuses members that it excludes. */
 export function readThinking(body: Fields, limit: number, faults: Faults): Thinking {
   const thinking = body.fields('thinking')
   const effort = body.fields('output_config')?.only(['effort', 'format']).oneOf('effort', EFFORTS)
-  const type = thinking?.need('type', readType) ?? 'disabled'
+  const type = thinking?.needOneOf('type', ['enabled', 'adaptive', 'disabled']) ?? 'disabled'
   const omitted = type !== 'disabled' && thinking?.oneOf('display', ['summarized', 'omitted']) === 'omitted'
   if (faults.reasoning) refuseSampling(body)
   if (thinking === undefined || type === 'disabled') return { effort: effortFrom(undefined, faults), omitted }
@@ -35,10 +35,6 @@ export function readThinking(body: Fields, limit: number, faults: Faults): Think
   if (budget < MIN_BUDGET_TOKENS) throw thinkingOutside(`Input should be greater than or equal to ${MIN_BUDGET_TOKENS}`)
   if (budget >= limit) throw invalid('', '`max_tokens` must be greater than `thinking.budget_tokens`.')
   return { effort: BUDGETS.find(([least]) => budget >= least)?.[1], omitted }
-}
-
-function readType(this: Fields, name: string) {
-  return this.oneOf(name, ['enabled', 'adaptive', 'disabled'])
 }
 
 function thinkingOutside(message: string) {
@@ -98,7 +94,7 @@ function checkThought({ type, fields }: Block, path: string): void {
   }
 }
 
-/** The turn that goes on must begin with a thought: its first message after the last that the user spoke in. */
+/** The present turn must begin with a thought: its first message after the user's last one. */
 function checkTurn(messages: readonly Message[]): void {
   const spoken = messages.findLastIndex(
     ({ role, blocks }) => role === 'user' && blocks.some(({ type }) => type !== 'tool_result'),

@@ -33,7 +33,7 @@ function readTool(tool: Fields): Tool {
   }
   const description = tool.string('description')
   const schema = tool.need('input_schema', tool.fields)
-  if (schema.need('type', schema.string) !== 'object') throw invalid(schema.param('type'), "Input should be 'object'")
+  schema.needOneOf('type', ['object'])
   if (tool.boolean('strict')) checkStrict(schema.object, schema.path)
   return { kind: 'function', name, description, schema: schema.object }
 }
@@ -41,7 +41,7 @@ function readTool(tool: Fields): Tool {
 function readChoice(body: Fields, tools: readonly Tool[], listed: number): Pick<ToolSet, 'choice' | 'parallel'> {
   const choice = body.fields('tool_choice')
   if (choice === undefined) return { choice: { mode: 'auto', names: undefined }, parallel: true }
-  const type = choice.only(['type', 'name', 'disable_parallel_tool_use']).need('type', readType)
+  const type = choice.only(['type', 'name', 'disable_parallel_tool_use']).needOneOf('type', TYPES)
   if (listed === 0 && type !== 'none') {
     throw invalid('tool_choice', '`tool_choice` may only be specified while providing `tools`.')
   }
@@ -55,9 +55,7 @@ function readChoice(body: Fields, tools: readonly Tool[], listed: number): Pick<
 
 const MODES = { auto: 'auto', any: 'required', none: 'none' } as const
 
-function readType(this: Fields, name: string) {
-  return this.oneOf(name, ['auto', 'any', 'tool', 'none'])
-}
+const TYPES = ['auto', 'any', 'tool', 'none'] as const
 
 /** Bounds that this protocol's grammars cannot hold an answer to. */
 const UNSUPPORTED: Readonly<Record<string, readonly string[]>> = {
@@ -71,14 +69,10 @@ const UNSUPPORTED: Readonly<Record<string, readonly string[]>> = {
 export function readFormat(body: Fields): Format {
   const format = body.fields('output_config')?.fields('format') ?? body.fields('output_format')
   if (format === undefined) return { type: 'text' }
-  format.only(['type', 'schema']).need('type', schemaType)
+  format.only(['type', 'schema']).needOneOf('type', ['json_schema'])
   const schema = format.need('schema', format.fields)
   checkStrict(schema.object, schema.path)
   return { type: 'schema', schema: schema.object }
-}
-
-function schemaType(this: Fields, name: string): string | undefined {
-  return this.oneOf(name, ['json_schema'])
 }
 
 /** Throws where a schema asks for more than this protocol can enforce. */

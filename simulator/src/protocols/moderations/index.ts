@@ -1,7 +1,7 @@
 import { compatible } from '../../families/compatible.js'
 import { Fields } from '../../families/fields.js'
-import { emptyArray, missing, notListed } from '../../families/refusals.js'
-import { json, type Protocol } from '../../protocol.js'
+import { emptyArray } from '../../families/refusals.js'
+import { endpoint, json } from '../../protocol.js'
 import type { Seed } from '../../seed.js'
 
 const DEFAULT_MODEL = 'sim-moderate'
@@ -12,23 +12,20 @@ interface Input {
 }
 
 /** `POST /v1/moderations`: one result for each text, one for a whole list of parts. */
-export const moderations: Protocol = {
-  method: 'POST',
-  path: '/v1/moderations',
-  body: 'json',
-  family: compatible,
-  models: [DEFAULT_MODEL],
-  answer: ({ body: object, seed }) => {
+export const moderations = endpoint(
+  compatible,
+  'POST /v1/moderations',
+  { body: 'json', models: [DEFAULT_MODEL] },
+  ({ body: object, seed }) => {
     const body = new Fields(object)
     const model = body.string('model') ?? DEFAULT_MODEL
     const results = readInputs(body).map(({ text, kinds }, index) => judge(text, kinds, seed.fork('result', index)))
     return json({ id: `modr-${seed.fork('id').letters(29)}`, model, results })
   },
-}
+)
 
 function readInputs(body: Fields): readonly Input[] {
-  const raw = body.raw('input')
-  if (raw === undefined) throw missing('input')
+  const raw = body.need('input', body.raw)
   if (typeof raw === 'string') return [ofText(raw)]
   const list = body.array('input') ?? []
   if (list.length === 0) throw emptyArray('input')
@@ -44,9 +41,7 @@ function ofText(text: string): Input {
 
 /** The text of a part; nothing for an image. */
 function part(part: Fields): string | undefined {
-  const type = part.need('type', part.string)
-  if (type === 'text') return part.need('text', part.string)
-  if (type !== 'image_url') throw notListed(part.param('type'), type, ['text', 'image_url'])
+  if (part.needOneOf('type', ['text', 'image_url']) === 'text') return part.need('text', part.string)
   const image = part.need('image_url', part.fields)
   image.need('url', image.string)
   return undefined
@@ -109,7 +104,7 @@ type Category = keyof typeof MODERATION_WORDS
 
 const CATEGORIES = Object.keys(MODERATION_WORDS) as readonly Category[]
 
-/** What an image can be judged by; the others are told from text alone. */
+/** Categories of images; the others apply to text alone. */
 const SEEN: ReadonlySet<Category> = new Set([
   'sexual',
   'self-harm',

@@ -21,7 +21,7 @@ type Handler = (event: Fields) => Iterable<RealtimeEvent>
 
 /**
  * A spoken conversation, in the event names of the protocol's general release. It hears only how long and how loud sound is:
- * what was said in it nobody knows. The same events in the same order always get the same answers, ids included.
+ * not what is said in it. The same events in the same order always get the same answers, ids included.
  */
 export class RealtimeConversation {
   readonly #faults: Faults
@@ -43,7 +43,7 @@ export class RealtimeConversation {
     this.#session = newSession(model, seed)
   }
 
-  /** What a client is told before it has said anything. */
+  /** The first events, before the client sends any. */
   opening(): Iterable<RealtimeEvent> {
     return [{ type: 'session.created', session: this.#session }]
   }
@@ -55,7 +55,7 @@ export class RealtimeConversation {
     return JSON.stringify({ type, event_id: `event_${this.#seed.fork('event', this.#events).letters(21)}`, ...rest })
   }
 
-  /** What a client's message is answered with. Never throws: what is wrong with it is told in an event. */
+  /** The events that answer a message. Never throws: errors are events, too. */
   *receive(text: string): Generator<RealtimeEvent> {
     const message = parseJson(text)
     const id = isObject(message) && typeof message.event_id === 'string' ? message.event_id : null
@@ -72,7 +72,7 @@ export class RealtimeConversation {
     }
   }
 
-  /** What is told when the server fails in the middle. */
+  /** The event of a server that fails in the middle. */
   failure(): RealtimeEvent {
     return failure(compatible.usual(500), null)
   }

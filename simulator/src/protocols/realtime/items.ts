@@ -4,7 +4,7 @@ import { notListed, wrongValue } from '../../families/refusals.js'
 import type { JsonObject } from '../../json.js'
 import type { Part, Turn } from '../../text/conversation.js'
 
-/** An item of the conversation, as it is told, and what the text model reads of it. */
+/** An item of the conversation, as it is sent, and as the text model reads it. */
 export interface Item {
   readonly id: string
   readonly object: JsonObject
@@ -17,9 +17,9 @@ const TYPES = ['message', 'function_call', 'function_call_output'] as const
 const ROLES = ['system', 'user', 'assistant'] as const
 const CONTENTS = ['input_text', 'input_audio', 'input_image', 'output_text', 'output_audio'] as const
 
-/** Reads the item of a `conversation.item.create`. Throws {@link SimulatorError} where it is none. */
+/** Reads the item of a `conversation.item.create`. Throws {@link SimulatorError} if it is not one. */
 export function readItem(item: Fields, id: string): Item {
-  const type = item.need('type', name => item.oneOf(name, TYPES))
+  const type = item.needOneOf('type', TYPES)
   const object = { object: 'realtime.item', status: 'completed', ...item.object, id }
   if (type === 'function_call_output') {
     const part: Part = { type: 'result', id: item.need('call_id', item.string), text: item.need('output', item.string) }
@@ -35,15 +35,15 @@ export function readItem(item: Fields, id: string): Item {
     }
     return { id, object, turn: { role: 'assistant', parts: [part] }, sound: 0 }
   }
-  const role = item.need('role', name => item.oneOf(name, ROLES))
+  const role = item.needOneOf('role', ROLES)
   const parts = (item.list('content') ?? []).map(part)
   const sound = parts.reduce((sum, one) => sum + (one.type === 'media' ? (one.media.bytes ?? 0) : 0), 0)
-  // Sound is taken in; what is told of it later is that it was there.
+  // Of sound only the length is kept.
   return { id, object, turn: { role, parts }, sound }
 }
 
 function part(content: Fields): Part {
-  const type = content.need('type', name => content.oneOf(name, CONTENTS))
+  const type = content.needOneOf('type', CONTENTS)
   switch (type) {
     case 'input_text':
     case 'output_text':
@@ -60,7 +60,7 @@ function part(content: Fields): Part {
   }
 }
 
-/** Samples from base64. Throws {@link SimulatorError} where the text is none. */
+/** Samples from base64. Throws {@link SimulatorError} if the text is not base64. */
 export function soundOf(base64: string, param: string): Buffer {
   if (!/^[A-Za-z0-9+/]*={0,2}$/.test(base64) || base64.length % 4 !== 0) {
     throw wrongValue(param, `Invalid '${param}': expected audio in base64.`)

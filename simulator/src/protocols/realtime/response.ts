@@ -225,7 +225,7 @@ export class RealtimeResponse {
   }
 }
 
-/** Of somebody who has hardly used them. */
+/** Of a client that has hardly used them. */
 const LIMITS = [
   { name: 'requests', limit: 10_000, remaining: 9999, reset_seconds: 0.006 },
   { name: 'tokens', limit: 1_000_000, remaining: 999_999, reset_seconds: 0 },

@@ -1,5 +1,5 @@
 import { Fields } from '../../families/fields.js'
-import { notListed, unsupportedValue, wrongValue } from '../../families/refusals.js'
+import { unsupportedValue, wrongValue } from '../../families/refusals.js'
 import { describedTool, readChoice, toolList } from '../../families/tools.js'
 import type { JsonObject } from '../../json.js'
 import { isObject } from '../../json.js'
@@ -53,9 +53,7 @@ export function newSession(model: string, seed: Seed): JsonObject {
 /** The session with what a `session.update` says laid over it. Throws {@link SimulatorError} where it may not. */
 export function updated(session: JsonObject, update: Fields): JsonObject {
   update.only(MEMBERS)
-  if (update.need('type', update.string) !== 'realtime') {
-    throw notListed(update.param('type'), String(update.raw('type')), ['realtime'])
-  }
+  update.needOneOf('type', ['realtime'])
   const model = update.string('model')
   if (model !== undefined && model !== session.model) {
     throw wrongValue(update.param('model'), 'The model of a session cannot be changed.')
@@ -80,12 +78,7 @@ export interface Settings {
 /** Reads a session, or one that a `response.create` has laid its own settings over. Throws {@link SimulatorError}. */
 export function settingsOf(session: JsonObject): Settings {
   const fields = new Fields(session, 'session')
-  const modalities = fields.strings('output_modalities')
-  for (const one of modalities) {
-    if (!MODALITIES.some(known => known === one)) {
-      throw notListed(fields.param('output_modalities'), one, MODALITIES)
-    }
-  }
+  const modalities = fields.someOf('output_modalities', MODALITIES)
   const tools = (toolList(fields, 'tools') ?? []).map(tool => describedTool('function', tool))
   const output = fields.fields('audio')?.fields('output')
   const input = fields.fields('audio')?.fields('input')
@@ -115,7 +108,7 @@ function checkFormat(format: Fields | undefined): void {
   throw unsupportedValue(format.param('type'), type, "The simulator has no codecs: it takes and makes 'audio/pcm'.")
 }
 
-/** Objects are merged, whatever else there is replaces what was. */
+/** Objects are merged; other values replace the old ones. */
 function merged(session: JsonObject, update: JsonObject): JsonObject {
   const next: Record<string, JsonObject[string]> = { ...session }
   for (const [name, value] of Object.entries(update)) {

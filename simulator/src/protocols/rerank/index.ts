@@ -4,7 +4,7 @@ import { describe, Fields } from '../../families/fields.js'
 import { modelOf } from '../../families/options.js'
 import { emptyArray, missing, tooLong, wrongType, wrongValue } from '../../families/refusals.js'
 import { isObject, type Json } from '../../json.js'
-import { json, type Protocol } from '../../protocol.js'
+import { endpoint, json, type Protocol } from '../../protocol.js'
 import { countTokens, tokenize } from '../../text/tokens.js'
 import { spoiled } from '../../text/usage.js'
 
@@ -19,14 +19,12 @@ const MODELS = ['sim-rerank']
 /** One search is a query with so many documents. */
 const DOCUMENTS_PER_SEARCH = 100
 
-/** `POST /v1/rerank`: documents are texts or objects, and stand in the results where that is asked for. */
-const first: Protocol = {
-  method: 'POST',
-  path: '/v1/rerank',
-  body: 'json',
-  family: compatible,
-  models: MODELS,
-  answer: ({ body: object, seed, faults }) => {
+/** `POST /v1/rerank`: documents are texts or objects, and are in the results on request. */
+const first = endpoint(
+  compatible,
+  'POST /v1/rerank',
+  { body: 'json', models: MODELS },
+  ({ body: object, seed, faults }) => {
     const body = new Fields(object)
     const fields = body.raw('rank_fields') === undefined ? ['text'] : body.strings('rank_fields')
     const { model, documents, ranks, tokens } = rank(body, (document, param) => textOfEither(document, param, fields))
@@ -39,16 +37,14 @@ const first: Protocol = {
     const usage = spoiled({ prompt_tokens: tokens, total_tokens: tokens }, faults)
     return json({ id: `rerank-${seed.fork('id').hex(32)}`, object: 'list', model, results, usage })
   },
-}
+)
 
 /** `POST /v2/rerank`: documents are texts. */
-const second: Protocol = {
-  method: 'POST',
-  path: '/v2/rerank',
-  body: 'json',
-  family: rerankErrors,
-  models: MODELS,
-  answer: ({ body: object, seed, faults }) => {
+const second = endpoint(
+  rerankErrors,
+  'POST /v2/rerank',
+  { body: 'json', models: MODELS },
+  ({ body: object, seed, faults }) => {
     const { documents, ranks, tokens } = rank(new Fields(object), (document, param) => {
       if (typeof document === 'string') return document
       throw wrongType(param, 'a string', describe(document))
@@ -63,7 +59,7 @@ const second: Protocol = {
     const id = seed.fork('id').hex(32).replace(UUID, '$1-$2-$3-$4-$5')
     return json({ id, results: ranks, meta: { api_version: { version: '2' }, ...meta } })
   },
-}
+)
 
 const UUID = /^(.{8})(.{4})(.{4})(.{4})(.{12})$/
 
@@ -82,7 +78,7 @@ interface Ranking {
   readonly tokens: number
 }
 
-/** Reads a request and ranks its documents; `textOf` refuses what is no document of the protocol. */
+/** Reads a request and ranks its documents; `textOf` refuses what is not a document of the protocol. */
 function rank(body: Fields, textOf: (document: Json, param: string) => string): Ranking {
   const model = modelOf(body)
   const query = body.need('query', body.string)
@@ -100,8 +96,7 @@ function rank(body: Fields, textOf: (document: Json, param: string) => string): 
 }
 
 function readDocuments(body: Fields): readonly Json[] {
-  const documents = body.array('documents')
-  if (documents === undefined) throw missing('documents')
+  const documents = body.need('documents', body.array)
   if (documents.length === 0) throw emptyArray('documents')
   if (documents.length > MAX_DOCUMENTS) throw tooLong('documents', MAX_DOCUMENTS, documents.length)
   return documents

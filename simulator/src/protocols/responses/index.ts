@@ -1,7 +1,7 @@
 import { compatible } from '../../families/compatible.js'
 import { Fields } from '../../families/fields.js'
 import { modelOf } from '../../families/options.js'
-import { EVENT_STREAM, json, type Protocol } from '../../protocol.js'
+import { endpoint, eventStream, json, type Protocol } from '../../protocol.js'
 import { seal } from '../../seals.js'
 import { stampedId } from '../../seed.js'
 import { promptTokens, spoiled } from '../../text/usage.js'
@@ -12,74 +12,54 @@ import { cancelResponse, deleteResponse, inputItems, readHistory, retrieveRespon
 import { ResponseStream } from './stream.js'
 
 /** `POST /v1/responses/compact`: the user's messages stay, and one sealed item stands for all the rest. */
-const compact: Protocol = {
-  method: 'POST',
-  path: '/v1/responses/compact',
-  body: 'json',
-  family: compatible,
-  answer: call => {
-    const { seed, memory, faults } = call
-    const body = new Fields(call.body)
-    modelOf(body)
-    const history = readHistory(body, call)
-    const { turns, items } = readInput(body, history, memory, seed)
-    const all = [...history.items, ...items]
-    const sealed = seal('responses.compaction', JSON.stringify(all))
-    const summary = { type: 'compaction', id: stampedId('cmp_', seed.fork('item')), encrypted_content: sealed }
-    const input = promptTokens({ turns, tools: [] }).input
-    return json({
-      id: stampedId('resp_', seed.fork('id')),
-      object: 'response.compaction',
-      created_at: seed.created(),
-      output: [...all.filter(({ role }) => role === 'user'), summary],
-      usage: spoiled(
-        {
-          input_tokens: input,
-          input_tokens_details: { cached_tokens: 0 },
-          output_tokens: SUMMARY_TOKENS,
-          output_tokens_details: { reasoning_tokens: 0 },
-          total_tokens: input + SUMMARY_TOKENS,
-        },
-        faults,
-      ),
-    })
-  },
-}
+const compact = endpoint(compatible, 'POST /v1/responses/compact', { body: 'json' }, call => {
+  const { seed, memory, faults } = call
+  const body = new Fields(call.body)
+  modelOf(body)
+  const history = readHistory(body, call)
+  const { turns, items } = readInput(body, history, memory, seed)
+  const all = [...history.items, ...items]
+  const sealed = seal('responses.compaction', JSON.stringify(all))
+  const summary = { type: 'compaction', id: stampedId('cmp_', seed.fork('item')), encrypted_content: sealed }
+  const input = promptTokens({ turns, tools: [] }).input
+  return json({
+    id: stampedId('resp_', seed.fork('id')),
+    object: 'response.compaction',
+    created_at: seed.created(),
+    output: [...all.filter(({ role }) => role === 'user'), summary],
+    usage: spoiled(
+      {
+        input_tokens: input,
+        input_tokens_details: { cached_tokens: 0 },
+        output_tokens: SUMMARY_TOKENS,
+        output_tokens_details: { reasoning_tokens: 0 },
+        total_tokens: input + SUMMARY_TOKENS,
+      },
+      faults,
+    ),
+  })
+})
 
 /** `POST /v1/responses`, whole or as a stream of typed events. */
-const responses: Protocol = {
-  method: 'POST',
-  path: '/v1/responses',
-  body: 'json',
-  family: compatible,
-  models: ['sim-text', 'sim-responses'],
-  answer: call => {
+const responses = endpoint(
+  compatible,
+  'POST /v1/responses',
+  { body: 'json', models: ['sim-text', 'sim-responses'] },
+  call => {
     const request = readResponses(call)
     const response = respond(request, call)
     if (!request.stream) return json(response.object('ended'))
     const stream = new ResponseStream(response)
-    return {
-      kind: 'events',
-      headers: EVENT_STREAM,
-      events: stream.events(),
-      failure: error => stream.failure(error, call.requestId),
-    }
+    return eventStream(stream.events(), error => stream.failure(error, call.requestId))
   },
-}
+)
 
-/** `POST /v1/responses/input_tokens`. */
-const inputTokens: Protocol = {
-  method: 'POST',
-  path: '/v1/responses/input_tokens',
-  body: 'json',
-  family: compatible,
-  answer: call => {
-    const { input } = promptTokens(readResponses(call).text)
-    return json({ object: 'response.input_tokens', input_tokens: input })
-  },
-}
+const inputTokens = endpoint(compatible, 'POST /v1/responses/input_tokens', { body: 'json' }, call => {
+  const { input } = promptTokens(readResponses(call).text)
+  return json({ object: 'response.input_tokens', input_tokens: input })
+})
 
-/** Paths that say more stand before those that a parameter lets fit as well. */
+/** More specific paths come first. */
 export const RESPONSES: readonly Protocol[] = [
   responses,
   inputTokens,

@@ -54,7 +54,7 @@ function itemsIn(body: Fields, { chained }: History): readonly Fields[] {
   return body.list('input') ?? []
 }
 
-/** What a reference refers to, as far as it is still known. */
+/** The item that a reference names, if it is still known. */
 function resolved(item: Fields, memory: Memory): readonly Fields[] {
   if (typeOf(item) !== 'item_reference') return [item]
   const id = item.need('id', item.string)

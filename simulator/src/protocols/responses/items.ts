@@ -10,7 +10,7 @@ export type Item = ReasoningItem | MessageItem | CallItem
 export interface ReasoningItem {
   readonly kind: 'reasoning'
   readonly id: string
-  /** The summary's tokens; empty where none is told. */
+  /** The summary's tokens; empty without one. */
   readonly tokens: readonly string[]
   readonly sealed: string | undefined
 }
@@ -35,7 +35,7 @@ export interface CallItem {
   readonly whole: boolean
 }
 
-/** The items of a reply, in order. A message that the limit left no room for is none. */
+/** The items of a reply, in order. A message that the limit leaves no room for is left out. */
 export function itemsOf(reply: TextReply, request: ResponsesRequest): readonly Item[] {
   const short = reply.finish === 'length'
   const parts = reply.parts.filter(part => part.type !== 'text' || part.tokens.length > 0 || !short)

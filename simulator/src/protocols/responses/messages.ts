@@ -1,6 +1,5 @@
 import type { Fields } from '../../families/fields.js'
 import { DETAILS } from '../../families/options.js'
-import { missing, notListed } from '../../families/refusals.js'
 import { type Media, mediaFrom, type Part, type ResultPart, type Turn, textOf } from '../../text/conversation.js'
 
 const ROLES = ['user', 'assistant', 'system', 'developer'] as const
@@ -8,16 +7,15 @@ const TYPES = ['input_text', 'input_image', 'input_audio', 'input_file', 'output
 
 /** A message item, typed or plain. */
 export function readMessage(item: Fields): Turn {
-  const role = item.oneOf('role', ROLES)
-  if (role === undefined) throw missing(item.param('role'))
-  if (item.raw('content') === undefined) throw missing(item.param('content'))
+  const role = item.needOneOf('role', ROLES)
+  item.need('content', item.raw)
   return { role: role === 'developer' ? 'system' : role, parts: parts(item, 'content') }
 }
 
 /** What a tool gave back: a string, or parts. */
 export function output(item: Fields): ResultPart {
   const id = item.need('call_id', item.string)
-  if (item.raw('output') === undefined) throw missing(item.param('output'))
+  item.need('output', item.raw)
   const given = parts(item, 'output')
   const media = given.flatMap(part => (part.type === 'media' ? [part.media] : []))
   return { type: 'result', id, text: textOf(given), media }
@@ -30,7 +28,7 @@ function parts(item: Fields, name: string): readonly Part[] {
 }
 
 function part(part: Fields): Part {
-  const type = part.need('type', part.string)
+  const type = part.needOneOf('type', TYPES)
   switch (type) {
     case 'input_text':
     case 'output_text':
@@ -44,8 +42,6 @@ function part(part: Fields): Part {
       return file(part)
     case 'input_audio':
       return audio(part.need('input_audio', part.fields))
-    default:
-      throw notListed(part.param('type'), type, TYPES)
   }
 }
 

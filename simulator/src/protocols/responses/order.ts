@@ -27,7 +27,7 @@ export function checkCalls(items: readonly JsonObject[]): void {
 }
 
 /**
- * Throws where reasoning stands alone, was sealed by somebody else, or cannot be known any more; and where an item comes
+ * Throws if reasoning comes alone, has a foreign seal, or is no longer known; and where an item comes
  * without the reasoning that led to it. `items` holds all, `own` those of this request.
  */
 export function checkReasoning(items: readonly JsonObject[], own: readonly JsonObject[], memory: Memory): void {

@@ -33,11 +33,11 @@ export interface ResponsesRequest {
   readonly stream: boolean
   /** Whether the answer may be referred to later. */
   readonly store: boolean
-  /** Whether the reasoning is to be told. */
+  /** Whether the answer shows its reasoning. */
   readonly summary: boolean
-  /** Whether the reasoning is to be sent sealed, so that it can come back without a store. */
+  /** Whether the reasoning is sealed, so that it can come back without a store. */
   readonly sealed: boolean
-  /** How many alternatives to tell of each token; absent where none are to be told at all. */
+  /** How many alternatives of each token to send; undefined without log probabilities. */
   readonly logprobs: number | undefined
 }
 

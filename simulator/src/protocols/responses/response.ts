@@ -12,11 +12,11 @@ import { plain } from './stored.js'
 export interface Response {
   readonly items: readonly Item[]
   readonly end: 'completed' | 'incomplete'
-  /** The response object as it stands before the first item, at its end, or where it fails. */
+  /** The response object before the first item, at its end, or when it fails. */
   readonly object: (at: 'begun' | 'ended' | 'failed') => object
 }
 
-/** Answers a request, and keeps the answer where it is to be stored. */
+/** Answers a request, and keeps the answer if `store` is set. */
 export function respond(request: ResponsesRequest, { seed, faults, memory }: Call): Response {
   const { body, model, text, input, store } = request
   const reply = compose(text)
@@ -75,42 +75,31 @@ interface Identity {
   readonly model: string
 }
 
-/** The response object. It tells back nearly every parameter of the request, with the defaults filled in. */
+/** Parameters that the response echoes, with their defaults. */
+const ECHOED: JsonObject = {
+  ...{ frequency_penalty: 0, presence_penalty: 0, temperature: 1, top_p: 1, top_logprobs: 0, truncation: 'disabled' },
+  ...{ instructions: null, max_output_tokens: null, max_tool_calls: null, previous_response_id: null },
+  ...{ parallel_tool_calls: true, tool_choice: 'auto', store: true, metadata: {} },
+  ...{ prompt_cache_key: null, safety_identifier: null, user: null },
+}
+
+/** The response object. It echoes nearly every parameter of the request. */
 function envelope({ id, created, model }: Identity, body: Fields, progress: Progress): object {
   const { status, output, usage, error, reason } = progress
+  const completed_at = status === 'completed' ? created + 1 : null
   return {
-    id,
-    object: 'response',
-    created_at: created,
-    status,
-    background: false,
-    completed_at: status === 'completed' ? created + 1 : null,
-    error,
-    frequency_penalty: body.raw('frequency_penalty') ?? 0,
-    incomplete_details: status === 'incomplete' ? { reason } : null,
-    instructions: body.raw('instructions') ?? null,
-    max_output_tokens: body.raw('max_output_tokens') ?? null,
-    max_tool_calls: body.raw('max_tool_calls') ?? null,
-    model,
-    output,
-    parallel_tool_calls: body.raw('parallel_tool_calls') ?? true,
-    presence_penalty: body.raw('presence_penalty') ?? 0,
-    previous_response_id: body.raw('previous_response_id') ?? null,
-    prompt_cache_key: body.raw('prompt_cache_key') ?? null,
+    ...{ id, object: 'response', created_at: created, completed_at, status, background: false, error },
+    ...{
+      incomplete_details: status === 'incomplete' ? { reason } : null,
+      model,
+      output,
+      usage,
+      service_tier: 'default',
+    },
+    ...Object.fromEntries(Object.entries(ECHOED).map(([name, usual]) => [name, body.raw(name) ?? usual])),
     reasoning: reasoning(body),
-    safety_identifier: body.raw('safety_identifier') ?? null,
-    service_tier: 'default',
-    store: body.raw('store') ?? true,
-    temperature: body.raw('temperature') ?? 1,
     text: text(body),
-    tool_choice: body.raw('tool_choice') ?? 'auto',
     tools: (body.array('tools') ?? []).map(tool => (isObject(tool) ? told(tool) : tool)),
-    top_logprobs: body.raw('top_logprobs') ?? 0,
-    top_p: body.raw('top_p') ?? 1,
-    truncation: body.raw('truncation') ?? 'disabled',
-    usage,
-    user: body.raw('user') ?? null,
-    metadata: body.raw('metadata') ?? {},
   }
 }
 
@@ -130,7 +119,7 @@ function toldFormat(format: JsonObject): JsonObject {
   return { ...format, description: format.description ?? null, strict: format.strict ?? false }
 }
 
-/** Functions are strict here unless they say otherwise, and are told back with a description that may be none. */
+/** Functions are strict by default here, and are echoed with a description that may be null. */
 function told(tool: JsonObject): JsonObject {
   if (tool.type !== 'function') return tool
   return { ...tool, description: tool.description ?? null, strict: tool.strict ?? true }

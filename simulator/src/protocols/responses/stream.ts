@@ -1,6 +1,6 @@
 import type { SimulatorError } from '../../errors.js'
 import { compatible } from '../../families/compatible.js'
-import type { StreamEvent } from '../../protocol.js'
+import { namedEvent, type StreamEvent } from '../../protocol.js'
 import {
   type CallItem,
   contentPart,
@@ -47,9 +47,8 @@ export class ResponseStream {
   }
 
   #event(type: string, fields: object): StreamEvent {
-    const data = JSON.stringify({ type, sequence_number: this.#number, ...fields })
     this.#number += 1
-    return { event: type, data }
+    return namedEvent(type, { sequence_number: this.#number - 1, ...fields })
   }
 }
 

@@ -3,36 +3,29 @@ import { compatible } from '../../families/compatible.js'
 import { Fields } from '../../families/fields.js'
 import { modelOf } from '../../families/options.js'
 import { missing, notListed, wrongType, wrongValue } from '../../families/refusals.js'
-import { type Call, EVENT_STREAM, type Protocol, type StreamEvent } from '../../protocol.js'
-import { SOUND_FORMATS, type SoundFormat } from '../../sound/formats.js'
+import { type Call, dataEvent, type EventStream, endpoint, eventStream, type StreamEvent } from '../../protocol.js'
+import { SOUND_FORMATS } from '../../sound/formats.js'
 import { samplesOf } from '../../sound/speech.js'
 import { SAMPLE_RATE } from '../../sound/wav.js'
 import { countTokens } from '../../text/tokens.js'
 import { spoiled } from '../../text/usage.js'
 
 /** `POST /v1/audio/speech`: a tone for each letter, in files that hold the text as well, or as bare samples. */
-export const speech: Protocol = {
-  method: 'POST',
-  path: '/v1/audio/speech',
-  body: 'json',
-  family: compatible,
-  models: ['sim-speech'],
-  answer: ({ body, faults, requestId }) => {
+export const speech = endpoint(
+  compatible,
+  'POST /v1/audio/speech',
+  { body: 'json', models: ['sim-speech'] },
+  ({ body, faults, requestId }) => {
     const request = readSpeechRequest({ body })
-    const format: SoundFormat = SOUND_FORMATS[request.format]
-    const pieces = format.pieces(utterance(request))
-    if (!request.events) {
-      const headers = { 'content-type': format.type }
-      return { kind: 'bytes', headers, length: format.length(utterance(request)), pieces }
-    }
-    return {
-      kind: 'events',
-      headers: EVENT_STREAM,
-      events: events(pieces, spoiled(usageOf(request), faults)),
-      failure: error => [{ data: JSON.stringify({ type: 'error', ...compatible.body(error, requestId) }) }],
-    }
+    const { type, pieces } = SOUND_FORMATS[request.format]
+    const sound = pieces(utterance(request))
+    if (!request.events) return { kind: 'bytes', headers: { 'content-type': type }, pieces: sound }
+    const failure: EventStream['failure'] = error => [
+      dataEvent({ type: 'error', ...compatible.body(error, requestId) }),
+    ]
+    return eventStream(events(sound, spoiled(usageOf(request), faults)), failure)
   },
-}
+)
 
 function utterance({ input, pitch, speed }: SpeechRequest) {
   return { text: input, pitch, speed }
@@ -40,8 +33,8 @@ function utterance({ input, pitch, speed }: SpeechRequest) {
 
 /** Without names of their own: the `type` tells them apart, as in other streams of audio. */
 function* events(pieces: Iterable<Buffer>, usage: object | undefined): Generator<StreamEvent> {
-  for (const piece of pieces) yield event({ type: 'speech.audio.delta', audio: piece.toString('base64') })
-  yield { ...event({ type: 'speech.audio.done', usage }), terminal: true }
+  for (const piece of pieces) yield dataEvent({ type: 'speech.audio.delta', audio: piece.toString('base64') })
+  yield { ...dataEvent({ type: 'speech.audio.done', usage }), terminal: true }
 }
 
 const TOKENS_PER_SECOND = 20
@@ -50,10 +43,6 @@ function usageOf(request: SpeechRequest) {
   const input_tokens = countTokens(request.input) + countTokens(request.instructions)
   const output_tokens = Math.ceil((samplesOf(utterance(request)) / SAMPLE_RATE) * TOKENS_PER_SECOND)
   return { input_tokens, output_tokens, total_tokens: input_tokens + output_tokens }
-}
-
-function event(data: object): StreamEvent {
-  return { data: JSON.stringify(data) }
 }
 
 interface SpeechRequest {
@@ -107,10 +96,9 @@ function readText(body: Fields, name: string): string | undefined {
   throw new SimulatorError(400, message, { param: name, code: 'string_above_max_length' })
 }
 
-/** A name, or an object with the id of a voice that somebody had made. */
+/** A name, or an object with the id of a custom voice. */
 function readVoice(body: Fields): number {
-  const raw = body.raw('voice')
-  if (raw === undefined) throw missing('voice')
+  const raw = body.need('voice', body.raw)
   if (typeof raw === 'string') return pitchOf(raw, 'voice')
   if (typeof raw !== 'object') throw wrongType('voice', 'a string or an object', `a ${typeof raw}`)
   const voice = body.need('voice', body.fields)

@@ -1,5 +1,16 @@
 import { compatible } from '../../families/compatible.js'
-import { type Answer, type Call, EVENT_STREAM, json, type Protocol, type StreamEvent } from '../../protocol.js'
+import {
+  type Answer,
+  type Call,
+  DONE,
+  dataEvent,
+  type EventStream,
+  endpoint,
+  eventStream,
+  json,
+  type Protocol,
+  type StreamEvent,
+} from '../../protocol.js'
 import { countTokens, tokenize } from '../../text/tokens.js'
 import { spoiled } from '../../text/usage.js'
 import { readTranscribeRequest, type TranscribeRequest } from './request.js'
@@ -12,25 +23,17 @@ export const TRANSCRIBE: readonly Protocol[] = [
 ]
 
 function protocol(path: string, task: TranscribeRequest['task']): Protocol {
-  return {
-    method: 'POST',
-    path,
-    body: 'form',
-    family: compatible,
-    models: ['sim-transcribe'],
-    answer: call => answer(readTranscribeRequest(task, call), call),
-  }
+  const options = { body: 'form', models: ['sim-transcribe'] } as const
+  return endpoint(compatible, `POST ${path}`, options, call => answer(readTranscribeRequest(task, call), call))
 }
 
 function answer(request: TranscribeRequest, call: Call): Answer {
   const transcript = transcribe(request)
   if (!request.stream) return whole(request, transcript, call)
-  return {
-    kind: 'events',
-    headers: EVENT_STREAM,
-    events: events(request, transcript, call),
-    failure: error => [event({ type: 'error', ...compatible.body(error, call.requestId) })],
-  }
+  const failure: EventStream['failure'] = error => [
+    dataEvent({ type: 'error', ...compatible.body(error, call.requestId) }),
+  ]
+  return eventStream(events(request, transcript, call), failure)
 }
 
 function whole(request: TranscribeRequest, transcript: Transcript, call: Call): Answer {
@@ -88,14 +91,14 @@ function diarized({ start, end, text, speaker }: Segment, index: number): object
 function* events(request: TranscribeRequest, transcript: Transcript, call: Call): Generator<StreamEvent> {
   const { text, segments } = transcript
   if (request.format === 'diarized_json') {
-    for (const [index, segment] of segments.entries()) yield event(diarized(segment, index))
+    for (const [index, segment] of segments.entries()) yield dataEvent(diarized(segment, index))
   }
   for (const token of tokenize(text)) {
-    yield event({ type: 'transcript.text.delta', delta: token, logprobs: logprobsOf(request, token, call) })
+    yield dataEvent({ type: 'transcript.text.delta', delta: token, logprobs: logprobsOf(request, token, call) })
   }
   const logprobs = logprobsOf(request, text, call)
-  yield event({ type: 'transcript.text.done', text, logprobs, usage: usageOf(request, transcript, call) })
-  yield { data: '[DONE]', terminal: true }
+  yield dataEvent({ type: 'transcript.text.done', text, logprobs, usage: usageOf(request, transcript, call) })
+  yield DONE
 }
 
 function logprobsOf({ logprobs }: TranscribeRequest, text: string, { seed }: Call): readonly object[] | undefined {
@@ -117,10 +120,6 @@ function usageOf({ prompt }: TranscribeRequest, { text, duration }: Transcript, 
   const total_tokens = input_tokens + output_tokens
   const input_token_details = { text_tokens, audio_tokens }
   return spoiled({ type: 'tokens', input_tokens, input_token_details, output_tokens, total_tokens }, faults)
-}
-
-function event(data: object): StreamEvent {
-  return { data: JSON.stringify(data) }
 }
 
 /** SubRip: numbered, with commas in the times. */

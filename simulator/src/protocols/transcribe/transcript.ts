@@ -64,7 +64,7 @@ interface Turn {
   readonly text: string
 }
 
-/** Sentences, each with who says it. Speakers are told by the lines of a conversation, else there is one. */
+/** Sentences with their speakers. The lines of a conversation name them; else there is one. */
 function turnsOf(text: string, known: readonly string[]): readonly Turn[] {
   const speakers: string[] = []
   let current = 0

@@ -29,7 +29,7 @@ export function begin(call: Call, kind: TaskKind, video: Video, more: JsonObject
   return { name, task }
 }
 
-/** The task of a name, unless it was deleted or is to be lost. */
+/** The task of a name, unless it was deleted or the fault `lost` hides it. */
 export function find({ tasks }: Call, kind: TaskKind, name: string): Task | undefined {
   const known = taskOf(name, kind)
   if (known === undefined || tasks.isForgotten(name) || readFaults(known.asked).lost) return undefined

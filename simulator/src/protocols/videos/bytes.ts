@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
-import { SimulatorError } from '../../errors.js'
 import { drawFilm, drawSheet, drawThumbnail, type Film } from '../../film/film.js'
 import type { ByteStream, Call, Headers } from '../../protocol.js'
 import { Seed } from '../../seed.js'
 import { cut, type Task } from '../../tasks/task.js'
+import { rangeOf } from '../range.js'
 import { videoOf } from './begin.js'
 
 export type Variant = 'video' | 'thumbnail' | 'spritesheet'
@@ -31,26 +31,14 @@ export function ranged(file: Buffer, type: string, { headers }: Pick<Call, 'head
   const isSame = headers['if-range'] === undefined || headers['if-range'] === etag
   const range = isSame ? rangeOf(headers.range, file.length) : undefined
   if (range === undefined) return stream(file, 200, always)
-  const [from, to] = range
-  if (from > to || from >= file.length) {
-    const unsatisfied = { 'content-range': `bytes */${file.length}` }
-    throw new SimulatorError(416, 'The requested range is not satisfiable.', { headers: unsatisfied })
-  }
-  const told = { ...always, 'content-range': `bytes ${from}-${to}/${file.length}` }
-  return stream(file.subarray(from, to + 1), 206, told)
+  const told = { ...always, 'content-range': `bytes ${range.first}-${range.last}/${file.length}` }
+  return stream(file.subarray(range.first, range.last + 1), 206, told)
 }
 
 function stream(bytes: Buffer, status: number, headers: Headers): ByteStream {
-  return { kind: 'bytes', status, headers, length: bytes.length, sized: true, pieces: pieces() }
+  return { kind: 'bytes', status, headers, length: bytes.length, pieces: pieces() }
 
   function* pieces(): Generator<Buffer> {
     for (let from = 0; from < bytes.length; from += CHUNK_BYTES) yield bytes.subarray(from, from + CHUNK_BYTES)
   }
-}
-
-/** First and last byte; nothing where all is wanted, or several ranges are. */
-function rangeOf(range: string | undefined, length: number): readonly [from: number, to: number] | undefined {
-  const [, first = '', last = ''] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(range ?? '') ?? []
-  if (first === '') return last === '' ? undefined : [Math.max(0, length - Number(last)), length - 1]
-  return [Number(first), last === '' ? length - 1 : Math.min(Number(last), length - 1)]
 }

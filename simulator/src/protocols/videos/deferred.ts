@@ -1,47 +1,34 @@
 import { SimulatorError } from '../../errors.js'
 import { compatible } from '../../families/compatible.js'
 import { Fields } from '../../families/fields.js'
+import { readPrompt } from '../../families/options.js'
 import { wrongValue } from '../../families/refusals.js'
 import { readFaults } from '../../faults/read.js'
-import { type Call, type Document, json, type Protocol } from '../../protocol.js'
+import { type Call, type Document, endpoint, json, type Protocol } from '../../protocol.js'
 import { taskOf } from '../../tasks/task.js'
 import { begin, find, originOf, polled, videoOf } from './begin.js'
 import { resultPath } from './record.js'
-import { modelIn, readPrompt, secondsOf, textOf } from './request.js'
+import { modelIn, secondsOf, textOf } from './request.js'
 
 const FIELDS = [
-  'model',
-  'prompt',
-  'duration',
-  'aspect_ratio',
-  'resolution',
-  'image',
-  'video',
-  'reference_images',
-  'user',
+  ...['model', 'prompt', 'duration', 'aspect_ratio', 'resolution'],
+  ...['image', 'video', 'reference_images', 'user'],
 ]
 const RESOLUTIONS: Readonly<Record<string, number>> = { '480p': 480, '720p': 720 }
 const RATIOS = ['16:9', '9:16', '1:1', '4:3', '3:4', '3:2', '2:3'] as const
 const TICKS_PER_SECOND = 500_000_000
 
 /** `POST /v1/videos/generations`: answers `{ request_id }` and nothing else. */
-const submit: Protocol = {
-  method: 'POST',
-  path: '/v1/videos/generations',
-  body: 'json',
-  family: compatible,
-  models: ['sim-video'],
-  answer: call => {
-    const body = new Fields(call.body).only(FIELDS)
-    const prompt = readPrompt(body)
-    const resolution = body.oneOf('resolution', Object.keys(RESOLUTIONS)) ?? '480p'
-    const ratio = body.oneOf('aspect_ratio', RATIOS) ?? '16:9'
-    const seconds = secondsOf('duration', textOf('duration', body.raw('duration') ?? 6))
-    if (seconds > 15) throw wrongValue('duration', "Invalid 'duration': expected a whole number from 1 to 15.")
-    const { name } = begin(call, 'deferred', { model: modelIn(body), prompt, seconds, ...sides(resolution, ratio) })
-    return json({ request_id: name })
-  },
-}
+const submit = endpoint(compatible, 'POST /v1/videos/generations', { body: 'json', models: ['sim-video'] }, call => {
+  const body = new Fields(call.body).only(FIELDS)
+  const prompt = readPrompt(body)
+  const resolution = body.oneOf('resolution', Object.keys(RESOLUTIONS)) ?? '480p'
+  const ratio = body.oneOf('aspect_ratio', RATIOS) ?? '16:9'
+  const seconds = secondsOf('duration', textOf('duration', body.raw('duration') ?? 6))
+  if (seconds > 15) throw wrongValue('duration', "Invalid 'duration': expected a whole number from 1 to 15.")
+  const { name } = begin(call, 'deferred', { model: modelIn(body), prompt, seconds, ...sides(resolution, ratio) })
+  return json({ request_id: name })
+})
 
 /** Whether an id is one of this protocol's, which has a path in common with another one. */
 export function isDeferred(id: string): boolean {

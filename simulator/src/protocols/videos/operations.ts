@@ -1,6 +1,6 @@
 import type { Fields } from '../../families/fields.js'
 import { badArgument, native, nativeFields } from '../../families/native.js'
-import { type Call, json, type Protocol } from '../../protocol.js'
+import { type Call, endpoint, json, type Protocol } from '../../protocol.js'
 import type { Course, Task } from '../../tasks/task.js'
 import { begin, find, originOf, polled, recallOf } from './begin.js'
 import { artefact } from './bytes.js'
@@ -19,13 +19,11 @@ const FILE = /^([a-z2-7]+)(?:0([1-4]))?$/
 const UPLOADED = /^[0-9a-f]{32}$/
 
 /** `POST /v1beta/models/{model}:predictLongRunning`: answers the name of an operation. */
-const predict: Protocol = {
-  family: native,
-  method: 'POST',
-  path: '/v1beta/models/{model}:predictLongRunning',
-  body: 'json',
-  models: ['sim-video'],
-  answer: call => {
+const predict = endpoint(
+  native,
+  'POST /v1beta/models/{model}:predictLongRunning',
+  { body: 'json', models: ['sim-video'] },
+  call => {
     const model = call.parameter
     const body = nativeFields(call.body).only(['instances', 'parameters'])
     const parameters = body.fields('parameters') ?? nativeFields({})
@@ -37,20 +35,18 @@ const predict: Protocol = {
     const { name } = begin(call, 'operation', video, { samples })
     return json({ name: `models/${model}/operations/${name}` }, 200, HEADERS)
   },
-}
+)
 
-/** `GET /v1beta/models/{model}/operations/{operation}`. */
-const operation: Protocol = {
-  family: native,
-  method: 'GET',
-  path: '/v1beta/models/{model}/operations/{operation}',
-  recall: recallOf('operation', 'poll'),
-  answer: call => {
+const operation = endpoint(
+  native,
+  'GET /v1beta/models/{model}/operations/{operation}',
+  { recall: recallOf('operation', 'poll') },
+  call => {
     const task = known(call, call.parameter)
     const name = `models/${task.model}/operations/${call.parameter}`
     return json({ name, ...operationMembers(task, polled(call, task), call) }, 200, HEADERS)
   },
-}
+)
 
 /** An operation that is not over says nothing but its name; neither progress nor states are known here. */
 function operationMembers(task: Task, { phase }: Course, call: Call): object {
@@ -81,20 +77,21 @@ function samplesOf({ facts }: Task, call: Call): readonly object[] {
 }
 
 /** `GET /v1beta/files/{file}:download`: a film. */
-const download: Protocol = {
-  family: native,
-  method: 'GET',
-  path: '/v1beta/files/{file}:download',
-  serves: (_, query, file) => query.get('alt') === 'media' && !UPLOADED.test(file),
-  recall: recallOf('operation', 'content', file => FILE.exec(file)?.[1] ?? ''),
-  answer: call => {
+const download = endpoint(
+  native,
+  'GET /v1beta/files/{file}:download',
+  {
+    serves: (_, query, file) => query.get('alt') === 'media' && !UPLOADED.test(file),
+    recall: recallOf('operation', 'content', file => FILE.exec(file)?.[1] ?? ''),
+  },
+  call => {
     const [, name = '', sample = '1'] = FILE.exec(call.parameter) ?? []
     const task = known(call, name)
     const isThere = call.tasks.course(task, call.now, 'look').phase === 'done'
     if (!isThere || Number(sample) > Number(task.facts.samples)) throw native.usual(404)
     return artefact(sample === '1' ? task : { ...task, seed: `${task.seed} ${sample}` }, 'video', call)
   },
-}
+)
 
 function known(call: Call, name: string): Task {
   const task = find(call, 'operation', name)

@@ -2,8 +2,8 @@ import { SimulatorError } from '../../errors.js'
 import { compatible } from '../../families/compatible.js'
 import { readFaults } from '../../faults/read.js'
 import type { JsonObject } from '../../json.js'
-import type { Call, Protocol } from '../../protocol.js'
-import { type Course, type Task, type TaskKind, taskOf, timeOf } from '../../tasks/task.js'
+import { type Call, endpoint } from '../../protocol.js'
+import { type Course, statusOf, type Task, type TaskKind, taskOf, timeOf } from '../../tasks/task.js'
 import { type Begun, find, originOf, recallOf, videoOf } from './begin.js'
 import { artefact, type Variant } from './bytes.js'
 
@@ -18,7 +18,7 @@ export function named(id: string): { readonly name: string; readonly kind: Video
   return kind && { name: id.slice(PREFIX[kind].length), kind }
 }
 
-export function idOf(kind: VideoKind, name: string): string {
+function idOf(kind: VideoKind, name: string): string {
   return PREFIX[kind] + name
 }
 
@@ -31,24 +31,16 @@ export function record({ name, task }: Begun, course: Course, call: Call): JsonO
   return { ...Object.fromEntries(set.filter(([, value]) => value !== null)), task_id: full.id ?? null }
 }
 
-const STATUS = {
-  queued: 'queued',
-  running: 'in_progress',
-  done: 'completed',
-  empty: 'completed',
-  failed: 'failed',
-  blocked: 'failed',
-} as const satisfies Record<Course['phase'], string>
+const STATUS = { queued: 'queued', running: 'in_progress', done: 'completed', failed: 'failed' }
 
 const ERRORS = {
   failed: { code: 'video_generation_failed', message: 'The video could not be generated. Please try again.' },
   blocked: { code: 'moderation_blocked', message: 'Your request was blocked by our moderation system.' },
 } as const
 
-function complete(name: string, task: Task, { phase, progress }: Course): JsonObject {
+function complete(name: string, task: Task, course: Course): JsonObject {
+  const { phase, progress } = course
   const { model, width, height, seconds } = videoOf(task)
-  const asked = readFaults(task.asked)
-  const isOver = phase !== 'queued' && phase !== 'running'
   const isDone = phase === 'done' || phase === 'empty'
   const ended = expiryOf(task) - RETENTION_SECONDS
   const { from } = task.facts
@@ -56,7 +48,7 @@ function complete(name: string, task: Task, { phase, progress }: Course): JsonOb
     id: idOf(task.kind === 'relayed' ? 'relayed' : 'video', name),
     object: 'video',
     model,
-    status: isOver ? STATUS[phase] : (asked.state ?? STATUS[phase]),
+    status: statusOf(STATUS, course, readFaults(task.asked)),
     progress,
     created_at: Math.floor(task.started / 1000),
     completed_at: isDone ? ended : null,
@@ -75,7 +67,7 @@ export function expiryOf({ started, asked }: Task): number {
 }
 
 const FILES = { video: 'film.mp4', thumbnail: 'still.png', spritesheet: 'sheet.png' } as const
-/** Kinds whose results lie at an address that needs no credential. */
+/** Kinds whose results have an address that needs no credential. */
 const OPEN: readonly TaskKind[] = ['relayed', 'deferred', 'pipeline']
 
 /** Where a result lies. */
@@ -93,16 +85,17 @@ function kindOf(name: string): TaskKind | undefined {
 }
 
 /** `GET /results/{file}`: what asynchronous services point to when a task of theirs is done. */
-export const results: Protocol = {
-  method: 'GET',
-  path: '/results/{file}',
-  family: compatible,
-  recall: ({ parameter }) => {
-    const { name } = partsOf(parameter)
-    const kind = kindOf(name)
-    return kind && recallOf(kind, 'content')({ parameter: name })
+export const results = endpoint(
+  compatible,
+  'GET /results/{file}',
+  {
+    recall: ({ parameter }) => {
+      const { name } = partsOf(parameter)
+      const kind = kindOf(name)
+      return kind && recallOf(kind, 'content')({ parameter: name })
+    },
   },
-  answer: call => {
+  call => {
     const { name, file } = partsOf(call.parameter)
     const kind = kindOf(name)
     const task = kind && find(call, kind, name)
@@ -111,4 +104,4 @@ export const results: Protocol = {
     if (!isThere || variant === undefined) throw new SimulatorError(404, 'The specified key does not exist.')
     return artefact(task, variant, call, { 'cache-control': 'public, max-age=86400' })
   },
-}
+)

@@ -1,5 +1,5 @@
-import { SimulatorError } from '../../errors.js'
 import { Fields } from '../../families/fields.js'
+import { readPrompt } from '../../families/options.js'
 import { unknownParameter, wrongType, wrongValue } from '../../families/refusals.js'
 import type { FormFile } from '../../form.js'
 import type { Json } from '../../json.js'
@@ -7,15 +7,12 @@ import type { Call } from '../../protocol.js'
 import type { Video } from './begin.js'
 
 export const MAX_SECONDS = 60
-const MAX_PROMPT_CHARS = 32_000
 const SIDES = { min: 64, max: 2048 }
 const REFERENCE = 'input_reference'
 /** How a form writes the members of an object. */
 const MEMBERS = ['image_url', 'file_id'].map(name => `${REFERENCE}[${name}]`)
 const FIELDS = ['model', 'prompt', 'seconds', 'size', REFERENCE]
 const MODEL = 'sim-video'
-/** A prompt with this word in it is refused by the safety system. */
-const BLOCKED = 'simulate_block'
 
 /** Reads a request of the compatible videos protocol; throws {@link SimulatorError}. */
 export function readVideo({ body: object, files }: Pick<Call, 'body' | 'files'>): Video {
@@ -31,22 +28,29 @@ export function readVideo({ body: object, files }: Pick<Call, 'body' | 'files'>)
   }
 }
 
+/** Relays take what any of the services behind them may know, and leave the rest to those. */
+export function readRelayed({ body: object }: Pick<Call, 'body'>): Video {
+  const body = new Fields(object)
+  const prompt = readPrompt(body)
+  return { model: modelIn(body), prompt, ...sizeIn(body), seconds: secondsIn(body) }
+}
+
+function sizeIn(body: Fields) {
+  const [width, height] = [body.raw('width'), body.raw('height')]
+  if (width !== undefined && height !== undefined) return sizeOf('width', `${width}x${height}`)
+  return sizeOf('size', body.string('size') ?? '720x1280')
+}
+
+/** `seconds`, a text; or else `duration`, a number or a text. */
+function secondsIn(body: Fields): number {
+  const seconds = body.string('seconds')
+  if (seconds !== undefined) return secondsOf('seconds', seconds)
+  return secondsOf('duration', textOf('duration', body.raw('duration') ?? 4))
+}
+
 /** The model that a body names, or the usual one. */
 export function modelIn(body: Fields): string {
   return body.string('model') ?? MODEL
-}
-
-export function readPrompt(body: Fields, name = 'prompt'): string {
-  const prompt = body.need(name, body.string)
-  if (prompt.trim() === '') throw wrongValue(name, `Invalid '${name}': it must not be empty.`)
-  if (prompt.length > MAX_PROMPT_CHARS) {
-    throw new SimulatorError(400, `Invalid '${name}': string too long. Its maximum length is ${MAX_PROMPT_CHARS}.`, {
-      param: name,
-      code: 'string_above_max_length',
-    })
-  }
-  if (!prompt.includes(BLOCKED)) return prompt
-  throw new SimulatorError(400, 'Your request was rejected by the safety system.', { code: 'moderation_blocked' })
 }
 
 /** `1280x720`: both even, for chroma has half as many samples. */

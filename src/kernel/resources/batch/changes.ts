@@ -11,15 +11,15 @@ import { namingOf } from '../../members.js'
 import type { BatchRequest } from './requests.js'
 
 interface RequestChanges {
-  /** In the batch. */
+  /** Edits of the batch. */
   readonly edits: readonly Edit[]
-  /** What is taken out, without the place of the request. */
+  /** Removed members, as paths inside the request. */
   readonly dropped: readonly string[]
 }
 
 /**
- * What an upstream gets of a request in a batch otherwise than it came, as if it came by itself: its names of models, nothing that
- * the rules do not let pass, and what is declared for the model. Throws where the request may not pass.
+ * The changes of one request of a batch for an upstream, the same as if it were sent by itself: its names of models, no member
+ * that the rules forbid, and what is declared for the model. Throws if the request may not pass.
  */
 export function changesOfRequest(
   call: Call,

@@ -13,20 +13,20 @@ import { RESULT_NAMES, ResultNamesDraft } from './result-names.js'
 
 /** Most models of one batch. */
 const MAX_MODELS = 64
-/** Most names of what is left out of requests that one answer tells. */
+/** Most names of removed members that one answer reports. */
 const MAX_DROPPED = 64
 /** Bytes of requests that are changed in one turn of the event loop. */
 const STEP_BYTES = 256 * 1024
-/** Characters of a client's text that an error repeats. */
+/** Longest part of a client's text that an error repeats, characters. */
 const MAX_SHOWN_CHARS = 256
 
-/** By upstream, best first: how it serves a model on the route of the requests. */
+/** By upstream, best first: the exchange for a model on the requests' route. */
 type ExchangesByUpstream = ReadonlyMap<string, Exchange>
 
 /**
- * Those of the exchanges that can take a batch: their upstream serves the models of all of its requests by the requests' own
- * protocol. What each of them gets is noted: its names of the models, and what is declared for each request by itself. Throws
- * `model_not_found`, and `invalid_parameter` where no one upstream can take it all.
+ * The exchanges that can take a batch: their upstreams serve the models of all its requests by the requests' own protocol.
+ * Records the changes for each: its names of the models, and what is declared for single requests. Throws
+ * `model_not_found`, and `invalid_parameter` if no upstream can take the whole batch.
  */
 export async function openBatch(
   call: Call,
@@ -48,7 +48,7 @@ export async function openBatch(
   return able
 }
 
-/** How each of the models is served, by its name. */
+/** The exchanges of each model, by its name. */
 function exchangesByModel(
   call: Call,
   route: Route,
@@ -92,7 +92,7 @@ function exchangesOfModel(call: Call, route: Route, inner: Route, { model, at }:
   throw new GatewayError('invalid_parameter', message, { param })
 }
 
-/** Upstreams that serve all of the models, in the order of the first one's. */
+/** Upstreams that serve all of the models, in the first model's order. */
 function sharedBy(
   byModel: ReadonlyMap<string, ExchangesByUpstream>,
   requests: readonly BatchRequest[],
@@ -129,7 +129,7 @@ function resourcesElsewhere(upstreams: readonly string[]): GatewayError {
   return new GatewayError('invalid_parameter', message)
 }
 
-/** Notes what the exchange gets otherwise than it came. */
+/** Records the batch's changes for an exchange. */
 async function change(
   call: Call,
   inner: Route,

@@ -9,25 +9,25 @@ import { type Item, JsonCursor } from '../../../wire/json-cursor.js'
 import { listElements, type Span } from '../../../wire/json-list.js'
 import { yieldToEventLoop } from '../../translate/steps.js'
 
-/** Most requests of one batch. */
+/** Most requests in a batch. */
 const MAX_REQUESTS = 100_000
 /** Longest model name, in characters. */
 const MAX_MODEL_CHARS = 256
 /** Bytes that are read in one turn of the event loop. */
 const STEP_BYTES = 512 * 1024
 
-/** One of the requests that stand in a batch; offsets count from the top of the batch. */
+/** A request inside a batch; offsets are the batch's. */
 export interface BatchRequest extends Span {
   readonly at: DocumentPath
-  /** As the client calls the request; empty where that is no text. */
+  /** The client's id of the request; empty if it is not a string. */
   readonly id: string
   readonly model: string
-  /** Of the model's name, quotes included. */
+  /** Span of the model's name, quotes included. */
   readonly name: Span
 }
 
 /**
- * The requests of a batch, read in steps. `control` are the members of each that decide what happens, which may stand only
+ * Reads the requests of a batch, in steps. `control`: members of requests that decide what happens, which may occur only
  * once. Throws `invalid_parameter` and `duplicate_parameter`.
  */
 export async function requestsIn(
@@ -83,7 +83,7 @@ function requestOf(
   }
 }
 
-/** The members of an object that have one of the names. */
+/** The members of an object with one of the names. */
 function membersOf(
   cursor: JsonCursor,
   { start }: Span,

@@ -5,23 +5,23 @@ import { type Slot, slot } from '../../slot.js'
 
 const NAMESPACE = 'batch-models'
 const DAY_MS = 24 * 3_600_000
-/** How long the names of a batch are known: as long as the batch itself, milliseconds. */
+/** How long the names of a batch are kept: as long as the batch itself, milliseconds. */
 const RETENTION_MS = 5 * 365 * DAY_MS
-/** Most requests of a batch that are noted one by one. */
+/** Most requests of a batch that are recorded one by one. */
 const MAX_NOTED = 4096
 
-/** Which of a client's names stands for a model that an upstream names in results. */
+/** The client's names of models that an upstream names in results. */
 export interface ResultNames {
   /** Client's names by the upstream's. */
   readonly sent: Readonly<Record<string, string>>
-  /** Where several of the client's names are one of the upstream's: names by request, but for the first of them. */
+  /** If the client used several names of one upstream model: the other ones, by request. */
   readonly requests: Readonly<Record<string, string>>
 }
 
 /** For a batch, by upstream: the names in its results, if they differ from the client's. */
 export const RESULT_NAMES: Slot<ReadonlyMap<string, ResultNames>> = slot('result_names')
 
-/** Gathers them, request by request. */
+/** Collects the names, request by request. */
 export class ResultNamesDraft {
   readonly #sent = new Map<string, string>()
   readonly #requests = new Map<string, string>()
@@ -32,7 +32,7 @@ export class ResultNamesDraft {
     else if (first !== asked && this.#requests.size < MAX_NOTED) this.#requests.set(request, asked)
   }
 
-  /** Undefined where the upstream has the client's own names. */
+  /** Undefined if the upstream uses the client's own names. */
   get names(): ResultNames | undefined {
     if (this.#requests.size === 0 && [...this.#sent].every(([sent, asked]) => sent === asked)) return undefined
     return { sent: Object.fromEntries(this.#sent), requests: Object.fromEntries(this.#requests) }
@@ -40,8 +40,8 @@ export class ResultNamesDraft {
 }
 
 /**
- * The client's name of the model that answered a request, `told` by the upstream: it may be a dated version of what was asked
- * for. Undefined where it stays as it is told.
+ * The client's name of the model that answered a request. `reported`: the upstream's name, which may be a dated version of the
+ * requested one. Undefined if it needs no change.
  */
 export function nameOfResult(
   { sent, requests }: ResultNames,
@@ -56,12 +56,12 @@ export function nameOfResult(
   return asked === name ? undefined : asked
 }
 
-/** Whether a name is another one, or that with a version behind it. */
+/** Whether a name is `name`, or `name` with a version after it. */
 function isVersion(reported: string, name: string): boolean {
   return reported.startsWith(name) && (reported.length === name.length || /^[-@:]/.test(reported.slice(name.length)))
 }
 
-/** Keeps the names of batches for their owners. */
+/** Stores the names of batches for their owners. */
 export class BatchNames {
   readonly #store: Store
 
@@ -69,7 +69,7 @@ export class BatchNames {
     this.#store = store
   }
 
-  /** Throws `unavailable` where the store fails. */
+  /** Throws `unavailable` if the store fails. */
   async note(owner: string, id: string, names: ResultNames): Promise<void> {
     const place = { namespace: NAMESPACE, owner, key: id }
     if (!isPlace(place)) return

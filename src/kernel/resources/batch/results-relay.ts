@@ -11,23 +11,23 @@ import { OF_BYTES } from '../../response-headers.js'
 import { nameOfResult, type ResultNames } from './result-names.js'
 
 /**
- * Passes on the results of a batch line by line, with the client's own names of its models. Everything else stays
- * byte for byte the same, including lines that are not JSON. At most one line is in memory, up to `limits.line` of
- * the route.
+ * Passes the results of a batch on line by line, with the client's own names of models. Everything else is unchanged,
+ * byte for byte, including lines that are not JSON. At most one line is in memory, up to the route's
+ * `limits.line`.
  */
 export class ResultsRelay implements Relay {
   readonly #attempt: Source
   readonly #raw: RawRelay
   readonly #rule: ResultRule
   readonly #names: ResultNames
-  /** The pieces of a line that has not ended. */
+  /** The pieces of the current, incomplete line. */
   #line: Buffer[] = []
   #size = 0
   #isOver = false
 
   constructor(attempt: Source, status: number, headers: string[], rule: ResultRule, names: ResultNames) {
     this.#attempt = attempt
-    // These are other bytes than the upstream's own.
+    // Validators would describe the upstream's bytes, which are changed here.
     this.#raw = new RawRelay(attempt, status, withoutValidators(headers), undefined)
     this.#rule = rule
     this.#names = names
@@ -35,7 +35,7 @@ export class ResultsRelay implements Relay {
 
   data(chunk: Buffer): void {
     if (this.#isOver) return
-    // Progress, though no line has ended.
+    // Counts as progress, even if no line has ended.
     this.#attempt.content()
     const out: Uint8Array[] = []
     let from = 0
@@ -66,7 +66,7 @@ export class ResultsRelay implements Relay {
     this.#size += piece.length
   }
 
-  /** The line as the client gets it. */
+  /** The line for the client. */
   private takeBuffered(): Uint8Array {
     const [only] = this.#line
     const line = this.#line.length === 1 && only !== undefined ? only : Buffer.concat(this.#line)
@@ -101,7 +101,7 @@ export class ResultsRelay implements Relay {
   }
 }
 
-/** Headers without those that speak of the upstream's bytes, but for their type. */
+/** Headers without those that describe the upstream's bytes, except the type. */
 function withoutValidators(headers: readonly string[]): string[] {
   const KEPT = new Set(['content-type', 'content-disposition', 'cache-control'])
   return headers.filter((_, index) => {

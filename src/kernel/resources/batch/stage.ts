@@ -1,7 +1,7 @@
 import type { Feature } from '../../stages.js'
 import { openBatch } from './open.js'
 
-/** Batches: one upstream takes all of their requests, each with the upstream's names of models. */
+/** Batches: one upstream takes all of a batch's requests, with its own names of models. */
 export const batches: Feature = {
   name: 'batches',
   compile({ route }) {

@@ -4,14 +4,14 @@ import { membersRead, type TaskKind } from '../../../core/task-kind.js'
 import type { Task } from '../record.js'
 import type { Member, Presenter, View } from './presenter.js'
 
-/** Films that one task makes, at most, in the order of the record's list. */
+/** Variants of the videos of one task, in the order of the record's list. */
 const VIDEO_VARIANTS = ['video', 'video_2', 'video_3', 'video_4']
 
-/** What the family answers to a submit: the task is taken, or waits for what `modal` adds. */
+/** Codes of the answer to a submit: the task was accepted, or waits for what `modal` adds. */
 const TAKEN = 1
 const WAITS = 21
 const VALIDATION = '4'
-/** The state in which a task waits for a further request. */
+/** Status of a task that waits for a further request. */
 const WAITING = 'MODAL'
 
 /**
@@ -23,7 +23,7 @@ export function imagePresenter({ members, variants }: TaskKind): Presenter {
     input: (member, label) => input(member, membersRead({ members }), label),
     record,
     begun,
-    // Which of its results can be taken up how is known to the upstream.
+    // Only the upstream knows which of its results can be continued, and how.
     unfit: task => (task.upstreamId === undefined ? unknown() : undefined),
     list: (tasks, _more, view) => tasks.map(task => record(task, view)),
     deleted: ({ id }) => ({ code: TAKEN, description: 'Deleted', result: id }),
@@ -36,7 +36,7 @@ export function imagePresenter({ members, variants }: TaskKind): Presenter {
   }
 }
 
-/** A caller's unknown task and another caller's are the same. */
+/** Answers for tasks of other callers and for unknown ids are the same. */
 function unknown(): GatewayError {
   return new GatewayError('not_found', 'task_no_found', { familyCode: VALIDATION })
 }
@@ -65,7 +65,7 @@ const NOTHING: View = { link: () => undefined }
 
 function record(task: Task, seen: View): JsonObject {
   const { id, input, fields, state, error } = task
-  // What has failed may have shown something on the way: it is not kept.
+  // A preliminary result of a task that failed is not kept.
   const view = state === 'failed' || state === 'cancelled' ? NOTHING : seen
   const videos = VIDEO_VARIANTS.flatMap(name => view.link(task, name) ?? [])
   return {
@@ -92,7 +92,7 @@ function record(task: Task, seen: View): JsonObject {
   }
 }
 
-/** The upstream's, but for addresses of results: those are ours. */
+/** The upstream's properties, with the gateway's links instead of the upstream's addresses. */
 function propertiesOf(task: Task, view: View): JsonObject {
   const { properties } = task.fields
   if (!isObject(properties)) return {}
@@ -114,7 +114,7 @@ function statusOf({ state, phase, fields }: Task): string {
   }
 }
 
-/** By its state or, before there is one, by a verdict that else tells of a result. */
+/** By the status or, without one, by the submit's code. */
 function isWaiting({ status, code }: JsonObject): boolean {
   return status === undefined ? code === WAITS : textOf(status)?.toUpperCase() === WAITING
 }

@@ -4,12 +4,12 @@ import type { TaskKind, TaskMember } from '../../../core/task-kind.js'
 import { isEnded, type Task } from '../record.js'
 import type { Member, Presenter } from './presenter.js'
 
-/** Longest part of a client's id that an error repeats, characters. */
+/** Longest part of a client's id that an error message repeats, characters. */
 const MAX_SHOWN_CHARS = 256
 
 /**
- * Tasks of the compatible interface: an object with exactly four states, under `id` and, for clients of the older form,
- * under `task_id` too; with the members that the kind declares, and the further values that are declared for its upstreams.
+ * Tasks of the compatible interface: an object with exactly four states, with its id under `id` and, for older clients,
+ * under `task_id`; with the members that the kind declares, and the fields that its upstreams declare.
  */
 export function objectPresenter(kind: TaskKind): Presenter {
   const { object, title, variants } = kind
@@ -41,7 +41,7 @@ export function objectPresenter(kind: TaskKind): Presenter {
   }
 }
 
-/** Whoever waits for one that has failed waits in vain. */
+/** A new task can only continue one that has succeeded. */
 function unfit(task: Task): GatewayError | undefined {
   if (task.state === 'succeeded') return undefined
   const message = 'Only a task that has succeeded can be continued.'
@@ -50,7 +50,7 @@ function unfit(task: Task): GatewayError | undefined {
     : new GatewayError('not_ready', message, { retryAfter: task.pace })
 }
 
-/** Texts, numbers and booleans: what is larger is not kept for records. */
+/** Only texts, numbers and booleans: larger values are not kept. */
 function inputOf(member: Member, { members }: TaskKind): JsonObject {
   const input: Record<string, Json> = {}
   for (const [name, { from }] of Object.entries(members)) {
@@ -85,7 +85,7 @@ function recordOf(task: Task, { object, members, nulls, parent }: TaskKind): Jso
     expires_at: isThere ? secondsOrNull(task.expires) : null,
     ...own,
   }
-  // What an upstream says further takes no place of what the record says itself.
+  // The upstream's fields do not override the record's own members.
   const others = Object.entries(fields).filter(([name]) => name !== 'error' && !Object.hasOwn(record, name))
   const error = task.error === undefined ? null : { code: task.error.code, message: task.error.message }
   return { ...record, ...Object.fromEntries(others), error }

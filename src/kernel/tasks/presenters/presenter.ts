@@ -3,38 +3,38 @@ import type { JsonObject } from '../../../core/json.js'
 import type { TaskVariant } from '../../../core/task-kind.js'
 import type { Task } from '../record.js'
 
-/** How clients reach what tasks made. */
+/** How clients reach results. */
 export interface View {
-  /** The address of an artefact for clients that send no key with it. Undefined where there is none. */
+  /** The address of an artefact for clients that send no key with it. Undefined if there is no such artefact. */
   link(task: Task, variant: string): string | undefined
 }
 
-/** The value of a top-level member of a request, as far as the gateway read it. */
+/** The value of a request's top-level member; undefined if absent or not read by the gateway. */
 export type Member = (name: string) => unknown
 
-/** How the clients of a family see tasks. Everything else about tasks is the same for all families. */
+/** How the clients of a family see tasks. All other task logic is the same for all families. */
 export interface Presenter {
   /**
-   * What records show of a request; `label` is what the route calls its tasks. Throws `invalid_parameter` for what cannot
-   * be.
+   * What records show of a request; `label` is what the route calls its tasks. Throws `invalid_parameter` for invalid
+   * values.
    */
   input(member: Member, label: string | undefined): JsonObject
   /** The record of a task. */
   record(task: Task, view: View): JsonObject
   /** The answer to the request that began the task. */
   begun(task: Task, view: View): JsonObject
-  /** Why nothing can be made of a task; undefined where something can, as far as the gateway knows. */
+  /** Why a new task cannot continue this one; undefined if the gateway knows no reason. */
   unfit(task: Task): GatewayError | undefined
   list(tasks: readonly Task[], more: boolean, view: View): object
   deleted(task: Task): JsonObject
-  /** The owner has no such task. */
+  /** The error for an id that the owner has no task of. */
   unknown(id: string): GatewayError
-  /** The variant of the content that a client gets who names none, and what those that can be named hold. */
+  /** The content's variants with their media types. The first one is the default. */
   readonly variants: ReadonlyMap<string, TaskVariant>
-  /** Whether there is something to be seen before a task has ended. */
+  /** Whether there may be content before a task has ended. */
   readonly early: boolean
-  /** What is worth telling of a change, where somebody wants to be told. */
+  /** The event's name if a change is worth a notification. */
   event(before: Task, after: Task): string | undefined
-  /** The body of that. `sequence` counts the notifications of a task from 1. */
+  /** The notification's body. `sequence` counts a task's notifications from 1. */
   notification(task: Task, event: string, sequence: number, now: number, view: View): JsonObject
 }

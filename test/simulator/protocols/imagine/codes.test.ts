@@ -25,7 +25,7 @@ t.test('a word that is not allowed', async t => {
   t.match(await submit(upstream, 'imagine', { prompt: 'A denuded hill' }), { code: 1 })
 })
 
-t.test('what is wrong is told with status 200', async t => {
+t.test('errors have status 200', async t => {
   const upstream = await simulator(t)
   const { id } = await drawn(upstream)
   const { result: running } = await submit(upstream, 'imagine', { prompt: 'x --sim takes=10m' })
@@ -71,7 +71,7 @@ t.test('a picture that fails, is blocked, or is not there when it is done', asyn
   t.match(await ended('empty'), { status: 'SUCCESS', progress: '100%', imageUrl: '', failReason: null })
 })
 
-t.test('a picture that stalls, is lost, or is in a state that nobody knows', async t => {
+t.test('a picture that stalls, is lost, or is in an unknown state', async t => {
   const upstream = await simulator(t)
   const begun = async (wish: string) => (await submit(upstream, 'imagine', { prompt: `x --sim ${wish}` })).result
   const stalled = await begun('polls=1&stall=85')

@@ -173,7 +173,7 @@ t.test('a task that is not known is nothing at all', async t => {
   }
 })
 
-t.test('another process goes on with it, and draws the same picture', async t => {
+t.test('another process continues it, and draws the same picture', async t => {
   const clock = new Clock()
   const first = await simulator(t, { now: clock.now })
   const prompt = 'A lighthouse --sim takes=10s'

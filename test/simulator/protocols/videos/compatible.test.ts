@@ -52,7 +52,7 @@ t.test('it takes as long as it says', async t => {
   t.match(await after(1), { status: 'completed', completed_at: Math.floor((created + 3000) / 1000) })
 })
 
-t.test('another process goes on with it, and draws the same film', async t => {
+t.test('another process continues it, and draws the same film', async t => {
   const clock = new Clock()
   const first = await simulator(t, { now: clock.now })
   const { body: begun } = await ask(first, '/v1/videos', { ...REQUEST, model: 'sim-video?takes=10s' })
@@ -81,7 +81,7 @@ t.test('two requests are two tasks; what comes of them is the same, byte for byt
   t.notOk((await content(one)).equals(await content(third.id)))
 })
 
-t.test('a long prompt is told in full, and drawn as far as its name holds it', async t => {
+t.test('a long prompt is answered in full, and drawn cut to what its name holds', async t => {
   const upstream = await simulator(t)
   const prompt = '\u{706f}\u{53f0} '.repeat(2000)
   const { body } = await ask(upstream, '/v1/videos', { ...DONE, prompt })

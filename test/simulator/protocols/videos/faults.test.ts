@@ -21,7 +21,7 @@ t.test('a task that stalls', async t => {
   }
 })
 
-t.test('a state that nobody knows, until it is over', async t => {
+t.test('an unknown state, until it is over', async t => {
   const upstream = await simulator(t)
   const id = await begin(upstream, 'polls=2&state=dreaming')
   t.match((await ask(upstream, `/v1/videos/${id}`)).body, { status: 'dreaming' })
@@ -84,7 +84,7 @@ t.test('content of another type, an address that has expired', async t => {
   t.equal((await content('polls=0&content.empty')).bytes.length, 0)
 })
 
-t.test('content that breaks off, where it was told how long it is', async t => {
+t.test('content that breaks off before its length', async t => {
   const upstream = await simulator(t)
   for (const wish of ['content.truncate=100', 'content.cut-after=1', 'content.reset-after=1']) {
     const id = await begin(upstream, `polls=0&${wish}`)
@@ -111,7 +111,7 @@ t.test('the header of the request that begins a task counts as its model would',
   t.match((await ask(upstream, `/v1/videos/${body.id}`)).body, { status: 'failed' })
 })
 
-t.test('a fault that nobody knows is refused at once', async t => {
+t.test('an unknown fault is refused at once', async t => {
   const upstream = await simulator(t)
   const { status, body } = await ask(upstream, '/v1/videos', { model: 'sim-video?poll.stat=1', prompt: 'x' })
   t.equal(status, 400)

@@ -35,28 +35,6 @@ t.test('a relay: its own id as well, nothing that is not set, an address in the 
   t.match((await ask(upstream, `/v1/videos/${unknown.body.id}`)).body, { status: 'unknown' })
 })
 
-t.test('a relay, the older way', async t => {
-  const upstream = await simulator(t)
-  const { body: begun } = await ask(upstream, '/v1/video/generations', {
-    ...{ model: 'sim-video?polls=4', prompt: 'x', width: 320, height: 180, duration: 1 },
-  })
-  t.same(Object.keys(begun).toSorted(), ['status', 'task_id'])
-  const path = `/v1/video/generations/${begun.task_id}`
-  t.match((await ask(upstream, path)).body, {
-    ...{ code: 'success', message: '' },
-    data: { task_id: begun.task_id, status: 'IN_PROGRESS', progress: '25%', finish_time: 0 },
-  })
-  const { data } = await until(upstream, path, ({ data }) => data.status === 'SUCCESS')
-  t.equal(data.progress, '100%')
-  t.ok(await isFilm(upstream, data.result_url))
-  const missing = await ask(upstream, '/v1/video/generations/task_x')
-  t.match(missing, { status: 400, body: { code: 'task_not_exist', data: null } })
-  const refused = await ask(upstream, '/v1/video/generations', { model: 'sim-video' })
-  t.match(refused, { status: 400, body: { message: /prompt/, data: null } })
-  const failed = await ask(upstream, '/v1/video/generations', { model: 'sim-video?polls=1&ends=failed', prompt: 'x' })
-  t.match((await ask(upstream, `/v1/video/generations/${failed.body.task_id}`)).body.data, { status: 'FAILURE' })
-})
-
 t.test('a deferred answer: 202 until it is done', async t => {
   const upstream = await simulator(t)
   const request = { model: 'sim-video?polls=2', prompt: 'x', duration: 1, resolution: '480p', aspect_ratio: '16:9' }
@@ -143,19 +121,19 @@ t.test('operations that end badly, and refusals of the native protocol', async t
   t.equal((await ask(upstream, '/v1beta/files/abc:download?alt=media')).status, 404)
 })
 
-t.test('every service goes on after a restart, and none knows a task of another', async t => {
+t.test('every service continues after a restart, and none knows a task of another', async t => {
   const clock = new Clock()
   const first = await simulator(t, { now: clock.now })
   const model = 'sim-video?takes=1s'
   const films = [
     ['video', (await ask(first, '/v1/videos', { model, prompt: 'x' })).body.id],
-    ['relayed', (await ask(first, '/v1/video/generations', { model, prompt: 'x' })).body.task_id],
+    ['relayed', (await ask(first, '/v1/videos', { model: `${model}&relayed`, prompt: 'x' })).body.id],
     ['deferred', (await ask(first, '/v1/videos/generations', { model, prompt: 'x' })).body.request_id],
     ['pipeline', (await ask(first, '/v1/text_to_video', { model, promptText: 'x' })).body.id],
   ] as const
   const paths = {
     video: (id: string) => `/v1/videos/${id}`,
-    relayed: (id: string) => `/v1/video/generations/${id}`,
+    relayed: (id: string) => `/v1/videos/${id}`,
     deferred: (id: string) => `/v1/videos/${id}`,
     pipeline: (id: string) => `/v1/tasks/${id}`,
   }
@@ -166,11 +144,7 @@ t.test('every service goes on after a restart, and none knows a task of another'
     t.match(JSON.stringify((await ask(second, paths[kind](id))).body), /completed|SUCCESS|done|SUCCEEDED/, kind)
   }
   const pipeline = films[3][1]
-  for (const path of [
-    `/v1/videos/${pipeline}`,
-    `/v1/videos/video_${pipeline}`,
-    `/v1/video/generations/task_${pipeline}`,
-  ]) {
+  for (const path of [`/v1/videos/${pipeline}`, `/v1/videos/video_${pipeline}`, `/v1/videos/task_${pipeline}`]) {
     t.ok((await ask(second, path)).status >= 400, path)
   }
 })

@@ -35,7 +35,7 @@ export async function download(
   return { status: answer.status, headers: answer.headers, bytes: Buffer.from(await answer.arrayBuffer()) }
 }
 
-/** A clock that stands still until a test moves it. */
+/** A clock that only a test moves. */
 export class Clock {
   #now = Date.parse('2026-01-02T03:04:05Z')
   readonly now = (): number => this.#now

@@ -1,0 +1,32 @@
+import type { CallerPolicy } from './bounds.js'
+import type { Priority } from './priority.js'
+import type { AllowedRegions } from './region.js'
+
+export interface Caller {
+  readonly name: string
+  may(model: string): boolean
+  /** Nothing of this caller's requests may be left out in translation. */
+  readonly strict: boolean
+  readonly models: readonly string[]
+  /** Absent: all. {@link may} has looked at them. */
+  readonly regions?: NonNullable<AllowedRegions>
+  /** Absent: `normal`. */
+  readonly priority?: Priority
+  /** Absent: the configuration has no limits. */
+  readonly policy?: CallerPolicy
+}
+
+export interface Refusal {
+  readonly refused: 'malformed' | 'unknown' | 'expired' | 'disabled'
+  /** Of what is unknown: the SHA-256 of what was presented, in lower-case hex. */
+  readonly digest?: string
+}
+
+export interface KeyRing {
+  /** `now` in milliseconds since the epoch. A refusal's reason is for the log; clients see one answer for all. */
+  find(presented: string, now: number): Caller | Refusal
+  /** The same by the SHA-256 of a key, in lower-case hex, for what the holder of that key had made. */
+  byDigest(digest: string, now: number): Caller | Refusal
+  /** Whether a key of the file has the name. */
+  has(name: string): boolean
+}

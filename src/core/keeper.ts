@@ -1,0 +1,38 @@
+import type { Exchange } from './plan.js'
+
+/** No upstream has it in its name. */
+const SEPARATOR = '#'
+
+/** How records name an upstream that keeps something for one of its several secrets. */
+export function keeperName(upstream: string, credential: string): string {
+  return `${upstream}${SEPARATOR}${credential}`
+}
+
+/**
+ * The exchange by which the upstream is asked that keeps something, with the secret that may ask for it; undefined where it is
+ * another upstream. Where that secret is gone the first one has to do.
+ */
+export function exchangeOfKeeper(exchange: Exchange, keeper: string): Exchange | undefined {
+  const end = keeper.indexOf(SEPARATOR)
+  if (exchange.upstream.name !== (end < 0 ? keeper : keeper.slice(0, end))) return undefined
+  const { secrets = [exchange] } = exchange
+  const found = secrets.find(({ upstream }) => upstream.keeper === keeper) ?? secrets[0] ?? exchange
+  return withOneSecret(withSecretOf(exchange, found))
+}
+
+/** The same exchange with the secret of another one. */
+export function withSecretOf(exchange: Exchange, { upstream, call, streamCall }: Exchange): Exchange {
+  return { ...exchange, upstream, call, streamCall }
+}
+
+/** The exchange with its secret alone: no other one takes its turn. */
+export function withOneSecret(exchange: Exchange): Exchange {
+  if (exchange.secrets === undefined) return exchange
+  const { secrets: _, ...alone } = exchange
+  return alone
+}
+
+/** The same with the first of its upstream's secrets: one object for all that differ in nothing else. */
+export function firstSecret(exchange: Exchange): Exchange {
+  return exchange.secrets?.[0] ?? exchange
+}

@@ -1,0 +1,40 @@
+/**
+ * A piece of content in a stream's bytes: a member with text, arguments of a tool or data that is not empty. One list for all
+ * protocols, since none uses these members for anything else in its streams.
+ */
+const PIECE =
+  /"(?:content|text|delta|thinking|reasoning|reasoning_content|refusal|arguments|partial_json|transcript|b64_json|data)"\s*:\s*"[^"]|"functionCall"\s*:/g
+
+/** Longest part of a mark that the end of a chunk may cut off, characters. */
+const MAX_CUT = 40
+
+const EVENT = /(?:^|[\r\n])data:/
+
+/** How many pieces of content begin in these bytes. */
+export function piecesIn(bytes: Buffer): number {
+  return countIn(bytes.toString('latin1'), 0)
+}
+
+/** Whether the bytes of a stream have an event that is more than a comment. */
+export function hasEvent(bytes: Buffer): boolean {
+  return EVENT.test(bytes.toString('latin1'))
+}
+
+/** Counts the pieces of content of a stream, wherever its chunks are cut. */
+export class PieceCounter {
+  count = 0
+  #cut = ''
+
+  push(chunk: Buffer): void {
+    const text = this.#cut + chunk.toString('latin1')
+    this.count += countIn(text, this.#cut.length)
+    this.#cut = text.slice(-MAX_CUT)
+  }
+}
+
+/** Those that end behind this place. */
+function countIn(text: string, from: number): number {
+  let count = 0
+  for (const { index, 0: found } of text.matchAll(PIECE)) if (index + found.length > from) count++
+  return count
+}

@@ -1,0 +1,265 @@
+import {
+  checkInput,
+  type InBody,
+  MAX_MODEL_CHARS,
+  malformedBody,
+  modelIn,
+  streamIn,
+  violated,
+  wantedVectors,
+} from '../core/admission.js'
+import { withDefault } from '../core/default-model.js'
+import { GatewayError } from '../core/errors.js'
+import { isObject, type JsonObject, parseJson } from '../core/json.js'
+import type { Route, Violation } from '../core/plan.js'
+import type { ModelPointer, Pointer } from '../core/route-settings.js'
+import { KEEP_MEMBER, mayAskToKeep } from '../core/stateful.js'
+import { demandOfDocument, demandOfMembers } from '../wire/demand.js'
+import { notedNames } from '../wire/demand-values.js'
+import { mostHeapOf } from '../wire/json-cost.js'
+import { findValue } from '../wire/json-edit.js'
+import { JsonScanner, type ScanOptions } from '../wire/json-scan.js'
+import { parseSmall } from '../wire/json-small.js'
+import { MemberKeys } from '../wire/member-keys.js'
+import type { Body, Span } from './body.js'
+import type { Call } from './call.js'
+import { CLIENT_SECRET } from './client-secrets.js'
+import { formViolations, readForm } from './form.js'
+import { COPIES_PER_BODY } from './memory.js'
+import { hasBody, invite, LARGE_BODY_BYTES, readBody } from './read-body.js'
+import { referenceMembers } from './resources/references.js'
+import { WANTS_STORED } from './responses/completion-draft.js'
+import { isStateful, readsState, readTurnOptions } from './responses/open-turn.js'
+import { referencesIn } from './responses/references.js'
+import { TURN_OPTIONS } from './responses/response-turn.js'
+import { VECTORS } from './vectors.js'
+
+/** Checks a request's size, form and schema, and reads the model's name and whether a stream is requested. */
+export function readRequest(call: Call, route: Route): Body | Promise<Body> {
+  const { request } = call
+  const limit = call.maxBody
+  checkEncoding(call)
+  if (route.body === 'none') {
+    if (hasBody(request)) invite(request, limit)
+    readPointers(call, route, nothing)
+    return { type: 'none' }
+  }
+  const isForm = route.body === 'multipart' && !isJsonInstead(call, route)
+  if (route.body === 'json') checkJsonType(call)
+  invite(request, limit)
+  if (route.body === 'raw') {
+    readPointers(call, route, nothing)
+    return hasBody(request) ? { type: 'stream' } : { type: 'none' }
+  }
+  return isForm ? readFields(call, route) : readJson(call, route)
+}
+
+async function readFields(call: Call, route: Route): Promise<Body> {
+  const body = await readForm(call, route)
+  const { validate } = route
+  if (validate !== undefined) {
+    const check = (form: unknown): readonly Violation[] => formViolations(validate(form), body)
+    checkSchema(check, withDefault(body.document, route.model), call, body.value)
+  }
+  readPointers(call, route, body.value)
+  return body
+}
+
+function readJson(call: Call, route: Route): Body | Promise<Body> {
+  let scanner: JsonScanner | undefined
+  const onPiece = (piece: Buffer): boolean => {
+    scanner ??= new JsonScanner(scanOptions(route))
+    scanner.push(piece)
+    call.bytesIn += piece.length
+    // A refused body is not stored while the rest of it arrives.
+    return !scanner.failed
+  }
+  const hold = (size: number): Promise<void> | undefined => call.bodyMemory.reserve(COPIES_PER_BODY * size)
+  const bytes = readBody(call.request, { limit: call.maxBody, hold, onPiece })
+  if (!(bytes instanceof Promise)) return admitJson(call, route, bytes, scanner)
+  return bytes.then(whole => admitJson(call, route, whole, scanner))
+}
+
+/** `begun` has scanned the body, unless that arrived in one piece. */
+function admitJson(call: Call, route: Route, bytes: Buffer, begun: JsonScanner | undefined): Body {
+  if (bytes.length > LARGE_BODY_BYTES) call.bodyMemory.shrink(COPIES_PER_BODY * bytes.length)
+  if (begun?.failed !== true) call.bytesIn = bytes.length
+  const document = begun === undefined ? parseSmall(bytes, scanOptions(route)) : undefined
+  if (document !== undefined) {
+    const validate = schemaOf(route)
+    const inBody: InBody = name => document[name]
+    if (validate !== undefined) checkSchema(validate, withDefault(document, route.model), call, inBody)
+    readPointers(call, route, inBody, referencesIn(document.input))
+    readVectors(call, route, inBody)
+    const ruled = isRuled(document, bytes, scanOptions(route).ruled)
+    const heap = mostHeapOf(bytes.length)
+    const demand = isCounted(call) ? demandOfDocument(document, bytes, route.protocol?.amounts) : undefined
+    return { type: 'bytes', bytes, heap, model: undefined, named: false, ruled, demand }
+  }
+  const scanner = begun ?? new JsonScanner(scanOptions(route))
+  if (begun === undefined) scanner.push(bytes)
+  const { heap } = scanner
+  const model = readScanned(call, route, scanner, bytes)
+  const demand = isCounted(call) ? demandOfMembers(scanner.noted, bytes, route.protocol?.amounts) : undefined
+  return { type: 'bytes', bytes, heap, model, named: scanner.seen, ruled: scanner.ruled, demand }
+}
+
+/** Whether the plan counts what requests ask for. It is read here, while the body is parsed, to avoid parsing it again. */
+function isCounted({ generation }: Call): boolean {
+  return generation.plan.accounting !== undefined
+}
+
+/** The schema of JSON bodies. */
+function schemaOf(route: Route): Route['validate'] {
+  return route.body === 'multipart' ? route.validateJson : route.validate
+}
+
+/** Cached: one object for all requests of a route. */
+function scanOptions(route: Route): ScanOptions {
+  const known = SCANS.get(route)
+  if (known !== undefined) return known
+  const { control, limits, references, members, protocol } = route
+  const watched = referenceMembers(references)
+  const noted = protocol?.amounts && notedNames(protocol.amounts)
+  const made = {
+    control,
+    depth: limits.depth,
+    members: limits.members,
+    values: limits.values,
+    ...(watched && { watched }),
+    ...(noted && { noted }),
+    ...(members.any.length > 0 && { ruled: new MemberKeys(members.any) }),
+  }
+  SCANS.set(route, made)
+  return made
+}
+
+/** For a small document without escaped keys. If two members have one name, the document has only the last one. */
+function isRuled(document: JsonObject, bytes: Buffer, keys: MemberKeys | undefined): boolean {
+  if (keys === undefined) return false
+  for (const key in document) {
+    const top = keys.topName(key)
+    if (top === 'all' || (top === 'inside' && keys.belowIn(bytes.toString('utf8')))) return true
+  }
+  return false
+}
+
+const SCANS = new WeakMap<Route, ScanOptions>()
+
+/** Reads a scanned body; returns the position of the model's name. */
+function readScanned(call: Call, route: Route, scanner: JsonScanner, bytes: Buffer): Span | undefined {
+  const problem = scanner.end()
+  if (problem !== undefined) throw malformedBody(problem, route.limits)
+  const validate = schemaOf(route)
+  const skeleton = validate === undefined ? '' : scanner.skeleton()
+  const shape: unknown = skeleton === '' ? undefined : JSON.parse(skeleton)
+  const inBody: InBody = name => {
+    const found = scanner.found(name)
+    return found === undefined || found.value !== undefined ? found?.value : {}
+  }
+  if (validate !== undefined) checkSchema(validate, withDefault(shape, route.model), call, inBody)
+  // A long skeleton may lack the last items.
+  const isWhole = isObject(shape) && skeleton.length < MAX_WHOLE_SKELETON_CHARS
+  readPointers(call, route, inBody, isWhole ? referencesIn(shape.input) : undefined)
+  readVectors(call, route, name => (isObject(shape) ? shape[name] : valueIn(bytes, name)))
+  return standsInBody(route.model) ? scanner.found(route.model.name) : undefined
+}
+
+/** Whether the pointer refers to a member of a JSON body. */
+export function standsInBody(pointer: Pointer | undefined): pointer is Pointer {
+  return pointer?.from === 'body' || pointer?.from === 'form'
+}
+
+function checkEncoding(call: Call): void {
+  const encoding = call.request.headers['content-encoding']
+  if (encoding === undefined || encoding === '' || encoding.toLowerCase() === 'identity') return
+  throw new GatewayError('unsupported_media_type', 'Encoded request bodies are not accepted; send plain JSON.', {
+    param: 'content-encoding',
+  })
+}
+
+function checkJsonType(call: Call): void {
+  const type = call.request.headers['content-type']
+  if (type === undefined || type === 'application/json' || hasJsonType(call)) return
+  throw new GatewayError('unsupported_media_type', 'The content type must be application/json.', {
+    param: 'content-type',
+  })
+}
+
+/** Whether the body is JSON on a route that also accepts forms. A body without a type cannot be a form: a form's type has the boundary. */
+function isJsonInstead(call: Call, { validateJson }: Route): boolean {
+  if (validateJson === undefined) return false
+  const type = call.request.headers['content-type']
+  if (type === undefined || hasJsonType(call)) return true
+  if (/^\s*multipart\//i.test(type)) return false
+  const message = 'The content type must be application/json or multipart/form-data.'
+  throw new GatewayError('unsupported_media_type', message, { param: 'content-type' })
+}
+
+function hasJsonType({ request }: Call): boolean {
+  const bare = request.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
+  return bare === 'application/json' || bare.endsWith('+json')
+}
+
+function checkSchema(validate: NonNullable<Route['validate']>, document: unknown, call: Call, inBody: InBody): void {
+  const violation = validate(document)[0]
+  if (violation === undefined) return
+  noteModel(call, inBody)
+  throw violated(violation)
+}
+
+/** Sets the model for the log of a request that is refused before its model is resolved. */
+function noteModel(call: Call, inBody: InBody): void {
+  const pointer = call.route?.model
+  const named = pointer && readPointer(call, pointer, inBody)
+  if (typeof named === 'string' && named.length <= MAX_MODEL_CHARS) call.model = named
+}
+
+const nothing: InBody = () => undefined
+
+function readPointers(call: Call, route: Route, inBody: InBody, references?: readonly string[]): void {
+  if (route.model !== undefined) call.model = readModel(call, route.model, inBody)
+  if (route.task !== undefined) call.member = inBody
+  if (isStateful(route)) checkInput(inBody)
+  if (mayAskToKeep(route.protocol?.name) && inBody(KEEP_MEMBER) === true) call.set(WANTS_STORED, true)
+  if (readsState(route)) call.set(TURN_OPTIONS, readTurnOptions(inBody, references))
+  call.stream = typeof route.stream === 'string' ? route.stream === 'always' : readStream(call, route.stream, inBody)
+}
+
+function readVectors(call: Call, { protocol }: Route, inBody: InBody): void {
+  if (protocol?.vectors !== undefined) call.set(VECTORS, wantedVectors(protocol.vectors, inBody))
+}
+
+/** The value of a top-level member of a valid document without a skeleton. */
+function valueIn(bytes: Buffer, name: string): unknown {
+  const found = findValue(bytes, [name])
+  return found && parseJson(bytes.toString('utf8', found.start, found.end))
+}
+
+/** A shorter skeleton is certainly whole. */
+const MAX_WHOLE_SKELETON_CHARS = 128 * 1024
+
+function readModel(call: Call, pointer: ModelPointer, inBody: InBody): string {
+  const clientSecret = call.get(CLIENT_SECRET)
+  // A client secret is for one model, so clients need not name it.
+  const known = clientSecret === undefined ? pointer : { ...pointer, byDefault: clientSecret.model }
+  const { model, named } = modelIn(known, readPointer(call, pointer, inBody))
+  if (named !== undefined) call.named = named
+  return model
+}
+
+function readStream(call: Call, pointer: Pointer, inBody: InBody): boolean {
+  return streamIn(pointer, readPointer(call, pointer, inBody))
+}
+
+function readPointer(call: Call, pointer: Pointer, inBody: InBody): unknown {
+  switch (pointer.from) {
+    case 'body':
+    case 'form':
+      return inBody(pointer.name)
+    case 'path':
+      return call.params[pointer.name]
+    case 'query':
+      return call.query?.get(pointer.name) ?? undefined
+  }
+}

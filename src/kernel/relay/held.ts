@@ -1,0 +1,80 @@
+import { GatewayError } from '../../core/errors.js'
+import { hasEvent, piecesIn } from '../content-marks.js'
+import { single, type UpstreamHeaders } from '../response-headers.js'
+import type { Relay, Source } from './relay.js'
+
+/** Most bytes that are held of an answer that has no content; a larger one is passed on. */
+const MAX_HELD_BYTES = 64 * 1024
+
+interface Ways {
+  /** Opens the relay that the answer gets. */
+  readonly open: () => Relay | undefined
+  /** Whether another attempt is under way, which may answer instead. */
+  readonly hasRival: () => boolean
+  /** This answer is the first of those under way to have content: the others are given up. */
+  readonly claim: () => void
+}
+
+/** Holds an answer that has begun well until it has content: so long another target may answer in its place. */
+export class HeldRelay implements Relay {
+  readonly #attempt: Source
+  readonly #isStream: boolean
+  readonly #ways: Ways
+  #bytes: Buffer | undefined
+  #relay: Relay | undefined
+  #isReleased = false
+  #hasBegun = false
+
+  constructor(attempt: Source, headers: UpstreamHeaders, ways: Ways) {
+    this.#attempt = attempt
+    this.#isStream = single(headers['content-type'])?.toLowerCase().startsWith('text/event-stream') === true
+    this.#ways = ways
+  }
+
+  get step(): number | undefined {
+    return this.#relay?.step
+  }
+
+  data(chunk: Buffer): void {
+    if (this.#isReleased) {
+      this.#relay?.data(chunk)
+      return
+    }
+    this.#bytes = this.#bytes === undefined ? chunk : Buffer.concat([this.#bytes, chunk])
+    if (!this.#hasBegun && (!this.#isStream || hasEvent(this.#bytes))) {
+      this.#hasBegun = true
+      this.#attempt.content()
+    }
+    // Of a whole answer any byte is content.
+    if (!this.#isStream || this.#bytes.length > MAX_HELD_BYTES || piecesIn(this.#bytes) > 0) this.release()
+  }
+
+  private release(): void {
+    this.#isReleased = true
+    const relay = this.#ways.open()
+    // One that is refused by its head wins nothing.
+    if (relay === undefined) return
+    this.#ways.claim()
+    this.#relay = relay
+    if (this.#bytes !== undefined) this.#relay?.data(this.#bytes)
+    this.#bytes = undefined
+  }
+
+  end(): void {
+    if (!this.#isReleased && this.#ways.hasRival()) {
+      const message = 'The upstream ended its answer without content.'
+      this.#attempt.failed('bad_response', new GatewayError('bad_upstream_response', message, { phase: 'fin' }))
+      return
+    }
+    if (!this.#isReleased) this.release()
+    this.#relay?.end()
+  }
+
+  broken(error: GatewayError): boolean {
+    return this.#relay?.broken(error) ?? false
+  }
+
+  settle(): void {
+    this.#relay?.settle()
+  }
+}

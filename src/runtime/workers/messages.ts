@@ -1,0 +1,72 @@
+import { topic } from '../../core/peers.js'
+import type { Problem } from '../../core/problems.js'
+import type { SimulatorPlace } from '../embedded.js'
+import type { CommonHealth } from '../health.js'
+import type { Overrides } from '../load.js'
+import type { Entries } from '../reading/messages.js'
+
+/** A new process receives messages from now on; what was sent before is lost. */
+export const HELLO = topic<null>('hello')
+
+/** The supervisor asks a worker to take over some entries of a configuration. */
+export const ENTRIES = topic<Entries>('config: entries')
+
+/** All entries have come: the worker compiles, and answers when it could serve, or with what is wrong. */
+export const PREPARE = topic<Preparation, { readonly fault?: string }>('config: prepare')
+
+/** What it has prepared goes live, or is given up. */
+export const COMMIT = topic<null>('config: commit')
+export const DROP = topic<null>('config: drop')
+
+/** A new worker opens the store and listens, with what it has prepared. */
+export const START = topic<StartOrder, Started>('start')
+
+/** What the workers have in common has changed. */
+export const HEALTH = topic<CommonHealth>('health')
+
+/** The worker finishes what is open and ends; or it ends at once. */
+export const END = topic<{ readonly isUrgent: boolean }>('end')
+
+/** A worker asks the supervisor for a reload in all workers. `counted`: keys of the store have limits. */
+export const RELOAD = topic<{ readonly counted: boolean }, ReloadOutcome>('reload')
+
+/** An upstream has refused a credential. */
+export const REREAD = topic<null>('reread secrets')
+
+/** The admin API asks for new workers, one after another. */
+export const RESTART = topic<null>('restart')
+
+/** The admin API asks for the end of the gateway. */
+export const DRAIN = topic<null>('drain')
+
+interface Preparation {
+  /** A parcel. */
+  readonly settings: unknown
+  readonly digest: string
+  readonly generation: number
+  readonly simulator: SimulatorPlace | undefined
+}
+
+export interface StartOrder {
+  readonly number: number
+  readonly file: string
+  readonly overrides: Overrides
+  readonly health: CommonHealth
+}
+
+export interface Started {
+  /** Why it cannot start, in one line. */
+  readonly fault?: string
+  readonly origin?: string
+  readonly adminOrigin?: string | undefined
+}
+
+interface ReloadOutcome {
+  readonly isValid: boolean
+  readonly problems: readonly Problem[]
+}
+
+/** How long a worker may take to compile a configuration; all others wait for it. */
+export const PREPARE_TIMEOUT_MS = 120_000
+/** How long anything else may take that a worker is asked for. */
+export const STEP_TIMEOUT_MS = 30_000

@@ -1,0 +1,81 @@
+import { type CommonHealth, type Health, takeCommon } from '../health.js'
+import type { LoadedPlan, Running } from '../load.js'
+import type { PlanSource } from '../reload.js'
+import type { Prepared, Target } from '../swap.js'
+import type { Link } from './link.js'
+import { PREPARE_TIMEOUT_MS, RELOAD, REREAD } from './messages.js'
+
+/** The plans of a worker: the supervisor reads the files, and says when all workers change over. */
+export class RemotePlans implements PlanSource {
+  readonly #link: Link
+  readonly #target: Target
+  readonly #health: Health
+  #running: Running
+  #next: { readonly running: Running; readonly number: number; readonly prepared: Prepared } | undefined
+
+  constructor(link: Link, running: Running, { target, health }: { readonly target: Target; readonly health: Health }) {
+    this.#link = link
+    this.#running = running
+    this.#target = target
+    this.#health = health
+  }
+
+  get running(): Running {
+    return this.#running
+  }
+
+  get loaded(): LoadedPlan {
+    const { problems, digest } = this.#health
+    return { ...this.#running, problems, digest, sources: [], watch: [], parsed: new Map() }
+  }
+
+  async follow(): Promise<void> {}
+
+  async reload(): Promise<LoadedPlan> {
+    return await this.#ask(false)
+  }
+
+  async count(): Promise<void> {
+    await this.#ask(true)
+  }
+
+  rereadSecrets(): void {
+    this.#link.tell(REREAD, null)
+  }
+
+  async close(): Promise<void> {
+    this.drop()
+  }
+
+  /** Rejects where the plan cannot be served. */
+  async prepare(running: Running, number: number): Promise<void> {
+    this.drop()
+    this.#next = { running, number, prepared: await this.#target.prepare(running, number) }
+  }
+
+  async commit(): Promise<void> {
+    if (this.#next === undefined) throw new Error('nothing is prepared')
+    const { running, number, prepared } = this.#next
+    this.#next = undefined
+    await prepared.commit()
+    this.#running = running
+    this.#health.generation = number
+    this.#health.digest = running.plan.digest
+    this.#health.off = running.plan.off
+  }
+
+  drop(): void {
+    this.#next?.prepared.drop()
+    this.#next = undefined
+  }
+
+  /** What the supervisor knows of all workers. */
+  hear(common: CommonHealth): void {
+    takeCommon(this.#health, common)
+  }
+
+  async #ask(counted: boolean): Promise<LoadedPlan> {
+    const { isValid, problems } = await this.#link.ask(RELOAD, { counted }, PREPARE_TIMEOUT_MS)
+    return { ...this.loaded, plan: isValid ? this.#running.plan : undefined, problems }
+  }
+}

@@ -1,0 +1,147 @@
+import cluster from 'node:cluster'
+import type { SimulatorPlace } from '../embedded.js'
+import { type Gateway, serveHere } from '../gateway.js'
+import { generatedKey } from '../generated-keys.js'
+import { compileRead, type Running } from '../load.js'
+import { messageOf } from '../problems.js'
+import { Assembly } from '../reading/slices.js'
+import type { Seat } from '../seat.js'
+import { StoreState } from '../store-state.js'
+import { openStore } from '../stores.js'
+import { type Frame, Link } from './link.js'
+import {
+  COMMIT,
+  DRAIN,
+  DROP,
+  END,
+  ENTRIES,
+  HEALTH,
+  HELLO,
+  PREPARE,
+  RESTART,
+  START,
+  type Started,
+  type StartOrder,
+} from './messages.js'
+import { WorkerPeers } from './peers.js'
+import { RemotePlans } from './remote-plans.js'
+
+/** They may go to the whole process group: the supervisor decides what follows. */
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+
+/** Serves as one of several processes until the supervisor says that it ends, or is gone. False: no supervisor is there. */
+export async function work(): Promise<boolean> {
+  const { worker } = cluster
+  if (worker === undefined || process.send === undefined) return false
+  for (const signal of SIGNALS) process.on(signal, () => undefined)
+  // Otherwise the process would end together with its supervisor, with requests in flight.
+  worker.exitedAfterDisconnect = true
+  const link = new Link((frame, sent) => {
+    if (process.connected) process.send?.(frame, undefined, undefined, () => sent())
+    else sent()
+  })
+  const own = new Worker(link)
+  process.on('message', (frame: Frame) => link.receive(frame))
+  process.on('disconnect', () => {
+    link.close()
+    own.end(false)
+  })
+  link.tell(HELLO, null)
+  await own.ended
+  return true
+}
+
+type Next = Running & { readonly number: number; readonly simulator: SimulatorPlace | undefined }
+
+class Worker {
+  readonly #link: Link
+  #assembly: Assembly | undefined
+  /** What a new process is to start with. */
+  #first: Next | undefined
+  #plans: RemotePlans | undefined
+  #gateway: Gateway | undefined
+  #onEnded: () => void = () => undefined
+  readonly ended: Promise<void>
+
+  constructor(link: Link) {
+    this.#link = link
+    this.ended = new Promise(ended => {
+      this.#onEnded = ended
+    })
+    link.on(ENTRIES, entries => {
+      this.#assembly ??= new Assembly(this.#plans?.running.config)
+      this.#assembly.add(entries)
+    })
+    link.on(PREPARE, async ({ settings, digest, generation, simulator }) => {
+      const assembly = this.#assembly ?? new Assembly(undefined)
+      this.#assembly = undefined
+      try {
+        await this.#prepare(assembly, settings, { digest, number: generation, simulator })
+        return {}
+      } catch (error) {
+        return { fault: messageOf(error) }
+      }
+    })
+    link.on(COMMIT, async () => await this.#plans?.commit())
+    link.on(DROP, () => {
+      this.#assembly = undefined
+      this.#plans?.drop()
+    })
+    link.on(START, order => this.#start(order))
+    link.on(HEALTH, common => this.#plans?.hear(common))
+    link.on(END, ({ isUrgent }) => this.end(isUrgent))
+  }
+
+  /** Finishes what is open first, unless it is urgent. */
+  end(isUrgent: boolean): void {
+    const gateway = this.#gateway
+    if (gateway === undefined) this.#onEnded()
+    else void (isUrgent ? gateway.closeNow() : gateway.close())
+  }
+
+  async #prepare(
+    assembly: Assembly,
+    settings: unknown,
+    { digest, number, simulator }: { readonly digest: string } & Pick<Next, 'number' | 'simulator'>,
+  ): Promise<void> {
+    const config = assembly.finish(settings)
+    // They are there: the supervisor has made them.
+    const generated = (name: string, folder: string): ReturnType<typeof generatedKey> =>
+      generatedKey(folder, name, false)
+    const plan = await compileRead(config, digest, { generated }, this.#plans?.running.plan)
+    const running = { plan, config }
+    this.#gateway?.reach(simulator)
+    if (this.#plans === undefined) this.#first = { ...running, number, simulator }
+    else await this.#plans.prepare(running, number)
+  }
+
+  async #start({ number, file, overrides, health }: StartOrder): Promise<Started> {
+    if (this.#first === undefined) return { fault: 'a worker has nothing to start with' }
+    const { simulator, number: generation, ...running } = this.#first
+    const seat: Seat = {
+      peers: new WorkerPeers(number, this.#link),
+      generation,
+      simulator,
+      planSource: (first, parts) => {
+        this.#plans = new RemotePlans(this.#link, first, parts)
+        this.#plans.hear(health)
+        return this.#plans
+      },
+      drain: () => void this.#link.tell(DRAIN, null),
+      restart: () => void this.#link.tell(RESTART, null),
+    }
+    try {
+      const state = new StoreState()
+      const store = await openStore(running.plan.store, state)
+      const { problems, digest } = { problems: health.problems, digest: running.plan.digest }
+      const loaded = { ...running, problems, digest, sources: [], watch: [], parsed: new Map() }
+      const options = { file, env: {}, overrides, seat }
+      const gateway = await serveHere(options, { loaded, running, store, state })
+      this.#gateway = gateway
+      void gateway.closed.then(this.#onEnded)
+      return { origin: gateway.origin, adminOrigin: gateway.adminOrigin }
+    } catch (error) {
+      return { fault: messageOf(error) }
+    }
+  }
+}

@@ -1,0 +1,84 @@
+import t, { type Test } from 'tap'
+import { CHAT_ANSWER, hang, json } from '../helpers/answers.js'
+import { CALLER, startTestGateway, type TestGateway } from '../helpers/gateway.js'
+import { type RawUpstream, type Script, startRawUpstream } from '../helpers/raw-upstream.js'
+
+// Upstreams are asked whether they answer, also while no client asks for anything.
+
+interface Stage {
+  readonly gateway: TestGateway
+  readonly first: RawUpstream
+  readonly second: RawUpstream
+}
+
+async function stage(t: Test, probe: string, answer: Script, more = ''): Promise<Stage> {
+  const first = await startRawUpstream(t)
+  const second = await startRawUpstream(t, { host: '127.0.0.2' })
+  first.answer(answer)
+  second.answer(json(CHAT_ANSWER))
+  const upstreams = [
+    `  first: { kind: openai-compatible, base: "${first.origin}", secret: { env: UPSTREAM_KEY }, health: { probe: ${probe}, failures: 3${more} } }`,
+    `  second: { kind: openai-compatible, base: "${second.origin}", secret: { env: UPSTREAM_KEY } }`,
+  ]
+  const yaml = `version: 1\n${CALLER}\nupstreams:\n${upstreams.join('\n')}\nmodels: { m: [first, second] }\n`
+  return { gateway: await startTestGateway(t, yaml), first, second }
+}
+
+const FAILED = json({ error: { message: 'no' } }, { status: 503 })
+const LIST = json({ data: [] })
+
+t.test('an upstream that fails its probes is passed by before a request has failed there, and comes back', async t => {
+  const { gateway, first, second } = await stage(t, '{ every: 20ms }', FAILED)
+  const opened = await gateway.log.find(line => line.health === 'open')
+  t.match(opened, { upstream: 'first', reason: 'probe: status 503' })
+  t.match(first.requests.items[0], { method: 'GET', target: '/v1/models' })
+  t.equal((await gateway.chat()).status, 200)
+  t.equal(second.requests.items.length, 1)
+  t.notOk(first.requests.items.some(({ method }) => method === 'POST'))
+  first.answer(LIST)
+  await gateway.log.find(line => line.health === 'closed')
+  first.answer(json(CHAT_ANSWER))
+  const asked = (): boolean => first.requests.items.some(({ method }) => method === 'POST')
+  for (let i = 0; !asked() && i < 1000; i++) await gateway.chat()
+  t.ok(asked())
+})
+
+t.test('one declared request may be the probe', async t => {
+  const body = '{ model: tiny, max_tokens: 1 }'
+  const { first } = await stage(t, `{ every: 20ms, call: "POST /v1/tiny?x=1", body: ${body} }`, json(CHAT_ANSWER))
+  const [probe] = await first.requests.count(2)
+  t.match(probe, { method: 'POST', target: '/v1/tiny?x=1' })
+  t.same(probe?.json(), { model: 'tiny', max_tokens: 1 })
+  t.match(probe?.header('authorization'), /^Bearer canary-upstream/)
+})
+
+t.test('a probe that hangs is the only one under way, and fails after its time', async t => {
+  const { gateway, first } = await stage(t, '{ every: 10ms, timeout: 300ms }', hang)
+  await gateway.log.find(line => line.health === 'open' && line.reason === 'probe: first_byte')
+  const { items } = first.requests
+  // Each was given up before the next one began.
+  t.ok(items.length >= 3 && items.length - first.aborts.items.length <= 1)
+})
+
+t.test('a status under 500 is an answer; a refused secret is one of the secret', async t => {
+  const missing = await stage(t, '{ every: 10ms }', json({ error: { message: 'none' } }, { status: 404 }))
+  await missing.first.requests.count(10)
+  t.notOk(missing.gateway.log.items.some(line => line.health === 'open'))
+  const refused = await stage(t, '{ every: 10ms }', json({ error: { message: 'who' } }, { status: 401 }))
+  const line = await refused.gateway.log.find(one => one.health === 'open')
+  t.match(line, { upstream: 'first', credential: /^[0-9a-f]{12}$/, reason: 'probe: status 401' })
+})
+
+t.test('a reload that takes the probe out ends it', async t => {
+  const { gateway, first, second } = await stage(t, '{ every: 10ms }', LIST)
+  await first.requests.count(3)
+  const upstreams = [first, second].map(
+    ({ origin }, index) => `  u${index}: { kind: openai-compatible, base: "${origin}", secret: { env: UPSTREAM_KEY } }`,
+  )
+  await gateway.write('gateway.yaml', `version: 1\n${CALLER}\nupstreams:\n${upstreams.join('\n')}\nmodels: { m: u1 }\n`)
+  await gateway.gateway.reload()
+  for (let i = 0; i < 20; i++) await gateway.chat()
+  const before = first.requests.items.length
+  for (let i = 0; i < 20; i++) await gateway.chat()
+  t.equal(first.requests.items.length, before)
+})

@@ -1,0 +1,94 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type t from 'tap'
+import { find, skipping } from './store-servers.js'
+
+type Test = Pick<typeof t, 'teardown' | 'comment'>
+
+const OPENSSL = find('openssl', [])
+
+/** The reason why tests with certificates of an authority are skipped here, or false. In CI they never are. */
+export const withoutOpenssl = skipping(OPENSSL, 'openssl')
+
+export interface Pair {
+  readonly cert: string
+  readonly key: string
+}
+
+/** A certificate authority of a test's own, made by openssl. */
+export class Authority {
+  readonly folder: string
+  #serial = 0
+
+  constructor(test: Test) {
+    this.folder = mkdtempSync(join(tmpdir(), 'gateway-authority-'))
+    test.teardown(() => rmSync(this.folder, { recursive: true, force: true }))
+    this.#run(
+      'req',
+      '-x509',
+      '-newkey',
+      'ec',
+      '-pkeyopt',
+      'ec_paramgen_curve:P-256',
+      '-nodes',
+      '-days',
+      '30',
+      '-subj',
+      '/CN=test authority',
+      '-keyout',
+      'ca.key',
+      '-out',
+      'ca.pem',
+    )
+  }
+
+  /** The authority's own certificate. */
+  get cert(): string {
+    return readFileSync(join(this.folder, 'ca.pem'), 'utf8')
+  }
+
+  /** A certificate for these names and addresses (`DNS:localhost`, `IP:127.0.0.1`). */
+  issue(...names: readonly string[]): Pair {
+    const stem = `issued-${++this.#serial}`
+    writeFileSync(join(this.folder, `${stem}.ext`), `subjectAltName=${names.join(',')}\n`)
+    this.#run(
+      'req',
+      '-newkey',
+      'ec',
+      '-pkeyopt',
+      'ec_paramgen_curve:P-256',
+      '-nodes',
+      '-subj',
+      `/CN=${stem}`,
+      '-keyout',
+      `${stem}.key`,
+      '-out',
+      `${stem}.csr`,
+    )
+    this.#run(
+      'x509',
+      '-req',
+      '-in',
+      `${stem}.csr`,
+      '-CA',
+      'ca.pem',
+      '-CAkey',
+      'ca.key',
+      '-CAcreateserial',
+      '-days',
+      '30',
+      '-extfile',
+      `${stem}.ext`,
+      '-out',
+      `${stem}.pem`,
+    )
+    const read = (end: string): string => readFileSync(join(this.folder, `${stem}.${end}`), 'utf8')
+    return { cert: read('pem'), key: read('key') }
+  }
+
+  #run(...args: readonly string[]): void {
+    execFileSync(OPENSSL ?? 'openssl', args, { cwd: this.folder, stdio: 'ignore' })
+  }
+}

@@ -1,0 +1,66 @@
+import t from 'tap'
+import type { AmountPaths } from '../../src/core/amounts.js'
+import { demandOfBytes, demandOfDocument, demandOfMembers } from '../../src/wire/demand.js'
+import { notedNames } from '../../src/wire/demand-values.js'
+import { JsonScanner } from '../../src/wire/json-scan.js'
+
+const NONE: AmountPaths = {
+  ...{ output: [], choices: [], images: [], characters: [], items: [], seconds: [] },
+  ...{ audio: false, batch: false, free: false },
+}
+const CHAT: AmountPaths = { ...NONE, output: [['max_completion_tokens'], ['max_tokens']], choices: [['n']] }
+const NESTED: AmountPaths = { ...NONE, output: [['config', 'maxOutput']], choices: [['config', 'count']] }
+const SEARCH: AmountPaths = { ...NONE, items: [['documents']], characters: [['input']] }
+
+/** As a request's check finds it, arriving in pieces. */
+function scanned(text: string, paths: AmountPaths, pieceBytes: number): ReturnType<typeof demandOfMembers> {
+  const noted = notedNames(paths)
+  const scanner = new JsonScanner({ control: ['model'], depth: 64, members: 1000, ...(noted && { noted }) })
+  const bytes = Buffer.from(text)
+  for (let at = 0; at < bytes.length; at += pieceBytes) scanner.push(bytes.subarray(at, at + pieceBytes))
+  t.equal(scanner.end(), undefined)
+  return demandOfMembers(scanner.noted, bytes, paths)
+}
+
+const filler = (size: number): string => `"messages":[{"content":${JSON.stringify('say "n":9 \n'.repeat(size))}}]`
+
+const BODIES: readonly (readonly [name: string, paths: AmountPaths, text: string])[] = [
+  ['both names, of which the larger counts', CHAT, '{"max_tokens":5,"n":3,"max_completion_tokens":7}'],
+  ['none of them', CHAT, `{"model":"m",${filler(10)}}`],
+  ['the last of several', CHAT, '{"max_tokens":900,"max_tokens":{"max_tokens":1},"n":1,"max_tokens":4,"n":2}'],
+  ['a key with escapes', CHAT, String.raw`{"max\u005ftokens":11,"\u006e":2,"m\\ax_tokens":99}`],
+  ['decoys inside of other members', CHAT, `{${filler(400)},"x":{"n":50,"max_tokens":60},"max_tokens":12,"n":2}`],
+  ['names that begin or end alike', CHAT, '{"max_token":1,"max_tokens_":2,"N":3,"nn":4,"max_tokens":5}'],
+  ['a number as text, and text that is not a number', CHAT, '{"max_tokens":"21","n":"many"}'],
+  ['a number of 1100 digits', CHAT, `{"max_tokens":4096.${'0'.repeat(1100)}}`],
+  ['nested members', NESTED, `{"config":{"maxOutput":31,"count":4},${filler(400)}}`],
+  ['nested members behind much', NESTED, `{"config":{"x":"${'y'.repeat(6000)}","maxOutput":31,"count":4}}`],
+  ['a member that should be an object', NESTED, '{"config":[31,4]}'],
+  ['a list', SEARCH, `{"documents":[${'{"a":[1,2]},'.repeat(250)}"x"],"input":"drei Wörter hier"}`],
+  ['a long list', SEARCH, `{"documents":[${'{"a":[1,2]},'.repeat(2500)}"x"]}`],
+]
+
+t.test('the scan of a body says what it asks for as its document does', async t => {
+  for (const [name, paths, text] of BODIES) {
+    const expected = demandOfDocument(JSON.parse(text), Buffer.from(text), paths)
+    for (const pieceBytes of [1, 7, text.length]) t.same(scanned(text, paths, pieceBytes), expected, name)
+    t.same(demandOfBytes(Buffer.from(text), paths), expected, `${name}, without a scan`)
+  }
+})
+
+t.test('text that is longer than it may be read whole counts by its bytes', async t => {
+  const text = JSON.stringify({ input: 'ö'.repeat(5000) })
+  t.equal(scanned(text, SEARCH, text.length).characters, 10_000)
+})
+
+t.test('each long string of base64 is one medium, with anything around it', async t => {
+  const media = (size: number): string => `data:image/png;base64,${'iVBORw0K'.repeat(size / 8)}`
+  const text = (size: number): string => 'words and more '.repeat(size / 15)
+  for (const before of [0, 1, 8191, 8192, 8193, 30_000]) {
+    const strings = [text(before), media(8200), 'x', media(16_000), text(9000), media(8000), media(80_000)]
+    const body = JSON.stringify({ ['k'.repeat(before % 97)]: strings })
+    const long = strings.filter(one => one.startsWith('data:') && one.length > 8192)
+    const rest = body.length - long.reduce((sum, one) => sum + one.length + 1, 0)
+    t.equal(demandOfBytes(Buffer.from(body)).input, rest + long.length * 16_384, `${before} characters before`)
+  }
+})
