@@ -8,45 +8,52 @@ import type { Shown } from './text.js'
 const MAX_PROCESSES = 64
 
 /** What a process has counted of one metric since it started. */
-interface Told {
+interface Report {
   readonly metric: string
   readonly process: string
   readonly series: readonly Plain[]
 }
 
-interface Answer extends Told {
-  /** Processes that the one which answers has heard of. */
-  readonly known: readonly string[]
+interface Answer extends Report {
+  /** Processes whose reports on the metric the answering one has; `final`: they have ended, and nothing is missing. */
+  readonly known: readonly { readonly process: string; readonly final: boolean }[]
 }
 
-/** One for each metric, so that no message is too large; who asks tells what it has itself. */
-const COUNTED = topic<Told, Answer>('metrics: counted')
-const FORMER = topic<Omit<Told, 'series'>, readonly Plain[]>('metrics: former')
-const FAREWELL = topic<Told>('metrics: farewell')
+/** One message for each metric, so that none is too large. The one who asks reports as well. */
+const COUNTED = topic<Report, Answer>('metrics: counted')
+const FORMER = topic<Omit<Report, 'series'>, readonly Plain[]>('metrics: former')
+const PASSED_ON = topic<Report & { readonly final: boolean }>('metrics: passed on')
 const STATES = topic<null, readonly (readonly [metric: string, series: readonly Plain[]])[]>('metrics: states')
+
+/** What another process has reported on a metric. */
+interface Heard {
+  readonly merged: MergedSeries
+  /** It has ended, and all that any process has heard of it is here. */
+  final: boolean
+}
 
 /**
  * Puts the metrics of all workers together. What a worker counted is remembered by the others when it ends: the sums never go back.
- * If it is killed, that is what it had at the last scrape.
+ * If it is killed, that is what it had at the last scrape; less only if others are killed before the next one.
  */
 export class WorkerMetrics {
   readonly #peers: Peers
   readonly #families: CountedFamilies
   readonly #states: () => Promise<StateFamilies>
   readonly #process: string = randomUUID()
-  /** By process and metric, what was heard last; of the others alone. */
-  readonly #heard = new Map<string, Map<string, MergedSeries>>()
+  /** By process and metric; of the others alone. */
+  readonly #heard = new Map<string, Map<string, Heard>>()
 
   constructor(peers: Peers, families: CountedFamilies, states: () => Promise<StateFamilies>) {
     this.#peers = peers
     this.#families = families
     this.#states = states
-    peers.on(COUNTED, told => {
-      this.#remember(told)
-      return { ...this.#told(told.metric), known: [...this.#heard.keys()] }
+    peers.on(COUNTED, report => {
+      this.#remember(report, false)
+      return { ...this.#report(report.metric), known: this.#known(report.metric) }
     })
-    peers.on(FORMER, ({ process, metric }) => plainOf(this.#heard.get(process)?.get(metric)?.series ?? []))
-    peers.on(FAREWELL, told => this.#remember(told))
+    peers.on(FORMER, ({ process, metric }) => this.#seriesOf(process, metric))
+    peers.on(PASSED_ON, ({ final, ...report }) => this.#remember(report, final))
     peers.on(STATES, async () => allOf(await states()).map(one => [one.spec.name, plainOf(one.series)] as const))
   }
 
@@ -59,11 +66,11 @@ export class WorkerMetrics {
       return { spec, series: sum.series }
     })
     const states = await this.#states()
-    const told = await this.#peers.ask(STATES, null)
+    const answers = await this.#peers.ask(STATES, null)
     const shown = allOf(states).map(({ spec, series }) => {
       const sum = new MergedSeries()
       sum.add(plainOf(series), spec)
-      for (const { answer } of told) sum.add(answer.find(([metric]) => metric === spec.name)?.[1] ?? [], spec)
+      for (const { answer } of answers) sum.add(answer.find(([metric]) => metric === spec.name)?.[1] ?? [], spec)
       return { spec, series: sum.series }
     })
     return [...(await Promise.all(counted)), ...shown]
@@ -72,41 +79,60 @@ export class WorkerMetrics {
   /** This process ends: the others continue from what it has, and from what it has heard. */
   farewell(): void {
     for (const { spec } of this.#counted()) {
-      this.#peers.tell(FAREWELL, this.#told(spec.name))
-      for (const [process, metrics] of this.#heard) {
-        const series = plainOf(metrics.get(spec.name)?.series ?? [])
-        if (series.length > 0) this.#peers.tell(FAREWELL, { metric: spec.name, process, series })
-      }
+      this.#peers.tell(PASSED_ON, { ...this.#report(spec.name), final: true })
+      for (const { process, final } of this.#known(spec.name)) this.#passOn(process, spec.name, final)
     }
   }
 
   /** Of each other process, what it has counted of a metric. */
   async #others(metric: string): Promise<readonly (readonly Plain[])[]> {
-    const answers = (await this.#peers.ask(COUNTED, this.#told(metric))).map(({ answer }) => answer)
-    for (const answer of answers) this.#remember(answer)
+    const answers = (await this.#peers.ask(COUNTED, this.#report(metric))).map(({ answer }) => answer)
+    for (const answer of answers) this.#remember(answer, false)
     const alive = new Set([this.#process, ...answers.map(({ process }) => process)])
-    const known = new Set([...this.#heard.keys(), ...answers.flatMap(one => one.known)])
-    for (const process of known) {
-      if (alive.has(process)) continue
-      // Each of the others may have heard of it last.
-      for (const { answer } of await this.#peers.ask(FORMER, { process, metric })) {
-        this.#remember({ metric, process, series: answer })
-      }
-    }
-    return [...this.#heard.values()].map(metrics => plainOf(metrics.get(metric)?.series ?? []))
+    const known = [...this.#known(metric), ...answers.flatMap(one => one.known)]
+    const ended = new Set(known.map(({ process }) => process).filter(process => !alive.has(process)))
+    for (const process of ended) await this.#settle(process, metric, answers)
+    return [...this.#heard.keys()].map(process => this.#seriesOf(process, metric))
   }
 
-  #told(metric: string): Told {
+  /**
+   * A process has ended. Each of the others may have been the last that heard of it, so what any of them has is put together
+   * and given to all that lack it: the next one to end may be the only one that has it.
+   */
+  async #settle(process: string, metric: string, answers: readonly Answer[]): Promise<void> {
+    if (this.#heard.get(process)?.get(metric)?.final !== true) {
+      const heard = (await this.#peers.ask(FORMER, { process, metric })).map(({ answer }) => answer)
+      for (const series of [[], ...heard]) this.#remember({ metric, process, series }, true)
+    }
+    const allHaveIt = answers.every(({ known }) => known.some(one => one.process === process && one.final))
+    if (!allHaveIt) this.#passOn(process, metric, true)
+  }
+
+  #passOn(process: string, metric: string, final: boolean): void {
+    this.#peers.tell(PASSED_ON, { metric, process, series: this.#seriesOf(process, metric), final })
+  }
+
+  #report(metric: string): Report {
     const family = this.#counted().find(({ spec }) => spec.name === metric)
     return { metric, process: this.#process, series: plainOf(family?.series ?? []) }
   }
 
-  #remember({ process, metric, series }: Told): void {
+  #known(metric: string): Answer['known'] {
+    const entries = [...this.#heard].map(([process, metrics]) => ({ process, final: metrics.get(metric)?.final }))
+    return entries.flatMap(({ process, final }) => (final === undefined ? [] : [{ process, final }]))
+  }
+
+  #seriesOf(process: string, metric: string): readonly Plain[] {
+    return plainOf(this.#heard.get(process)?.get(metric)?.merged.series ?? [])
+  }
+
+  #remember({ process, metric, series }: Report, final: boolean): void {
     if (process === this.#process) return
-    const metrics = this.#heard.get(process) ?? new Map<string, MergedSeries>()
-    const known = metrics.get(metric) ?? new MergedSeries()
-    known.update(series)
-    metrics.set(metric, known)
+    const metrics = this.#heard.get(process) ?? new Map<string, Heard>()
+    const heard = metrics.get(metric) ?? { merged: new MergedSeries(), final }
+    heard.merged.update(series)
+    heard.final = final
+    metrics.set(metric, heard)
     this.#heard.set(process, metrics)
     const [oldest] = this.#heard.keys()
     if (this.#heard.size > MAX_PROCESSES && oldest !== undefined) this.#heard.delete(oldest)

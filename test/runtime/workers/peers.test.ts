@@ -2,43 +2,13 @@ import { setImmediate as turn } from 'node:timers/promises'
 import t from 'tap'
 import { MAX_MESSAGE_BYTES, topic } from '../../../src/core/peers.js'
 import { Link } from '../../../src/runtime/workers/link.js'
-import { Hub, WorkerPeers } from '../../../src/runtime/workers/peers.js'
+import { Star } from '../../helpers/star.js'
 
 const STATE = topic<{ readonly open: readonly string[] }>('test: state')
 const COUNT = topic<{ readonly of: string }, number>('test: count')
 
-/** A star of so many workers. Frames arrive in later turns of the event loop; what is in `stuck` is never taken. */
-async function star(count: number): Promise<{ hub: Hub; workers: WorkerPeers[]; links: Link[]; stuck: Set<number> }> {
-  const hub = new Hub()
-  const stuck = new Set<number>()
-  const links: Link[] = []
-  const workers = Array.from({ length: count }, (_, index) => {
-    const number = index + 1
-    const near: Link = new Link((frame, sent) => {
-      setImmediate(() => {
-        if (!stuck.has(number)) {
-          sent()
-          far.receive(frame)
-        }
-      })
-    })
-    const far: Link = new Link((frame, sent) => {
-      setImmediate(() => {
-        sent()
-        near.receive(frame)
-      })
-    })
-    hub.join(number, near)
-    links.push(near)
-    return new WorkerPeers(number, far)
-  })
-  // They are ready.
-  for (let turns = 0; turns < 3; turns++) await turn()
-  return { hub, workers, links, stuck }
-}
-
 t.test('what a worker tells reaches all others in order, and not itself', async t => {
-  const { workers } = await star(3)
+  const { workers } = await Star.of(3)
   const heard: string[] = []
   for (const worker of workers)
     worker.on(STATE, ({ open }, from) => void heard.push(`${from}→${worker.number} ${open.join()}`))
@@ -49,44 +19,43 @@ t.test('what a worker tells reaches all others in order, and not itself', async 
 })
 
 t.test('a question is answered by the others; who fails, hears nothing of it or hangs is left out', async t => {
-  const { hub, workers, stuck } = await star(5)
+  const { star, workers } = await Star.of(5)
   const [asking, second, third, , fifth] = workers
   second?.on(COUNT, ({ of }) => of.length)
   third?.on(COUNT, () => {
     throw new Error('cannot count')
   })
   fifth?.on(COUNT, () => 7)
-  stuck.add(5)
+  star.stuck.add(5)
   t.same(await asking?.ask(COUNT, { of: 'four' }, 50), [{ from: 2, answer: 4 }])
-  stuck.delete(5)
-  t.same(await hub.ask(COUNT, { of: 'abc' }), [
+  star.stuck.delete(5)
+  t.same(await star.hub.ask(COUNT, { of: 'abc' }), [
     { from: 2, answer: 3 },
     { from: 5, answer: 7 },
   ])
 })
 
 t.test('no one waits for a worker that is not ready yet, or has ended', async t => {
-  const { hub, workers, links } = await star(2)
+  const { star, workers } = await Star.of(2)
   workers[1]?.on(COUNT, () => 2)
   // A process that loads: it takes messages, and answers none.
-  hub.join(3, new Link((_frame, sent) => sent()))
+  star.hub.join(3, new Link((_frame, sent) => sent()))
   const asked = workers[0]?.ask(COUNT, { of: '' }, 60_000)
   t.same(await asked, [{ from: 2, answer: 2 }])
   const waiting = workers[0]?.ask(COUNT, { of: '' }, 60_000)
-  hub.leave(2)
-  links[1]?.close()
+  star.leave(2)
   t.same(await waiting, [])
 })
 
 t.test('the supervisor hears what is reported to it alone, and tells all', async t => {
-  const { hub, workers } = await star(2)
+  const { star, workers } = await Star.of(2)
   const heard: string[] = []
-  hub.on(STATE, ({ open }, from) => void heard.push(`${from} ${open.join()}`))
+  star.hub.on(STATE, ({ open }, from) => void heard.push(`${from} ${open.join()}`))
   for (const worker of workers) worker.on(STATE, (_, from) => void heard.push(`${worker.number} of ${from}`))
   workers[1]?.report(STATE, { open: ['x'] })
   while (heard.length < 1) await turn()
   t.same(heard, ['2 x'])
-  hub.tell(STATE, { open: [] })
+  star.hub.tell(STATE, { open: [] })
   while (heard.length < 3) await turn()
   t.same(heard.slice(1), ['1 of 0', '2 of 0'])
 })
