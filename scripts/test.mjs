@@ -7,6 +7,9 @@
 //   node scripts/test.mjs --jobs 1 --timeout 600 …           one at a time, each file for at most 600 seconds
 //   node scripts/test.mjs --each test/wire                   with a line for each test as it ends
 //   node scripts/test.mjs --results FILE …                   with a JSON line in FILE for each test and assertion
+//   node scripts/test.mjs --rerun …                          files that fail run once more, alone (RERUN_FAILED=true does the same)
+//
+// A file that passes only when it runs alone is named in a line `# FLAKY`: it passes, and has to be mended.
 //
 // The test library is tap; its own command line loads coverage hooks into every process of a test, also into the gateways
 // that a test starts. That doubles the time of the suite, so the files are run as the plain programs that they are.
@@ -30,6 +33,8 @@ const TEST_TIMEOUT_SECONDS = 120
 const KILL_AFTER_MS = 5_000
 /** What a test reports although it passes: what it left out, and what it measured. */
 const NOTICE = /^# (SKIPPED|SAMPLED|MEASURED)/
+/** When more files fail, load is not the reason. */
+const MAX_RERUN_FILES = 5
 const SLOW_FILES_SHOWN = 12
 
 const { values, positionals } = parseArgs({
@@ -40,6 +45,7 @@ const { values, positionals } = parseArgs({
     list: { type: 'string' },
     each: { type: 'boolean', default: false },
     results: { type: 'string' },
+    rerun: { type: 'boolean', default: process.env.RERUN_FAILED === 'true' },
   },
 })
 const timeoutSeconds = Number(values.timeout)
@@ -192,8 +198,24 @@ async function work() {
     if (result.failures.length > 0) report(result)
   }
 }
+
+/** What failed beside other files may pass alone; then its second result counts. */
+async function rerunFailed() {
+  const failed = results.filter(result => result.failures.length > 0)
+  if (failed.length > MAX_RERUN_FILES) return
+  for (const first of failed) {
+    const second = await run(first.file)
+    if (second.failures.length > 0) continue
+    results[results.indexOf(first)] = second
+    flaky.push(first.file)
+  }
+}
+
 const since = performance.now()
 await Promise.all(Array.from({ length: Math.min(Number(values.jobs), files.length) }, work))
+
+const flaky = []
+if (values.rerun) await rerunFailed()
 
 const slowest = results.toSorted((a, b) => b.seconds - a.seconds).slice(0, SLOW_FILES_SHOWN)
 console.log('\nslowest files:')
@@ -203,6 +225,7 @@ console.log(
   `\n${files.length} files, ${failedFiles.length} failed, ${((performance.now() - since) / 1000).toFixed(0)} s`,
 )
 for (const { file } of failedFiles) console.log(`  failed: ${relative(BUILT, file)}`)
+for (const file of flaky) console.log(`# FLAKY: ${relative(BUILT, file)} failed beside others and passed alone`)
 const total = key => results.reduce((sum, result) => sum + result[key], 0)
 console.log(`${total('pass')} passed, ${total('fail')} failed`)
 process.exitCode = failedFiles.length === 0 ? 0 : 1
