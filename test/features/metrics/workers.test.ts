@@ -78,7 +78,7 @@ const action = fc.oneof(
   { weight: 2, arbitrary: fc.record({ does: fc.constant('kill' as const), worker, scraped: worker }) },
 )
 
-t.test('what a scrape has shown stays, whoever is asked next and whoever is killed', async t => {
+t.test('what a scrape has shown stays, no matter which worker is asked next and which is killed', async t => {
   const property = fc.asyncProperty(fc.array(action, { maxLength: 25, size: 'max' }), async actions => {
     const crew = new Crew()
     for (let started = 0; started < COUNT; started++) await crew.start()
