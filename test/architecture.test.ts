@@ -36,13 +36,19 @@ const BAD: Readonly<Record<keyof typeof RULES, readonly Source[]>> = {
   ],
   pipeline: [
     { path: 'src/kernel/pipeline.ts', text: "import { FEATURES } from '../features/index.js'" },
-    { path: 'src/kernel/relay/open.ts', text: "import type { ResourceRelay } from '../resources/relay.js'" },
-    { path: 'src/kernel/translate/a.ts', text: "import type { ResponseTurn } from '../responses/response-turn.js'" },
+    {
+      path: 'src/kernel/relay/open.ts',
+      text: "import type { ResourceRelay } from '../../features/resources/relay.js'",
+    },
+    {
+      path: 'src/kernel/translate/a.ts',
+      text: "import type { ResponseTurn } from '../../features/responses/response-turn.js'",
+    },
   ],
   messages: [
     { path: 'src/kernel/a.ts', text: "import type { IncomingMessage } from 'node:http'" },
     { path: 'src/kernel/a.ts', text: "import { type IncomingHttpHeaders, ServerResponse as Answer } from 'http'" },
-    { path: 'src/kernel/state/a.ts', text: "import * as http from 'node:http'" },
+    { path: 'src/features/responses/a.ts', text: "import * as http from 'node:http'" },
     { path: 'src/kernel/a.ts', text: "import http from 'node:https'" },
     { path: 'src/kernel/a.ts', text: "export type { ServerResponse } from 'node:http'" },
     { path: 'src/kernel/a.ts', text: "const answer = {} as import('node:http').ServerResponse" },

@@ -1,6 +1,6 @@
 import type { KeyConfig } from '../core/config.js'
 import { PRIORITIES } from '../core/priority.js'
-import type { KeyTerms, StoredKey } from '../kernel/keys/record.js'
+import type { KeyTerms, StoredKey } from '../features/keys/record.js'
 import type { AdminHost } from './host.js'
 import { AdminError, COUNT, FLAG, MOMENT, objectOf, type Schema, TEXT } from './route.js'
 

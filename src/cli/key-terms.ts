@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { parseMoment } from '../config/units.js'
 import { PRIORITIES } from '../core/priority.js'
-import type { KeyTerms } from '../kernel/keys/record.js'
+import type { KeyTerms } from '../features/keys/record.js'
 import { list } from './command.js'
 
 /** What the options of a command say that a key may do. */

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { Conversation } from '../features/responses/conversations.js'
+import type { ResponseTurn } from '../features/responses/response-turn.js'
 import type { BodyReceiver, HttpExchange, HttpRequest } from '../transport/exchange.js'
-import type { Conversation } from './responses/conversations.js'
-import type { ResponseTurn } from './responses/response-turn.js'
 
 /** What a request from inside the process carries beside its bytes. */
 export interface Inside {

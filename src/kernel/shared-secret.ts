@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Store } from '../core/store.js'
-import { stored } from './responses/faults.js'
+import { stored } from './stored.js'
 
 const NAMESPACE = 'secrets'
 const OWNER = 'gateway'

@@ -1,8 +1,8 @@
 import type { Exchange } from '../core/plan.js'
 import type { UpstreamRequest } from '../net/pools.js'
-import { causeOf } from './account.js'
 import type { Call } from './call.js'
 import type { Failure } from './failure.js'
+import { causeOf } from './outcome.js'
 
 /**
  * Log lines of the levels `debug` (a request's steps) and `trace` (the headers of both sides). They contain

@@ -1,7 +1,7 @@
 import { type Family, GatewayError } from '../core/errors.js'
 import type { Route } from '../core/plan.js'
+import { authenticate } from '../features/keys/authenticate.js'
 import type { HttpRequest } from '../transport/exchange.js'
-import { authenticate } from './authenticate.js'
 import { checkHead } from './heads.js'
 import type { Kernel } from './kernel.js'
 

@@ -1,17 +1,17 @@
 import type { Plan } from '../core/plan.js'
 import type { ScanRange, Store } from '../core/store.js'
-import { withNotification } from '../kernel/tasks/notice.js'
-import { type NoticeState, noticeOf } from '../kernel/tasks/notices.js'
-import { presenterNamed } from '../kernel/tasks/presenters/index.js'
-import { isEnded, type Task } from '../kernel/tasks/record.js'
-import { entryOf, namespaceOf, type TaskEntry, TaskRepository } from '../kernel/tasks/repository.js'
-import { cancelled, recordExpiry } from '../kernel/tasks/tasks.js'
+import { withNotification } from '../features/tasks/notice.js'
+import { type NoticeState, noticeOf } from '../features/tasks/notices.js'
+import { presenterNamed } from '../features/tasks/presenters/index.js'
+import { isEnded, type Task } from '../features/tasks/record.js'
+import { entryOf, namespaceOf, type TaskEntry, TaskRepository } from '../features/tasks/repository.js'
+import { cancelled, recordExpiry } from '../features/tasks/tasks.js'
 import { StartError } from './problems.js'
 import { openStore } from './stores.js'
 
-export { isEnded, type Task } from '../kernel/tasks/record.js'
+export { isEnded, type Task } from '../features/tasks/record.js'
 
-import { DIRECT } from '../kernel/tasks/view.js'
+import { DIRECT } from '../features/tasks/view.js'
 
 /** Which tasks to list; absent members do not restrict the list. */
 export interface TaskFilter {

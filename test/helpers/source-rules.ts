@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize, relative } from 'node:path'
 import ts from 'typescript'
 
-/** A source file, by its path from the package root (`src/kernel/handle.ts`). */
+/** A source file, by its path from the package root (`src/kernel/call.ts`). */
 export interface Source {
   readonly path: string
   readonly text: string
@@ -56,6 +56,7 @@ const FORBIDDEN_BUILTINS = ['child_process', 'vm', 'cluster', 'inspector', 'repl
 /** Folders that decide per request: they never touch a disk. */
 const DISKLESS = [
   'src/plan/',
+  'src/features/',
   'src/kernel/',
   'src/translate/',
   'src/wire/',
@@ -111,14 +112,33 @@ export function importsOf({ path, text }: Source): Import[] {
 /** Each rule says what is wrong with one file; nothing where it is sound. */
 export const RULES = { layers, pipeline, messages, doors, builtins, disk, vendors, evaluation, sql } as const
 
-/** Files and folders of the pipeline that name no feature. Only the list of features does. */
-const PIPELINE =
-  /^src\/kernel\/(?:(?:pipeline|call|chain|stages|slot|cancellation|dispatch|attempt|cors|authenticate|in-flight|members|account|upstream-request)\.ts|relay\/|translate\/)/
-const FEATURE = /^src\/(?:features\/|kernel\/(?:resources\/|responses\/|tasks\/|tunnel\/))/
+/** What is left of the time when features were folders of the kernel. No line may be added. */
+const NOT_YET = new Set([
+  'src/kernel/dispatch.ts src/features/members/index.js',
+  'src/kernel/form.ts src/features/members/index.js',
+  'src/kernel/inner.ts src/features/responses/conversations.js',
+  'src/kernel/inner.ts src/features/responses/response-turn.js',
+  'src/kernel/kernel.ts src/features/answers/model-lists.js',
+  'src/kernel/kernel.ts src/features/keys/callers.js',
+  'src/kernel/kernel.ts src/features/responses/bounds.js',
+  'src/kernel/kernel.ts src/features/responses/state.js',
+  'src/kernel/kernel.ts src/features/tasks/tasks.js',
+  'src/kernel/kernel.ts src/features/tunnels/tunnels.js',
+  'src/kernel/read-request.ts src/features/client-secrets/client-secrets.js',
+  'src/kernel/read-request.ts src/features/completions/draft.js',
+  'src/kernel/read-request.ts src/features/resources/references.js',
+  'src/kernel/read-request.ts src/features/responses/open-turn.js',
+  'src/kernel/read-request.ts src/features/responses/references.js',
+  'src/kernel/read-request.ts src/features/responses/response-turn.js',
+  'src/kernel/upgrade.ts src/features/keys/authenticate.js',
+  'src/kernel/upstream-request.ts src/features/members/index.js',
+])
 
 function pipeline(source: Source): string[] {
-  if (!PIPELINE.test(source.path)) return []
-  return importsOf(source).flatMap(({ file }) => (file !== undefined && FEATURE.test(file) ? [`imports ${file}`] : []))
+  if (!source.path.startsWith('src/kernel/')) return []
+  return importsOf(source).flatMap(({ file }) =>
+    file?.startsWith('src/features/') === true && !NOT_YET.has(`${source.path} ${file}`) ? [`imports ${file}`] : [],
+  )
 }
 
 /** What the kernel may know of `node:http`: types of plain values. Requests and answers are an `HttpExchange` to it. */
@@ -126,8 +146,8 @@ const PLAIN = new Set(['IncomingHttpHeaders', 'OutgoingHttpHeaders'])
 const HTTP = /^(?:node:)?https?$/
 
 function messages(source: Source): string[] {
-  if (!source.path.startsWith('src/kernel/') || !importsOf(source).some(({ specifier }) => HTTP.test(specifier)))
-    return []
+  const isServing = source.path.startsWith('src/kernel/') || source.path.startsWith('src/features/')
+  if (!isServing || !importsOf(source).some(({ specifier }) => HTTP.test(specifier))) return []
   return visit(source, node => {
     if (!ts.isStringLiteralLike(node) || !HTTP.test(node.text)) return undefined
     const { parent } = node
@@ -146,7 +166,7 @@ function isPlain({ importClause }: ts.ImportDeclaration): boolean {
 function layers(source: Source): string[] {
   const from = layerOf(source.path)
   return importsOf(source)
-    .flatMap(({ file }) => (file === undefined ? [] : [layerOf(file)]))
+    .flatMap(({ file }) => (file === undefined || NOT_YET.has(`${source.path} ${file}`) ? [] : [layerOf(file)]))
     .filter(to => to !== from && !mayImport(from, to))
     .map(to => `${from} imports ${to}`)
 }

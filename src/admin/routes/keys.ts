@@ -1,5 +1,5 @@
-import { isKeyName, type KeyTerms } from '../../kernel/keys/record.js'
-import type { KeyCursor } from '../../kernel/keys/stored-keys.js'
+import { isKeyName, type KeyTerms } from '../../features/keys/record.js'
+import type { KeyCursor } from '../../features/keys/stored-keys.js'
 import type { AdminHost, Page } from '../host.js'
 import { fileView, KEY, mustFit, NEW_KEY, storedView, TERMS } from '../key-view.js'
 import { limitOf, PAGE_QUERY, pageOf } from '../pages.js'

@@ -1,6 +1,6 @@
 import { parseDuration } from '../../config/units.js'
 import type { Json } from '../../core/json.js'
-import type { KeyTerms } from '../../kernel/keys/record.js'
+import type { KeyTerms } from '../../features/keys/record.js'
 import { fileView, KEY, mustFit, NEW_KEY, storedView, TERMS, unknownKey } from '../key-view.js'
 import { AdminError, type AdminRequest, type AdminRoute, FLAG, objectOf, TEXT } from '../route.js'
 

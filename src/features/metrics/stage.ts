@@ -1,7 +1,7 @@
 import type { Caller } from '../../core/caller.js'
 import type { Choice, Exchange, Route } from '../../core/plan.js'
-import { outcomeOf } from '../../kernel/account.js'
 import type { Call } from '../../kernel/call.js'
+import { outcomeOf } from '../../kernel/outcome.js'
 import { AttemptTimes, type AttemptView, type Outcome, type Stage } from '../../kernel/stages.js'
 import type { Counter, Histogram } from './series.js'
 import { CallerSeries, type RequestFamilies, Target } from './target.js'

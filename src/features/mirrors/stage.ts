@@ -5,10 +5,10 @@ import type { Mirror } from '../../core/strategy.js'
 import type { Call } from '../../kernel/call.js'
 import { copied, type InnerRequest } from '../../kernel/inner.js'
 import { order } from '../../kernel/resolve.js'
-import { TURN } from '../../kernel/responses/response-turn.js'
 import { slot } from '../../kernel/slot.js'
 import type { Stage } from '../../kernel/stages.js'
 import { setValue } from '../../wire/json-edit.js'
+import { TURN } from '../responses/response-turn.js'
 import { type Copies, sendCopy } from './copies.js'
 
 /** It has been decided whether the call is copied: once, however often it is sent. */

@@ -1,0 +1,22 @@
+import { mayAskToKeep } from '../../core/stateful.js'
+import type { Feature } from '../../kernel/stages.js'
+import { COMPLETION, draftCompletion, WANTS_STORED } from './draft.js'
+
+/** Stores chat completions if clients ask for that. */
+export const completions: Feature = {
+  name: 'completions',
+  compile({ route }) {
+    if (route?.lane !== 'exchange' || !mayAskToKeep(route.protocol?.name)) return undefined
+    return {
+      name: 'completions',
+      onBody: (call, body) => (call.get(WANTS_STORED) ? draftCompletion(call, body) : body),
+      narrow: (call, candidates) => call.get(COMPLETION)?.named(candidates) ?? candidates,
+      // An answer that will be stored must be readable.
+      onUpstreamRequest(call, { upstream }, headers) {
+        if (call.get(COMPLETION) === undefined || call.request.headers['accept-encoding'] === undefined) return
+        const at = headers.indexOf('accept-encoding')
+        if (at >= 0 && call.generation.reach(upstream).yielding.has('accept-encoding')) headers.splice(at, 2)
+      },
+    }
+  },
+}

@@ -1,0 +1,96 @@
+import type { Caller, Refusal } from '../../core/caller.js'
+import type { Placement } from '../../core/placement.js'
+import type { Plan } from '../../core/plan.js'
+import { unauthenticated } from '../../core/refusals.js'
+import type { Maybe } from '../../kernel/stages.js'
+import type { HttpRequest } from '../../transport/exchange.js'
+import type { Callers } from './callers.js'
+
+type Headers = Pick<HttpRequest, 'headers' | 'rawHeaders'>
+
+/**
+ * Finds the caller whose key the request presents. All refusals are the same 401: no key, an unknown key, an expired
+ * or disabled key, and two different keys. Returns a promise if the key must be read from the store.
+ */
+export function authenticate(
+  request: Headers,
+  query: URLSearchParams | undefined,
+  placements: readonly Placement[],
+  callers: Callers,
+  plan: Plan,
+): Maybe<Caller> {
+  const presented = presentedKey(request, query, placements)
+  const caller = callers.find(plan, presented, Date.now())
+  return caller instanceof Promise ? caller.then(one => accepted(one, placements)) : accepted(caller, placements)
+}
+
+function accepted(caller: Caller | Refusal, placements: readonly Placement[]): Caller {
+  if ('refused' in caller) throw unauthenticated(placements, caller.refused)
+  return caller
+}
+
+/** The key that the request presents. Throws as {@link authenticate}. */
+export function presentedKey(
+  request: Headers,
+  query: URLSearchParams | undefined,
+  placements: readonly Placement[],
+): string {
+  const presented = readKey(request, query, placements)
+  if (typeof presented !== 'string') throw unauthenticated(placements, presented.refused)
+  return presented
+}
+
+function readKey(
+  request: Headers,
+  query: URLSearchParams | undefined,
+  placements: readonly Placement[],
+): string | { readonly refused: string } {
+  let found: string | undefined
+  for (const placement of placements) {
+    const presented = readPlacement(request, query, placement)
+    if (presented === undefined) continue
+    if (found !== undefined && found !== presented) return { refused: 'two different keys' }
+    found = presented
+  }
+  return found ?? { refused: 'no key' }
+}
+
+function readPlacement(request: Headers, query: URLSearchParams | undefined, placement: Placement): string | undefined {
+  switch (placement.in) {
+    case 'header':
+      return repeats(request, placement.name) ? REPEATED : readHeader(request.headers[placement.name], placement.scheme)
+    case 'query':
+      return query?.get(placement.name) ?? undefined
+    case 'subprotocol':
+      return readSubprotocol(request.headers['sec-websocket-protocol'], placement.prefix)
+  }
+}
+
+/** Matches no key: Node keeps the first of two headers, and the second may be another key. */
+const REPEATED = ''
+
+function repeats({ rawHeaders }: Headers, name: string): boolean {
+  let seen = false
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const given = rawHeaders[index] ?? ''
+    if (given.length !== name.length || given.toLowerCase() !== name) continue
+    if (seen) return true
+    seen = true
+  }
+  return false
+}
+
+/** Schemes are compared without case (RFC 9110 §11.1); one or more spaces follow. */
+function readHeader(value: string | string[] | undefined, scheme: string | undefined): string | undefined {
+  if (typeof value !== 'string' || value === '') return undefined
+  if (scheme === undefined) return value
+  if (value.length <= scheme.length || value[scheme.length] !== ' ') return undefined
+  if (!value.startsWith(scheme) && value.slice(0, scheme.length).toLowerCase() !== scheme.toLowerCase())
+    return undefined
+  return value.slice(scheme.length).trim()
+}
+
+function readSubprotocol(value: string | undefined, prefix: string): string | undefined {
+  const offered = value?.split(',').find(name => name.trim().startsWith(prefix))
+  return offered?.trim().slice(prefix.length)
+}

@@ -1,0 +1,151 @@
+import type { AttemptNote, CommonParts, RequestEntry } from '../../core/entry.js'
+import type { ErrorCode, GatewayError } from '../../core/errors.js'
+import type { Call } from '../../kernel/call.js'
+import { traceId } from '../../kernel/heads.js'
+import { copied } from '../../kernel/inner.js'
+import { causeOf, outcomeOf } from '../../kernel/outcome.js'
+import type { Feature } from '../../kernel/stages.js'
+import { Blocked } from '../../net/media-url.js'
+import { commonParts } from '../../sinks/request-line.js'
+
+/** Maximum length of a logged path, characters. */
+const MAX_PATH_CHARS = 200
+/** Maximum length of a logged parameter's name, which the client chose, characters. */
+const MAX_PARAM_CHARS = 200
+
+const NOTHING: readonly string[] = []
+
+/** Most combinations of key, model and target whose parts are cached for a route; then the cache is cleared. */
+const MAX_KNOWN_PARTS = 1024
+
+/** The log line of each call. */
+export const log: Feature = {
+  name: 'log',
+  compile: ({ kernel, route }) => {
+    const { sink } = kernel
+    const known = new KnownParts()
+    const record = (call: Call): void => {
+      const [attempt] = call.attempts
+      if (route === undefined || attempt === undefined || !isGood(call)) sink.record(account(call))
+      else sink.recordGood(call, known.parts(call, attempt), performance.now())
+    }
+    return { name: 'log', record }
+  },
+}
+
+/** Whether one attempt answered it well, so that its line has only the common parts. */
+function isGood(call: Call): boolean {
+  const { attempts, error, status, trailing, truncated, early, closed, dropped, losses, request } = call
+  if (error !== undefined || status >= 400 || closed !== undefined) return false
+  if (trailing > 0 || truncated || early || dropped.length > 0 || (losses !== undefined && losses.dropped.length > 0))
+    return false
+  if (request.headers.traceparent !== undefined || copied(request) !== undefined) return false
+  return attempts.length === 1 && attempts[0]?.phase === 'ok'
+}
+
+interface Known {
+  readonly attempt: AttemptNote
+  readonly method: string | undefined
+  readonly parts: CommonParts
+}
+
+/** The common parts of a route's lines, by key and model, for the latest target of each. */
+class KnownParts {
+  readonly #byKey = new Map<string | undefined, Map<string, Known>>()
+  #count = 0
+
+  parts(call: Call, attempt: AttemptNote): CommonParts {
+    const { method } = call.request
+    const known = this.#byKey.get(call.caller?.name)?.get(call.model)
+    const isSame = known?.attempt.model === attempt.model && known.attempt.upstream === attempt.upstream
+    return isSame && known.method === method ? known.parts : this.#add(call, attempt, method)
+  }
+
+  #add(call: Call, attempt: AttemptNote, method: string | undefined): CommonParts {
+    const { upstream, model: target } = attempt
+    const [key, model] = [call.caller?.name, call.model]
+    const named = { method: method ?? '', route: call.route?.id, key, model: modelOf(call), upstream, target }
+    const parts = commonParts(named)
+    if (this.#count >= MAX_KNOWN_PARTS) {
+      this.#byKey.clear()
+      this.#count = 0
+    }
+    const ofKey = this.#byKey.get(key) ?? new Map<string, Known>()
+    if (!ofKey.has(model)) this.#count++
+    this.#byKey.set(key, ofKey.set(model, { attempt, method, parts }))
+    return parts
+  }
+}
+
+/** The requested model, if there is one. */
+function modelOf({ model }: Call): string | undefined {
+  return model === '' ? undefined : model
+}
+
+function account(call: Call): RequestEntry {
+  const now = performance.now()
+  const details = call.error?.details
+  return {
+    id: call.id,
+    trace: traceId(call.request),
+    copyOf: copied(call.request)?.of,
+    method: call.request.method,
+    route: call.route?.id,
+    path: pathOf(call),
+    client: call.client,
+    key: call.caller?.name,
+    model: modelOf(call),
+    upstream: call.attempts.at(-1)?.upstream,
+    status: call.error?.code === 'client_gone' ? 499 : call.status,
+    outcome: outcomeOf(call.error, call.status),
+    stream: call.stream,
+    error: call.error?.code,
+    cause: causeOf(call.error),
+    phase: details?.phase,
+    limit: details?.limit,
+    param: details?.param?.slice(0, MAX_PARAM_CHARS),
+    rule: ruleOf(call.error),
+    attempts: call.attempts,
+    milliseconds: {
+      first: call.firstByte === undefined ? undefined : round(call.firstByte - call.started),
+      total: round(now - call.started),
+    },
+    bytes: { in: call.bytesIn, out: call.bytesOut },
+    events: call.events,
+    trailing: call.trailing,
+    truncated: call.truncated,
+    early: call.early,
+    usage: call.usage,
+    closed: call.closed,
+    dropped:
+      call.dropped.length === 0
+        ? (call.losses?.dropped ?? NOTHING)
+        : [...call.dropped, ...(call.losses?.dropped ?? NOTHING)],
+    blocked: details?.cause instanceof Blocked ? details.cause.message : undefined,
+    generation: call.generation.number,
+  }
+}
+
+/** The unknown path of a request; only for authenticated callers, because others could fill the log. */
+function pathOf({ route, caller, path }: Call): string | undefined {
+  return route === undefined && caller !== undefined ? path.slice(0, MAX_PATH_CHARS) : undefined
+}
+
+/** Error codes that concern the request's content. */
+const OF_REQUESTS: Partial<Record<ErrorCode, true>> = {
+  bad_request: true,
+  invalid_parameter: true,
+  duplicate_parameter: true,
+  untranslatable: true,
+}
+
+/** The rule that a refused request breaks: the one that the refusal names, else the message for the client. */
+function ruleOf(error: GatewayError | undefined): string | undefined {
+  if (error === undefined || OF_REQUESTS[error.code] === undefined) return undefined
+  const { rule, familyCode, limit, param } = error.details
+  return rule ?? familyCode ?? limit ?? (param === undefined ? undefined : 'value')
+}
+
+function round(milliseconds: number): number {
+  return Math.round(milliseconds * 100) / 100
+}

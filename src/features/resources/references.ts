@@ -1,0 +1,134 @@
+import { GatewayError } from '../../core/errors.js'
+import { exchangeOfKeeper } from '../../core/keeper.js'
+import type { Exchange, Route } from '../../core/plan.js'
+import type { ResourceKind, ResourceReference } from '../../core/resources.js'
+import type { Body } from '../../kernel/body.js'
+import type { Call } from '../../kernel/call.js'
+import { yieldToEventLoop } from '../../kernel/translate/steps.js'
+import { stringsAt } from '../../wire/find-members.js'
+import type { WatchedKeys } from '../../wire/json-scan.js'
+import { BATCH_LINES } from '../batches/uploaded-lines.js'
+import { noObject, onOtherUpstream } from './faults.js'
+import { idIn, type OwnedResource } from './ownership-store.js'
+import { exchangeForUnknownIds } from './unknown-ids.js'
+import { nameInUrl } from './urls.js'
+
+/** Most different resources that one request may name. */
+const MAX_REFERENCES = 256
+
+/**
+ * The exchanges that can serve a request which names resources: those of the upstream that has them. Throws `not_found` for
+ * resources of other callers, and `invalid_parameter` if no single upstream has them all.
+ */
+export async function narrowByReferences(
+  call: Call,
+  route: Route,
+  body: Body,
+  exchanges: readonly Exchange[],
+): Promise<readonly Exchange[]> {
+  const named = await referencesIn(call, route, body, exchanges)
+  if (named.size === 0) return exchanges
+  let left = exchanges
+  for (const [text, kinds] of named) {
+    const resource = await resourceMeant(call, kinds, text, exchanges)
+    if (resource !== 'unknown' && resource.lines !== undefined) call.set(BATCH_LINES, resource.lines)
+    const holder = resource === 'unknown' ? exchangeForUnknownIds(left, text)?.upstream.name : resource.upstream
+    left = holder === undefined ? [] : left.flatMap(one => exchangeOfKeeper(one, holder) ?? [])
+  }
+  if (left.length > 0) return left
+  const [name = '', kinds = []] = [...named][0] ?? []
+  const { routes } = call.generation.plan
+  const maker = routes.find(({ resource }) => resource?.action === 'create' && kinds.includes(resource.kind))
+  throw onOtherUpstream(name, call.model, maker?.modelHints ?? [])
+}
+
+/** The names of resources in the request, as objects of their kinds write them, each with its possible kinds. */
+async function referencesIn(
+  call: Call,
+  { references }: Route,
+  body: Body,
+  exchanges: readonly Exchange[],
+): Promise<ReadonlyMap<string, readonly ResourceKind[]>> {
+  const hosts = new Set(exchanges.map(({ upstream }) => new URL(call.generation.reach(upstream).origin).hostname))
+  const named = new References(hosts)
+  if (body.type === 'form') {
+    for (const { part, field } of body.form.parts) {
+      // A part that is not a text field names no resource.
+      for (const kind of kindsAt(part.name, references)) named.add(field?.value ?? '', kind)
+    }
+  } else if (body.type === 'bytes') {
+    await yieldToEventLoop(body.bytes.length)
+    for (const { kind, path } of references) stringsAt(body.bytes, path, text => named.add(text, kind))
+  }
+  return named.found
+}
+
+class References {
+  readonly found = new Map<string, ResourceKind[]>()
+  readonly #hosts: ReadonlySet<string>
+
+  constructor(hosts: ReadonlySet<string>) {
+    this.#hosts = hosts
+  }
+
+  add(text: string, kind: ResourceKind): void {
+    const name = kind.prefix === '' ? text : nameInUrl(text, kind.prefix, this.#hosts)
+    if (name === undefined) return
+    const kinds = this.found.get(name)
+    if (kinds === undefined) this.found.set(name, [kind])
+    else if (!kinds.includes(kind)) kinds.push(kind)
+    if (this.found.size <= MAX_REFERENCES) return
+    throw new GatewayError('invalid_parameter', `The request names more than ${MAX_REFERENCES} files.`, {
+      limit: 'named',
+    })
+  }
+}
+
+/** Kinds of resources that a form's field names: `images[][file_id]`, `images[0].file_id`, in every form that servers may read. */
+function kindsAt(field: string, names: readonly ResourceReference[]): readonly ResourceKind[] {
+  const written = field.split(/[^\w-]+/).filter(segment => !INDEX.test(segment))
+  const meant = names.filter(({ path }) => path.filter(segment => segment !== '*').join(' ') === written.join(' '))
+  return meant.map(({ kind }) => kind)
+}
+
+/** An index, or nothing between two separators. */
+const INDEX = /^\d*$/
+
+/** The caller's resource that is meant; `unknown` if it belongs to no key and an upstream accepts such ids. */
+async function resourceMeant(
+  call: Call,
+  kinds: readonly ResourceKind[],
+  text: string,
+  exchanges: readonly Exchange[],
+): Promise<OwnedResource | 'unknown'> {
+  const { ownership } = call.kernel.state
+  const ids: (readonly [kind: ResourceKind, id: string])[] = []
+
+  for (const kind of kinds) {
+    const id = idIn(text, kind)
+    if (id === undefined) continue
+    const resource = await ownership.find(call.key, kind, id)
+    if (resource !== undefined) return resource
+    ids.push([kind, id])
+  }
+  if (ids.length > 0 && exchanges.some(({ upstream }) => upstream.passesUnknown)) {
+    const found = await Promise.all(ids.map(([kind, id]) => ownership.isOwned(kind, id)))
+    if (!found.includes(true)) return 'unknown'
+  }
+  throw noObject(kinds[0], text)
+}
+
+/** Whether a body may name resources at all: not without one of the members. */
+export function mayReference(body: Body, names: readonly ResourceReference[]): boolean {
+  if (names.length === 0) return false
+  if (body.type === 'form') return body.form.parts.some(({ part }) => kindsAt(part.name, names).length > 0)
+  return body.type === 'bytes' && body.named !== false
+}
+
+/** Members that name resources, for a scanner to watch for; undefined if the route has none. */
+export function referenceMembers(names: readonly ResourceReference[]): WatchedKeys | undefined {
+  if (names.length === 0) return undefined
+  const members = new Set(names.map(({ path }) => JSON.stringify(path.findLast(segment => segment !== '*'))))
+  const quoted = [...members]
+  return { quoted, bare: quoted.map(member => Buffer.from(member.slice(1, -1))) }
+}

@@ -1,0 +1,98 @@
+import type { Frame } from '../../core/codec.js'
+import { jsonText, parseExact } from '../../core/exact-json.js'
+import { isObject } from '../../core/json.js'
+import type { Exchange } from '../../core/plan.js'
+import { addEarlierInput } from '../../kernel/added-input.js'
+import type { Body, HeldBody } from '../../kernel/body.js'
+import type { Call } from '../../kernel/call.js'
+import type { Feature } from '../../kernel/stages.js'
+import { addToTranslation, type TranslationHooks } from '../../kernel/translate/hooks.js'
+import { refusesBackground } from './background.js'
+import { isStateful, openTurn, readsState } from './open-turn.js'
+import { ResponseObserver } from './response-observer.js'
+import { ResponseTap } from './response-tap.js'
+import { type ResponseTurn, TURN, TURN_OPTIONS } from './response-turn.js'
+
+/** Responses that belong to conversations: their history, where they are stored, and runs in the background. */
+export const responses: Feature = {
+  name: 'responses',
+  compile({ route }) {
+    if (route?.lane !== 'exchange' || !readsState(route)) return undefined
+    const creates = isStateful(route)
+    return {
+      name: 'responses',
+      narrow: (call, candidates, body) => openResponse(call, candidates, body, creates),
+      onUpstreamBody: (call, body) => call.get(TURN)?.relayed(body) ?? body,
+      // Upstreams that store responses choose their ids: record the owner of each.
+      observe({ call, exchange }, events) {
+        const turn = call.get(TURN)
+        if (turn === undefined) return undefined
+        if (turn.conversationId !== undefined) {
+          call.observe(new ResponseTap(events, response => void turn.extend(response).catch(() => undefined)))
+        }
+        if (!turn.options.store) return undefined
+        return new ResponseObserver(events, {
+          response: id => turn.kept(id, exchange.upstream.keeper),
+          items: ids => turn.keptItems(ids),
+        })
+      },
+      // If no upstream runs the response in the background, the gateway does.
+      onExhausted(call, failure, body) {
+        const turn = call.get(TURN)
+        if (turn?.options.background !== true || !turn.options.store || body.type !== 'bytes') return false
+        if (!refusesBackground(failure)) return false
+        start(call, body, turn, true).catch((cause: unknown) => call.fail(cause))
+        return true
+      },
+    }
+  },
+}
+
+/** The candidates that can continue the conversation. A response that the gateway runs in the background is answered at once. */
+async function openResponse(
+  call: Call,
+  candidates: readonly Exchange[],
+  body: Body,
+  creates: boolean,
+): Promise<readonly Exchange[]> {
+  const wishes = call.get(TURN_OPTIONS)
+  if (wishes === undefined) return candidates
+  const turn = await openTurn(call, creates ? wishes : { ...wishes, store: false, background: false }, body, candidates)
+  call.set(TURN, turn)
+  addEarlierInput(call, () => turn.earlierInput)
+  call.mustFinish = !turn.options.background
+  addToTranslation(call, translatedTurn(turn))
+  const able = turn.narrow(candidates)
+  if (turn.options.background && able[0]?.translation !== undefined && body.type === 'bytes') {
+    call.cancellation.throwIfCancelled()
+    await start(call, body, turn, false)
+  }
+  return able
+}
+
+function start(call: Call, body: HeldBody, turn: ResponseTurn, relayed: boolean): Promise<void> {
+  return call.kernel.state.background.start(call, body, turn, call.kernel.serve, relayed)
+}
+
+/** Events that end a response well. They contain the whole response. */
+const LAST_EVENTS: ReadonlySet<string | undefined> = new Set(['response.completed', 'response.incomplete'])
+
+/** A turn at an upstream of another protocol: the upstream gets the whole conversation, and the gateway keeps the answer. */
+function translatedTurn(turn: ResponseTurn): TranslationHooks {
+  return {
+    earlier: { items: turn.inherited, bytes: turn.inheritedBytes },
+    newId: turn.newId,
+    onDocument: document => turn.expand(document),
+    placed: error => turn.placed(error),
+    onAnswer: answer => turn.keep(answer),
+    onLastEvent: event => (turn.keeps && LAST_EVENTS.has(event.event) ? keptEvent(turn, event) : undefined),
+  }
+}
+
+/** The last event is sent once the response is stored: a client that has it may continue at once. */
+async function keptEvent(turn: ResponseTurn, event: Frame): Promise<Frame> {
+  const data = parseExact(event.data)
+  if (!isObject(data) || !isObject(data.response)) throw new Error('the last event carries the response')
+  const response = await turn.keep(data.response)
+  return response === data.response ? event : { ...event, data: jsonText({ ...data, response }) }
+}

@@ -1,0 +1,129 @@
+import { checkConversation, type InBody, noText } from '../../core/admission.js'
+import { isObject, parseJson } from '../../core/json.js'
+import type { Exchange, Route } from '../../core/plan.js'
+import { keepsState, namesState } from '../../core/stateful.js'
+import type { Body } from '../../kernel/body.js'
+import { documentOfBody } from '../../kernel/body-document.js'
+import type { Call } from '../../kernel/call.js'
+import { InnerExchange, type Inside } from '../../kernel/inner.js'
+import { yieldToEventLoop } from '../../kernel/translate/steps.js'
+import { findValue } from '../../wire/json-edit.js'
+import { isCompaction, mayHoldCompaction } from './compactions.js'
+import type { Conversations } from './conversations.js'
+import { tooLongConversation } from './faults.js'
+import { mayRefer, referencesIn } from './references.js'
+import { HIDDEN, ResponseTurn, type TurnHistory, type TurnOptions } from './response-turn.js'
+
+/** Whether requests on this route create responses of conversations. */
+export function isStateful({ protocol, lane }: Pick<Route, 'protocol' | 'lane'>): boolean {
+  return keepsState(protocol?.name, lane)
+}
+
+/** Whether the request's members about its conversation must be read. */
+export function readsState(route: Pick<Route, 'protocol' | 'lane' | 'answer'>): boolean {
+  return namesState(route.protocol?.name, route.answer)
+}
+
+/** The request's members about its conversation; `references` undefined if not known yet. Throws `invalid_parameter`. */
+export function readTurnOptions(inBody: InBody, references?: readonly string[]): TurnOptions {
+  checkConversation(inBody)
+  const [previous, conversation] = [inBody('previous_response_id'), inBody('conversation')]
+  return {
+    previous: typeof previous === 'string' ? previous : undefined,
+    conversation: typeof conversation === 'string' ? conversation : isObject(conversation) ? HIDDEN : undefined,
+    store: inBody('store') !== false,
+    background: inBody('background') === true,
+    references,
+  }
+}
+
+/**
+ * Finds a turn's history, and the items that its input refers to. Throws `previous_response_not_found` and `not_found`
+ * before any upstream is called.
+ */
+export async function openTurn(
+  call: Call,
+  wishes: TurnOptions,
+  body: Body,
+  exchanges: readonly Exchange[] = [],
+): Promise<ResponseTurn> {
+  const owner = call.key
+  const inside = call.request instanceof InnerExchange ? call.request.inside : undefined
+  const before = await findHistory(call, owner, wishes, body, inside, exchanges)
+  const { conversations } = call.kernel.state
+  const { responseId } = inside ?? {}
+  // A background run stores its response itself.
+  const kept = responseId === undefined ? wishes : { ...wishes, store: false }
+  const turn = new ResponseTurn(conversations, owner, call.model, kept, before, responseId)
+  await turn.meet(wishes.references ?? (await referencesOf(call, body)), relayedTo(exchanges))
+  if (mayBeCompacted(turn, body)) turn.open = await call.kernel.state.compactions.opener(owner)
+  inside?.local?.began(turn)
+  return turn
+}
+
+/** Whether the conversation may contain the gateway's compaction items. */
+function mayBeCompacted({ history }: ResponseTurn, body: Body): boolean {
+  if (history.by === 'gateway' && history.conversation.items.some(isCompaction)) return true
+  return body.type === 'bytes' && mayHoldCompaction(body.bytes)
+}
+
+/** Reads the references from the whole body, if the scan of the head did not find them all. */
+async function referencesOf(call: Call, body: Body): Promise<readonly string[]> {
+  if (body.type !== 'bytes' || !mayRefer(body.bytes)) return []
+  await yieldToEventLoop(body.bytes.length)
+  const { input } = await documentOfBody(call, body, { isKnown: name => name === 'input' })
+  const references = referencesIn(input)
+  call.memory.release()
+  return references
+}
+
+async function findHistory(
+  call: Call,
+  owner: string,
+  { previous, conversation }: TurnOptions,
+  body: Body,
+  inside: Inside | undefined,
+  exchanges: readonly Exchange[],
+): Promise<TurnHistory> {
+  if (conversation !== undefined) {
+    const id = conversation === HIDDEN ? conversationIn(body) : conversation
+    const taker = await call.kernel.state.conversations.outsideConversation(id, relayedTo(exchanges))
+    if (taker !== undefined) return { by: 'upstream', upstream: taker }
+    return inConversation(call.kernel.state.conversations, owner, id)
+  }
+  if (previous === undefined) return { by: 'nobody' }
+  const local = inside?.local?.find(previous)
+  if (local !== undefined) return { by: 'gateway', conversation: local, durable: false }
+  const { conversations } = call.kernel.state
+  const taker = await conversations.outside(previous, relayedTo(exchanges), 'previous_response_id')
+  if (taker !== undefined) return { by: 'upstream', upstream: taker }
+  const found = await conversations.upTo(owner, previous)
+  if (found.kind === 'kept') return { by: 'upstream', upstream: found.upstream }
+  return { by: 'gateway', conversation: found, durable: true }
+}
+
+/** The exchanges whose upstreams speak the protocol themselves, and may know ids that were made elsewhere. */
+function relayedTo(exchanges: readonly Exchange[]): readonly Exchange[] {
+  return exchanges.filter(({ translation }) => translation === undefined)
+}
+
+/** The history of a turn in a named conversation: all of its items. */
+async function inConversation(conversations: Conversations, owner: string, id: string): Promise<TurnHistory> {
+  const { named } = conversations
+  const found = await named.find(owner, id)
+  const { items: count, bytes, lines } = found.head
+  if (count >= conversations.bounds.items) {
+    throw tooLongConversation(`has ${count} items, as many as one may have`, 'conversation_items')
+  }
+  if (bytes > conversations.bounds.bytes) throw tooLongConversation('is too large', 'conversation_bytes')
+  const items = await named.itemsOf(found)
+  return { by: 'gateway', conversation: { kind: 'own', items, turns: 0, bytes }, durable: true, named: { id, lines } }
+}
+
+/** The id in `conversation: {id}`. Throws `invalid_parameter` if it is not there. */
+function conversationIn(body: Body): string {
+  const place = body.type === 'bytes' ? findValue(body.bytes, ['conversation', 'id']) : undefined
+  const id = place && body.type === 'bytes' && parseJson(body.bytes.toString('utf8', place.start, place.end))
+  if (typeof id !== 'string') throw noText('conversation.id')
+  return id
+}

@@ -1,0 +1,79 @@
+import { GatewayError } from '../../../core/errors.js'
+import { readExact } from '../../../core/exact-json.js'
+import { isObject, type JsonObject } from '../../../core/json.js'
+import type { LocalMemory } from '../../../kernel/inner.js'
+import { STATE_BOUNDS } from '../bounds.js'
+import type { Conversation } from '../conversations.js'
+import { blankResponse } from '../echo.js'
+import { noPrevious } from '../faults.js'
+import { newId } from '../ids.js'
+import { itemsOf } from '../items.js'
+import type { ResponseTurn } from '../response-turn.js'
+
+/**
+ * The last response of one connection, for clients that do not let it be stored (`store: false`): it can be continued while
+ * the connection is open. A turn that continues it and fails removes it, as the protocol demands.
+ */
+export class LastTurn implements LocalMemory {
+  #last: { readonly id: string; readonly conversation: Conversation } | undefined
+  #turn: ResponseTurn | undefined
+  #message: JsonObject = {}
+
+  find(id: string): Conversation | undefined {
+    return this.#last?.id === id ? this.#last.conversation : undefined
+  }
+
+  /** A request was received. */
+  asked(message: JsonObject): void {
+    this.#message = message
+    this.#turn = undefined
+  }
+
+  began(turn: ResponseTurn): void {
+    this.#turn = turn
+  }
+
+  /** An event was sent to the client. */
+  event(name: string | undefined, data: string): void {
+    if (name === 'response.failed') this.failed()
+    if ((name !== 'response.completed' && name !== 'response.incomplete') || this.#message.store !== false) return
+    const event = readExact(data)
+    if (!isObject(event) || !isObject(event.response)) return
+    const { id, output } = event.response
+    const items = Array.isArray(output) ? output.filter(isObject) : []
+    const conversation = this.#turn?.conversation(this.#message.input, items)
+    if (typeof id === 'string') this.keep(id, conversation)
+  }
+
+  /** The request failed. */
+  failed(): void {
+    if (this.#last !== undefined && this.#message.previous_response_id === this.#last.id) this.#last = undefined
+  }
+
+  /**
+   * Takes a turn's input without an answer of a model; returns the events that say so. Throws `previous_response_not_found`
+   * if it continues another response than the last one.
+   */
+  warm(message: JsonObject): readonly JsonObject[] {
+    const previous = message.previous_response_id
+    const before = typeof previous === 'string' ? this.find(previous) : undefined
+    if (typeof previous === 'string' && before === undefined) throw noPrevious(previous)
+    const own = itemsOf(message.input)
+    const { items, turns, bytes } = before ?? { items: [], turns: 0, bytes: 0 }
+    const id = newId('resp_')
+    const size = bytes + Buffer.byteLength(JSON.stringify(own))
+    if (size > STATE_BOUNDS.bytes) throw new GatewayError('too_large', 'The conversation is too large.')
+    this.keep(id, { kind: 'own', items: [...items, ...own], turns, bytes: size })
+    const now = Date.now()
+    return [
+      { type: 'response.created', sequence_number: 0, response: blankResponse(id, now, message, 'in_progress') },
+      { type: 'response.completed', sequence_number: 1, response: blankResponse(id, now, message, 'completed') },
+    ]
+  }
+
+  private keep(id: string, conversation: Conversation | undefined): void {
+    const { bytes, items } = STATE_BOUNDS
+    const fits = conversation !== undefined && conversation.bytes <= bytes && conversation.items.length <= items
+    this.#last = fits ? { id, conversation } : undefined
+  }
+}

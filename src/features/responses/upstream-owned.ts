@@ -1,0 +1,62 @@
+import { withOneSecret } from '../../core/keeper.js'
+import type { Exchange, Plan, Route, Call as UpstreamCall } from '../../core/plan.js'
+import type { Body } from '../../kernel/body.js'
+import type { Call } from '../../kernel/call.js'
+import { Dispatch } from '../../kernel/dispatch.js'
+import type { Failure } from '../../kernel/failure.js'
+import { holderAmong } from '../resources/holder.js'
+import { isStateful } from './open-turn.js'
+import type { KeptResponse } from './stored.js'
+
+const NO_BODY: Body = { type: 'none' }
+
+/** The route that creates responses. */
+export function createRoute({ routes }: Plan): Route | undefined {
+  return routes.find(route => route.method === 'POST' && isStateful(route))
+}
+
+/** The exchange of the upstream that keeps a response; undefined if that upstream no longer serves the model. */
+export function exchangeOfOwner(plan: Plan, { model, upstream }: KeptResponse): Exchange | undefined {
+  return holderAmong(relayed(plan, model), upstream)
+}
+
+/** The exchanges of a model whose upstreams speak the protocol themselves. */
+export function relayed(plan: Plan, model: string): readonly Exchange[] {
+  const groups = createRoute(plan)?.resolve(model)?.groups ?? []
+  return groups.flatMap(group => group.exchanges).filter(exchange => exchange.translation === undefined)
+}
+
+/** For a route about responses: the exchanges of all upstreams that speak the protocol themselves. */
+export function relayedAnywhere(route: Route): readonly Exchange[] {
+  const groups = route.resolve('')?.groups ?? []
+  return groups.flatMap(group => group.exchanges).filter(exchange => exchange.translation === undefined)
+}
+
+/**
+ * Calls the upstream that keeps a response, and passes its answer on. `below`: a path below that of creating responses;
+ * `otherwise`: see {@link Dispatch}.
+ */
+export function askOwner(
+  call: Call,
+  route: Route,
+  exchange: Exchange,
+  below: string,
+  body = NO_BODY,
+  otherwise?: (failure: Failure) => boolean,
+): void {
+  new Dispatch(call, route, body, [belowOf(exchange, route.method, below)], otherwise).start()
+}
+
+/** The exchange with another path and method: `/v1/responses?v=1` and `/x` become `/v1/responses/x?v=1`. */
+function belowOf(exchange: Exchange, method: string, below: string): Exchange {
+  const call: UpstreamCall = {
+    method,
+    text: `${method} ${exchange.call.text} + ${below}`,
+    target: variables => {
+      const target = exchange.call.target(variables)
+      const mark = target.indexOf('?')
+      return mark < 0 ? target + below : target.slice(0, mark) + below + target.slice(mark)
+    },
+  }
+  return { ...withOneSecret(exchange), call, streamCall: call, request: undefined, response: undefined }
+}

@@ -1,0 +1,183 @@
+import { isOutOfDescriptors, outOfDescriptors } from '../../core/descriptors.js'
+import { GatewayError } from '../../core/errors.js'
+import type { TaskRoute, TaskTarget } from '../../core/plan.js'
+import type { TaskVariant } from '../../core/task-kind.js'
+import type { Call } from '../../kernel/call.js'
+import type { Dispatcher } from '../../kernel/http-call.js'
+import { GuardedHttp } from '../../net/guarded.js'
+import { Blocked } from '../../net/media-url.js'
+import { mergeQuery } from '../../wire/query.js'
+import { conditions } from './content-conditions.js'
+import { keptContent } from './content-kept.js'
+import { ContentRelay, type ContentRequest, expired } from './content-relay.js'
+import { presenterOf } from './presenters/index.js'
+import type { Artifact, Task } from './record.js'
+import type { TaskEntry } from './repository.js'
+import { targetOf, variablesOf } from './upstream.js'
+
+/** The variant of an upstream's only result. */
+const ONLY_VARIANT = 'content'
+
+/** Sends a task's result, or the variant that the client asks for. */
+export async function content(call: Call, { task }: TaskEntry, { kind, notReady }: TaskRoute): Promise<void> {
+  const presenter = presenterOf(kind)
+  const [usual = ''] = presenter.variants.keys()
+  const name = call.query?.get('variant') || usual
+  const variant = presenter.variants.get(name)
+  if (variant === undefined) {
+    const message = `'variant' must be one of ${[...presenter.variants.keys()].join(', ')}.`
+    throw new GatewayError('invalid_parameter', message, { param: 'variant' })
+  }
+  const artifact = artifactOf(task, name, usual)
+  checkState(task, presenter.early && artifact !== undefined, notReady)
+  const wish = conditions(call, task, name, variant)
+  if (wish === undefined) return
+  if (artifact?.kept !== undefined) return await keptContent(call, task, artifact.kept, variant, wish)
+  const target = targetOf(call.generation.plan, task)
+  if (target === undefined)
+    throw new GatewayError('unavailable', 'The upstream of this task is switched off.', { retryAfter: 10_000 })
+  new Fetch(call, task, target, { artifact, name, usual, variant, wish }).start()
+}
+
+/** Throws if there is no content: not yet, no longer, or never. `early`: a preliminary result exists. */
+function checkState(task: Task, early: boolean, status: number | undefined): void {
+  const { state, pace, expires, error } = task
+  if (state === 'queued' || state === 'running') {
+    if (early) return
+    const message = `The task has not ended yet (${task.progress} %). Try again later.`
+    throw new GatewayError('not_ready', message, { retryAfter: pace, ...(status === undefined ? {} : { status }) })
+  }
+  if (state !== 'succeeded') {
+    throw new GatewayError('not_found', `The task has no content: it failed (${error?.code ?? state}).`)
+  }
+  if (expires !== undefined && expires <= Date.now()) throw expired()
+}
+
+/** The content to fetch. */
+interface Wanted {
+  readonly artifact: Artifact | undefined
+  /** The variant, and the default one. */
+  readonly name: string
+  readonly usual: string
+  readonly variant: TaskVariant
+  readonly wish: ContentRequest
+}
+
+function artifactOf({ artifacts }: Task, name: string, usual: string): Artifact | undefined {
+  return (
+    artifacts.find(({ variant }) => variant === name) ??
+    (name === usual ? artifacts.find(({ variant }) => variant === ONLY_VARIANT) : undefined)
+  )
+}
+
+/** A source of content. */
+interface ContentSource {
+  readonly dispatcher: Dispatcher
+  readonly path: string
+  readonly headers: string[]
+  readonly elsewhere: boolean
+  /** Base of a redirect's relative location. */
+  readonly base: string
+}
+
+/** Fetches the content, with retries until something was sent to the client. It never begins the task again. */
+class Fetch {
+  readonly #call: Call
+  readonly #task: Task
+  readonly #target: TaskTarget
+  readonly #wanted: Wanted
+  #url: string | undefined
+  #tries = 0
+  #hops = 0
+  /** A server elsewhere was called: no later hop gets the credential, not even one to the upstream itself. */
+  #hasLeftUpstream = false
+
+  constructor(call: Call, task: Task, target: TaskTarget, wanted: Wanted) {
+    this.#call = call
+    this.#task = task
+    this.#target = target
+    this.#wanted = wanted
+    this.#url = wanted.artifact?.url
+  }
+
+  start(): void {
+    this.try().catch((error: unknown) => this.#call.fail(errorOf(error)))
+  }
+
+  private async try(): Promise<void> {
+    const { dispatcher, path, headers, elsewhere, base } = await this.place()
+    const call = this.#call
+    const { variant, wish } = this.#wanted
+    const relay = new ContentRelay(call, this.#target, dispatcher, elsewhere, variant, wish, failure => {
+      if (failure.location !== undefined && this.#hops < MAX_REDIRECTS && URL.canParse(failure.location, base)) {
+        this.#hops++
+        this.#url = new URL(failure.location, base).href
+        this.start()
+      } else if (failure.again && ++this.#tries < MAX_TRIES) this.start()
+      else call.fail(failure.error)
+    })
+    relay.send({ method: 'GET', path, headers, body: null })
+  }
+
+  /** The upstream itself, with its credential; for other addresses a guarded connection without one. */
+  private async place(): Promise<ContentSource> {
+    const { upstream, calls, timeouts } = this.#target
+    const { pool, headers, origin } = this.#call.generation.reach(upstream)
+    const wanted = [...this.#wanted.wish.headers]
+    const here = (path: string): ContentSource => {
+      return { dispatcher: pool, path, headers: [...headers, ...wanted], elsewhere: false, base: origin + path }
+    }
+    if (this.#url === undefined) {
+      const { name, usual } = this.#wanted
+      if (calls.content === undefined) throw new GatewayError('not_found', `The task has no ${name}.`)
+      const path = calls.content.call.target(variablesOf(this.#task, name))
+      // The default variant is not named: not every upstream knows the parameter.
+      const query = name === usual ? undefined : new URLSearchParams({ variant: name })
+      return here(mergeQuery(path, query, () => false))
+    }
+    const path = this.#hasLeftUpstream ? undefined : pathAt(this.#url, origin)
+    if (path !== undefined) return here(path)
+    this.#hasLeftUpstream = true
+    const patience = AbortSignal.any([this.#call.cancellation.signal, AbortSignal.timeout(timeouts.connect)])
+    const connection = await this.guard().open(this.#url, patience)
+    const own = ['accept-encoding', 'identity', 'user-agent', 'model-gateway', ...wanted]
+    return { dispatcher: connection, path: connection.target, headers: own, elsewhere: true, base: connection.url.href }
+  }
+
+  private guard(): GuardedHttp {
+    const { fetch } = this.#call.generation.plan.media
+    const { allow = [], http = false, ports = [443, 80] } = fetch ?? {}
+    const { upstream, timeouts } = this.#target
+    const { egress } = this.#call.generation.reach(upstream)
+    return new GuardedHttp({ allow: ['*', ...allow], http, ports, timeoutMs: timeouts.idle, egress })
+  }
+}
+
+const MAX_TRIES = 3
+const MAX_REDIRECTS = 3
+
+/** Path and query, normalized, of a URL on the upstream's own origin or of a relative one; undefined for other origins. */
+function pathAt(url: string, origin: string): string | undefined {
+  const base = url.startsWith('/') ? origin : undefined
+  if (!URL.canParse(url, base)) return undefined
+  const parsed = new URL(url, base)
+  return parsed.origin === origin ? parsed.pathname + parsed.search : undefined
+}
+
+function errorOf(error: unknown): unknown {
+  if (isOutOfDescriptors(error)) return outOfDescriptors(error)
+  if (error instanceof Blocked) {
+    return new GatewayError(
+      'bad_upstream_response',
+      'The upstream keeps the content at an address that may not be called.',
+      {
+        cause: error,
+        phase: 'content',
+      },
+    )
+  }
+  if (error instanceof Error && (error.name === 'TimeoutError' || error.name === 'AbortError')) {
+    return new GatewayError('upstream_timeout', 'The content could not be fetched in time.', { phase: 'connect' })
+  }
+  return error
+}

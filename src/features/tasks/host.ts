@@ -1,0 +1,30 @@
+import type { Store } from '../../core/store.js'
+import type { Generation } from '../../kernel/generation.js'
+import type { TaskEnd, TaskNotes } from '../../kernel/task-end.js'
+import type { Task } from './record.js'
+import type { TaskEntry, TaskRepository } from './repository.js'
+import type { Results } from './results.js'
+
+/** What tasks need of their process. */
+export interface TaskHost {
+  /** The current generation. */
+  readonly generation: Generation
+  readonly store: Store
+  readonly tasks: TaskRecords
+  /** The store failed. */
+  onStoreFault(error: unknown): void
+  /** Reports a task's end to the features that left notes on it. Rejects if it must be reported again. */
+  taskEnded(end: Omit<TaskEnd, 'kept'>, values: TaskNotes): Promise<void>
+  /** An upstream refused the gateway's own credential. */
+  onRefusedCredential(): void
+}
+
+/** Task records, and the operations that modules of this folder share. */
+interface TaskRecords {
+  readonly repository: TaskRepository
+  readonly results: Results
+  wake(kind: string, due: number | null): void
+  save(entry: TaskEntry, task: Task, due: number | null): Promise<TaskEntry | undefined>
+  /** Reports a task's end to features; does not change the record. */
+  tellEnd(task: Task): Promise<void>
+}

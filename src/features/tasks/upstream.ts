@@ -1,0 +1,94 @@
+import { isBounded } from '../../codecs/read.js'
+import { type Json, type JsonObject, parseJson } from '../../core/json.js'
+import type { Plan, TaskCall, TaskTarget } from '../../core/plan.js'
+import type { TaskCallName, TaskShape } from '../../core/task.js'
+import type { Generation } from '../../kernel/generation.js'
+import { send, type UpstreamResponse } from '../../kernel/http-call.js'
+import type { UpstreamRequest } from '../../net/pools.js'
+import { parseWithin } from '../../wire/json-cost.js'
+import type { Task } from './record.js'
+
+/** The part of a lease that a call may take: a poll may make two. */
+const ANSWER_SHARE = 1 / 3
+/** Largest answer about a task, without an inline result, bytes. */
+const MAX_ANSWER_BYTES = 4 * 1024 * 1024
+/** Most JSON values in an answer. */
+const MAX_VALUES = 100_000
+
+/** A task's target in the present configuration; undefined if its route or upstream is gone. */
+export function targetOf(plan: Plan, task: Task): TaskTarget | undefined {
+  if (task.target === undefined) return undefined
+  const { upstream, credential } = task.target
+  return plan.routes.find(route => route.id === task.route)?.task?.target(upstream, credential)
+}
+
+/** Whether the credential that began a task is gone, so that another one is used. */
+export function hasOtherCredential({ target: begun }: Task, { upstream }: TaskTarget): boolean {
+  return begun?.credential !== undefined && begun.credential !== upstream.credential
+}
+
+/** The variables of paths of calls about a task. */
+export function variablesOf(task: Task, variant = ''): Readonly<Record<string, string>> {
+  const id = task.upstreamId ?? ''
+  return { task_id: id, id, model: task.target?.model ?? '', variant }
+}
+
+/** Calls the upstream about a task. A call with a body sends the id and the model, under the declared names. */
+export async function callUpstream(
+  generation: Generation,
+  task: Task,
+  target: TaskTarget,
+  name: TaskCallName,
+  headers: readonly string[] = [],
+): Promise<UpstreamResponse | undefined> {
+  const call = target.calls[name]
+  if (call === undefined) return undefined
+  const { pool, headers: fixed } = generation.reach(target.upstream)
+  const { queue, connect, first_byte } = target.timeouts
+  const options = {
+    key: task.owner,
+    queue,
+    connect,
+    answer: Math.min(first_byte, generation.plan.tasks.lease * ANSWER_SHARE),
+    maxBytes: name === 'content' ? 'head' : maxAnswerBytes(name === 'retrieve' ? target.shape : undefined),
+  } as const
+  return send(pool, requestFor(call, task, [...fixed, ...headers]), options)
+}
+
+/** Bytes. The answer may contain a result in base64, which is a third longer than the result. */
+export function maxAnswerBytes(shape: Pick<TaskShape, 'maxInline'> | undefined): number {
+  return MAX_ANSWER_BYTES + Math.ceil(((shape?.maxInline ?? 0) * 4) / 3)
+}
+
+function requestFor({ call, request }: TaskCall, task: Task, headers: string[]): UpstreamRequest {
+  const path = call.target(variablesOf(task))
+  const bodiless = call.method === 'GET' || call.method === 'HEAD' || call.method === 'DELETE'
+  if (bodiless) return { method: call.method, path, headers: [...headers, 'accept', '*/*'], body: null }
+  const own: JsonObject = { task_id: task.upstreamId ?? '', model: task.target?.model ?? '' }
+  const bytes = Buffer.from(JSON.stringify(own))
+  const body = request === undefined ? bytes : request(bytes)
+  return { method: call.method, path, headers: [...headers, 'content-type', 'application/json'], body }
+}
+
+/** The JSON of an answer, after the declared changes; undefined if it is not JSON, or too deep or large. */
+export function documentOf(answer: UpstreamResponse, call: Pick<TaskCall, 'response'>): Json | undefined {
+  return readDocument(answer, call).document
+}
+
+/** The same, with the bytes that it was parsed from. */
+export function readDocument({ body }: UpstreamResponse, { response }: Pick<TaskCall, 'response'>): ReadDocument {
+  const plain = parseWithin(body, MAX_VALUES)
+  if (plain === undefined || !isBounded(plain)) return { document: undefined, bytes: body }
+  if (response === undefined) return { document: plain, bytes: body }
+  try {
+    const bytes = Buffer.from(response(body))
+    return { document: parseJson(bytes.toString('utf8')), bytes }
+  } catch {
+    return { document: undefined, bytes: body }
+  }
+}
+
+interface ReadDocument {
+  readonly document: Json | undefined
+  readonly bytes: Buffer
+}

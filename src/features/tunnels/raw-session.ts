@@ -1,0 +1,381 @@
+import type { Duplex } from 'node:stream'
+import { GatewayError } from '../../core/errors.js'
+import type { Worker } from '../../kernel/event-loop-shares.js'
+import { closeFrame, pingFrame, textFrame } from '../../wire/frames.js'
+import {
+  ABNORMAL,
+  CLOSING_TIMEOUT_MS,
+  closeError,
+  codeForOther,
+  type Fault,
+  faultError,
+  GOING_AWAY,
+  PARTING_TIMEOUT_MS,
+  POLICY,
+  stalledError,
+  timedOut,
+  UPSTREAM_FAILED,
+} from './close-codes.js'
+import type { TunnelContext } from './context.js'
+import { errorEvent } from './error-event.js'
+import { FrameObserver } from './frame-observer.js'
+import { Lane } from './lane.js'
+import { openingMessage } from './opening-message.js'
+import type { Session } from './session.js'
+import { Side } from './side.js'
+
+/** How often a session is checked, milliseconds. */
+const CHECK_INTERVAL_MS = 250
+
+/**
+ * `open`: bytes pass. `parting`: one side broke the protocol and is no longer read; the other one was sent a close frame, and
+ * its bytes still pass until it answers. `closing`: only the rest of the current frames passes; both sides end their
+ * connections. `over`: settled.
+ */
+type State = 'open' | 'parting' | 'closing' | 'over'
+
+/**
+ * A session whose bytes pass unchanged in both directions, each as fast as its receiver reads. Frames are read as they pass:
+ * to add up usage, to stop a message that names a model which this caller may not use, and to know where a frame of the
+ * gateway's own can be inserted. These are few: a ping to a side that has been silent for 20 s (its pong passes
+ * like any other, which RFC 6455 §5.5.3 allows), and a close frame if one side is gone or the gateway ends the session.
+ */
+export class RawSession implements Session {
+  readonly #context: TunnelContext
+  readonly #client: Duplex
+  readonly #upstream: Duplex
+  readonly #observer: FrameObserver
+  /** From the client to the upstream, and back. */
+  readonly #up: Lane
+  readonly #down: Lane
+  readonly #clientSide: Side
+  readonly #upstreamSide: Side
+  #state: State = 'open'
+  #fault: Fault | undefined
+  /** The client reads slower than the upstream sends, so the upstream is paused. */
+  #isFull = false
+  /** Bytes of the upstream that wait for their turn, because many upstreams send much at once. */
+  #rest: Buffer | undefined
+  readonly #share: Worker = { isWaiting: false, turn: () => this.takeTurn() }
+  /** When the session began to end; 0 before that. */
+  #closingSince = 0
+  /** When a message last began; `#hadMessage`: whether one has begun since the last check. */
+  #lastMessageAt: number
+  #hadMessage = false
+  #checked = 0
+  readonly #opened = performance.now()
+
+  constructor(context: TunnelContext, upstream: Duplex) {
+    this.#context = context
+    this.#client = context.client.socket
+    this.#upstream = upstream
+    this.#lastMessageAt = this.#opened
+    this.#clientSide = new Side(this.#client, this.#opened)
+    this.#upstreamSide = new Side(upstream, this.#opened)
+    this.#observer = new FrameObserver(context, this)
+    this.#up = new Lane(this.#observer.up, bytes => this.toUpstream(bytes))
+    this.#down = new Lane(this.#observer.down, bytes => this.toClient(bytes))
+    const { call } = context
+    call.kernel.tunnels.add(this)
+    this.#client.on('data', (bytes: Buffer) => this.fromClient(bytes))
+    this.#client.on('end', () => this.clientEnded())
+    this.#client.on('close', () => this.clientEnded())
+    this.#client.on('drain', () => {
+      this.#isFull = false
+      if (this.#rest === undefined) upstream.resume()
+    })
+    upstream.on('data', (bytes: Buffer) => this.fromUpstream(bytes))
+    upstream.on('drain', () => this.#client.resume())
+    upstream.on('error', cause => this.broke(cause))
+    upstream.on('end', () => this.upstreamEnded())
+    upstream.on('close', () => this.upstreamEnded())
+    const opening = openingMessage(call, context.route, context.exchange)
+    if (typeof opening === 'string') this.toUpstream(textFrame(opening, true))
+    if (context.client.rest.length > 0) this.fromClient(context.client.rest)
+    if (call.kernel.draining) this.drain()
+  }
+
+  // ── bytes
+
+  private fromClient(bytes: Buffer): void {
+    this.#clientSide.active = true
+    this.#context.call.bytesIn += bytes.length
+    if (!this.#up.push(bytes)) this.#client.pause()
+    if (this.#up.reader.stopped) this.stopped('client')
+    this.endFinishedSides()
+  }
+
+  private fromUpstream(bytes: Buffer): void {
+    if (this.#rest === undefined && !this.#context.call.kernel.turns.tryRun(this.#share, bytes.length)) {
+      this.#rest = bytes
+      this.#upstream.pause()
+      return
+    }
+    this.passRest()
+    this.passDown(bytes)
+  }
+
+  private takeTurn(): void {
+    if (this.#rest === undefined || this.#state === 'over') return
+    this.passRest()
+    if (!this.#isFull) this.#upstream.resume()
+  }
+
+  private passRest(): void {
+    const rest = this.#rest
+    this.#rest = undefined
+    if (rest !== undefined) this.passDown(rest)
+  }
+
+  private passDown(bytes: Buffer): void {
+    this.#upstreamSide.active = true
+    const fits = this.#down.push(bytes)
+    if (this.#down.reader.stopped) this.stopped('upstream')
+    this.endFinishedSides()
+    if (!fits) this.#upstream.pause()
+  }
+
+  private toUpstream(bytes: Buffer): boolean {
+    this.#upstreamSide.sent += bytes.length
+    return !this.#upstream.writable || this.#upstream.write(bytes)
+  }
+
+  private toClient(bytes: Buffer): boolean {
+    if (this.#clientSide.gone) return true
+    this.#context.call.bytesOut += bytes.length
+    this.#clientSide.sent += bytes.length
+    if (!this.#client.writable || this.#client.write(bytes)) return true
+    this.#isFull = true
+    return false
+  }
+
+  // ── called by the frame observer
+
+  message(): void {
+    this.#context.call.events++
+    this.#hadMessage = true
+  }
+
+  /** False if the close frame must not pass: the other side broke the protocol, so the gateway sends its own. */
+  closed(by: 'client' | 'upstream', code: number, reason: string): boolean {
+    if (this.#state === 'parting') return false
+    if (this.#state !== 'open') return true
+    const { call } = this.#context
+    if (call.closed === undefined) {
+      call.closed = { code, by }
+      if (by === 'upstream') call.error ??= closeError(code, reason)
+    }
+    this.#closingSince ||= performance.now()
+    return true
+  }
+
+  /** A side sent something that must not pass. */
+  private stopped(by: 'client' | 'upstream'): void {
+    if (this.#state === 'parting' && by !== this.#fault?.by) this.parted()
+    if (this.#state !== 'open') return
+    const { fault } = by === 'client' ? this.#up.reader : this.#down.reader
+    if (fault !== undefined) {
+      this.part({ by, code: fault.code, reason: fault.reason })
+      return
+    }
+    const { refusal } = this.#observer.messages
+    if (refusal !== undefined) this.leave(POLICY, 'a message names a model that may not be used', refusal)
+  }
+
+  // ── ends
+
+  /** One side broke the protocol: the other one is sent a close frame. */
+  private part(fault: Fault): void {
+    const { call } = this.#context
+    const code = codeForOther(fault)
+    this.#state = 'parting'
+    this.#fault = fault
+    this.#closingSince = performance.now()
+    call.error ??= faultError(fault)
+    call.closed ??= { code: fault.by === 'client' ? fault.code : code, by: 'gateway' }
+    const other = fault.by === 'client' ? this.#down : this.#up
+    if (fault.by === 'client') this.#up.end(closeFrame(code, 'the session is over', true))
+    else this.#down.end(closeFrame(code, 'the upstream violated the protocol', false))
+    this.readOn()
+    if (other.reader.closed || other.ended) this.parted()
+  }
+
+  /** The other side has finished: the side at fault gets its close frame. */
+  private parted(): void {
+    const fault = this.#fault
+    if (this.#state !== 'parting' || fault === undefined) return
+    this.#state = 'closing'
+    this.#closingSince = performance.now()
+    if (fault.by === 'client') this.#down.end(this.finalFrames(fault.code, fault.reason, faultError(fault)))
+    else this.#up.end(closeFrame(fault.code, fault.reason, true))
+    this.endFinishedSides()
+  }
+
+  /** The gateway ends the session: close frames to both sides, for the client after an event with the reason. */
+  private leave(code: number, reason: string, error: GatewayError): void {
+    if (this.#state !== 'open') return
+    const { call } = this.#context
+    this.#state = 'closing'
+    this.#closingSince = performance.now()
+    call.error ??= error
+    call.closed ??= { code, by: 'gateway' }
+    const frames = code === POLICY ? this.finalFrames(code, reason, error) : closeFrame(code, reason, false)
+    this.#up.end(closeFrame(GOING_AWAY, 'the session is over', true))
+    this.#down.end(frames)
+    this.readOn()
+    this.endFinishedSides()
+  }
+
+  private finalFrames(code: number, reason: string, error: GatewayError): Buffer {
+    const event = errorEvent(this.#context, error)
+    const close = closeFrame(code, reason, false)
+    return event === undefined ? close : Buffer.concat([textFrame(event, false), close])
+  }
+
+  private readOn(): void {
+    this.#client.resume()
+    this.#upstream.resume()
+  }
+
+  /** Ends the connection to a side that was sent everything, if nothing more of it could be read or is expected. */
+  private endFinishedSides(): void {
+    if (this.#state !== 'closing') return
+    const [up, down] = [this.#up, this.#down]
+    const isClientDone = up.reader.stopped || up.reader.closed || !down.reader.between
+    if (down.ended && isClientDone && !this.#clientSide.gone && this.#client.writable) this.#client.end()
+    if (up.ended && (down.reader.stopped || !up.reader.between)) this.#upstream.end()
+  }
+
+  /** The connection to the upstream broke; `upstreamEnded` follows. */
+  private broke(cause: Error): void {
+    if (this.#state !== 'open' || this.#down.reader.closed || this.#up.reader.closed) return
+    this.#context.call.error ??= new GatewayError('upstream_truncated', "The upstream's answer ended early.", {
+      cause,
+      phase: 'reset',
+    })
+  }
+
+  private upstreamEnded(): void {
+    if (this.#upstreamSide.gone) return
+    this.passRest()
+    this.#upstreamSide.gone = true
+    const { call } = this.#context
+    if (this.#state === 'open' && !this.#down.reader.closed) {
+      call.closed ??= { code: ABNORMAL, by: 'upstream' }
+      call.error ??= new GatewayError('upstream_truncated', "The upstream's answer ended early.", { phase: 'reset' })
+      this.#down.end(closeFrame(UPSTREAM_FAILED, 'the upstream disconnected', false))
+    }
+    this.parted()
+    this.endBothSides()
+  }
+
+  private clientEnded(): void {
+    const side = this.#clientSide
+    if (!side.gone) {
+      side.gone = true
+      const { call } = this.#context
+      if (this.#state === 'open' && !this.#up.reader.closed) {
+        call.closed ??= { code: ABNORMAL, by: 'client' }
+        if (!this.#upstreamSide.gone)
+          call.error ??= new GatewayError('client_gone', 'The client disconnected.', { phase: 'client_abort' })
+        this.#up.end(closeFrame(GOING_AWAY, 'the client disconnected', true))
+      }
+      this.parted()
+      this.#upstream.end()
+      this.#upstream.resume()
+    }
+    this.endBothSides()
+  }
+
+  /** Ends the connections that are still open; settles when both have ended. */
+  private endBothSides(): void {
+    if (this.#state === 'over') return
+    this.#state = 'closing'
+    this.#closingSince ||= performance.now()
+    if (!this.#clientSide.gone && this.#client.writable) this.#client.end()
+    if (this.#clientSide.gone && this.#upstreamSide.gone) this.settle()
+  }
+
+  private settle(): void {
+    if (this.#state === 'over') return
+    this.#state = 'over'
+    const { call, client } = this.#context
+    call.kernel.tunnels.delete(this)
+    this.#upstream.destroy()
+    if (this.#client.writable) this.#client.end(() => this.#client.destroy())
+    else this.#client.destroy()
+    client.settle()
+  }
+
+  // ── called by the process
+
+  drain(): void {
+    const error = new GatewayError('unavailable', 'The gateway is shutting down.', { phase: 'drain' })
+    this.leave(GOING_AWAY, 'the gateway is shutting down', error)
+  }
+
+  cut(error: GatewayError): void {
+    if (error.code === 'unavailable') this.settle()
+    else this.leave(POLICY, 'a limit is reached', error)
+  }
+
+  /** Breaks both connections: the call is over already. */
+  terminate(): void {
+    if (this.#state === 'over') return
+    this.#state = 'over'
+    this.#context.call.kernel.tunnels.delete(this)
+    this.#upstream.destroy()
+    this.#client.destroy()
+  }
+
+  check(now: number): void {
+    if (now - this.#checked < CHECK_INTERVAL_MS && this.#state !== 'parting') return
+    this.#checked = now
+    const [client, upstream] = [this.#clientSide.stalledFor(now), this.#upstreamSide.stalledFor(now)]
+    const { stall } = this.#context.call.generation.plan.limits
+    if ((client ?? 0) > stall || (upstream ?? 0) > stall) {
+      this.stalled((client ?? 0) > stall ? 'client' : 'upstream')
+      return
+    }
+    const isTaken = client !== undefined || upstream !== undefined
+    if (this.#closingSince !== 0) {
+      this.checkEnd(now, isTaken)
+      return
+    }
+    if (this.#hadMessage || isTaken) this.#lastMessageAt = now
+    this.#hadMessage = false
+    const { idle, total } = this.#context.exchange.timeouts
+    if (now - this.#lastMessageAt > idle) this.leave(GOING_AWAY, 'the session was idle', timedOut('idle'))
+    else if (now - this.#opened > total) this.leave(GOING_AWAY, 'the session is too old', timedOut('total'))
+    else this.pingIfSilent(now, client !== undefined, upstream !== undefined)
+  }
+
+  /** `isTaken`: a side still reads data that waits for it, so it gets more time. */
+  private checkEnd(now: number, isTaken: boolean): void {
+    if (this.#state === 'parting') {
+      if (now - this.#closingSince > PARTING_TIMEOUT_MS) this.parted()
+    } else if (isTaken) this.#closingSince = now
+    else if (now - this.#closingSince > CLOSING_TIMEOUT_MS) this.settle()
+  }
+
+  private stalled(by: Fault['by']): void {
+    const { call } = this.#context
+    call.error ??= stalledError(by)
+    call.closed ??= { code: ABNORMAL, by }
+    if (by === 'client') this.#client.destroy()
+    this.settle()
+  }
+
+  private pingIfSilent(now: number, clientTakes: boolean, upstreamTakes: boolean): void {
+    const ofClient = this.#clientSide.check(now, clientTakes || this.#client.isPaused(), this.#down.reader.between)
+    const ofUpstream = this.#upstreamSide.check(now, upstreamTakes || this.#isFull, this.#up.reader.between)
+    if (ofClient === 'ping') this.toClient(pingFrame(false))
+    if (ofUpstream === 'ping' && this.#upstream.writable) this.#upstream.write(pingFrame(true))
+    if (ofClient === 'dead') {
+      this.#client.destroy()
+    } else if (ofUpstream === 'dead') {
+      this.broke(new Error('the upstream stopped responding'))
+      this.upstreamEnded()
+    }
+  }
+}

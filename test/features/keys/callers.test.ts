@@ -1,0 +1,176 @@
+import { hash } from 'node:crypto'
+import t, { type Test } from 'tap'
+import type { Caller, Refusal } from '../../../src/core/caller.js'
+import type { Plan } from '../../../src/core/plan.js'
+import { type Store, type StoredRecord, StoreError } from '../../../src/core/store.js'
+import { Callers } from '../../../src/features/keys/callers.js'
+import { MemoryStore } from '../../../src/stores/memory.js'
+import { reached } from '../../helpers/store-keys.js'
+
+// Look-ups of one process in a store, call by call.
+
+/** A store that counts its reads, and can be away. */
+class CountingStore extends MemoryStore {
+  reads = 0
+  isAway = false
+  /** Called before each read. */
+  onRead: (namespace: string) => Promise<void> = async () => undefined
+
+  override async get(namespace: string, owner: string, key: string): Promise<StoredRecord | undefined> {
+    this.reads++
+    await this.onRead(namespace)
+    if (this.isAway) throw new StoreError('unavailable', 'the store is away')
+    return await super.get(namespace, owner, key)
+  }
+}
+
+const NAMES = new Set<string>()
+const PLAN = {
+  keys: {
+    find: (presented: string): Refusal => ({ refused: 'unknown', digest: hash('sha256', presented) }),
+    byDigest: (digest: string): Refusal => ({ refused: 'unknown', digest }),
+    has: (name: string) => NAMES.has(name),
+  },
+} as unknown as Plan
+
+interface Stage {
+  readonly store: CountingStore
+  readonly callers: Callers
+  readonly faults: unknown[]
+  find(presented: string): Promise<string>
+}
+
+function processOn(t: Test, store: CountingStore): Stage {
+  const faults: unknown[] = []
+  const callers = new Callers(store, error => faults.push(error))
+  t.teardown(() => callers.close())
+  callers.compile = ({ name }) => {
+    const caller: Caller = { name, models: ['*'], may: () => true, strict: false }
+    return { caller, disabled: false, expires: Number.POSITIVE_INFINITY }
+  }
+  const find = async (presented: string): Promise<string> => {
+    const found = await callers.find(PLAN, presented, Date.now())
+    return 'refused' in found ? found.refused : found.name
+  }
+  return { store, callers, faults, find }
+}
+
+async function created(callers: Callers, name: string): Promise<string> {
+  return (await callers.stored.create(name, {}))?.secret.reveal() ?? ''
+}
+
+t.test('guesses cost no call of the store', async t => {
+  const store = new CountingStore()
+  const { callers, find } = processOn(t, store)
+  const secret = await created(callers, 'ann')
+  t.equal(await find(secret), 'ann')
+  const before = store.reads
+  const last = secret.at(-1) === 'A' ? 'B' : 'A'
+  for (const guess of [`${secret.slice(0, -1)}${last}`, `${secret}A`, secret.slice(1), 'gw-', `gw-${'A'.repeat(43)}`]) {
+    t.equal(await find(guess), 'unknown')
+  }
+  for (let at = 0; at < 1000; at++) t.equal(await find(`gw-${hash('sha256', `${at}`, 'base64url')}`), 'unknown')
+  t.equal(store.reads, before)
+})
+
+t.test('a key is read once, however many ask at the same time, and then found without a promise', async t => {
+  const store = new CountingStore()
+  const maker = processOn(t, store)
+  const { callers, find } = processOn(t, store)
+  const secret = await created(maker.callers, 'ann')
+  const before = store.reads
+  t.same(new Set(await Promise.all(Array.from({ length: 100 }, () => find(secret)))), new Set(['ann']))
+  t.equal(store.reads - before, 4, 'what secrets look like, the revision, the digest, the key')
+  const found = callers.find(PLAN, secret, Date.now())
+  t.notOk(found instanceof Promise)
+  t.match(found, { name: 'ann' })
+  t.match(callers.byDigest(PLAN, hash('sha256', secret), Date.now()), { name: 'ann' })
+})
+
+t.test('a revoked key is kept as such, until it changes again', async t => {
+  const store = new CountingStore()
+  const [one, two] = [processOn(t, store), processOn(t, store)]
+  const secret = await created(one.callers, 'ann')
+  t.equal(await two.find(secret), 'ann')
+  await one.callers.stored.revoke('ann')
+  t.equal(await reached('unknown', () => two.find(secret)), 'unknown')
+  await one.callers.refresh()
+  t.equal(await one.find(secret), 'unknown')
+})
+
+t.test('a change under way while its key is read is not missed', async t => {
+  const store = new CountingStore()
+  const [one, two] = [processOn(t, store), processOn(t, store)]
+  const secret = await created(one.callers, 'ann')
+  let isRead: () => void = () => undefined
+  let goOn: () => void = () => undefined
+  const read = new Promise<void>(resolve => {
+    isRead = resolve
+  })
+  const held = new Promise<void>(resolve => {
+    goOn = resolve
+  })
+  // The first process has announced, and is stopped before it deletes; the second reads the key meanwhile.
+  const remove = store.delete.bind(store)
+  store.delete = async place => {
+    isRead()
+    await held
+    return await remove(place)
+  }
+  const revoked = one.callers.stored.revoke('ann')
+  await read
+  t.equal(await two.find(secret), 'ann')
+  goOn()
+  t.ok(await revoked)
+  t.equal(await reached('unknown', () => two.find(secret)), 'unknown')
+})
+
+t.test('a process that missed very many changes reads all keys again', async t => {
+  const store = new CountingStore()
+  const [one, two] = [processOn(t, store), processOn(t, store)]
+  const secret = await created(one.callers, 'ann')
+  t.equal(await two.find(secret), 'ann')
+  two.callers.close()
+  await one.callers.stored.revoke('ann')
+  for (let at = 0; at < 100; at++) await created(one.callers, `other-${at}`)
+  t.equal(await two.find(secret), 'unknown')
+})
+
+t.test('while the store is away, known keys work, and others are refused as unavailable', async t => {
+  const store = new CountingStore()
+  const [one, two] = [processOn(t, store), processOn(t, store)]
+  const [ann, bob] = [await created(one.callers, 'ann'), await created(one.callers, 'bob')]
+  t.equal(await two.find(ann), 'ann')
+  store.isAway = true
+  await two.callers.refresh()
+  t.equal(two.faults.length, 1)
+  t.equal(await two.find(ann), 'ann')
+  await t.rejects(two.find(bob), { code: 'unavailable', status: 503 })
+  t.equal(await two.find('gw-guess'), 'unknown')
+  two.callers.close()
+  t.equal(await two.find(ann), 'ann', 'also if it was not used for a while')
+  store.isAway = false
+  t.equal(await two.find(bob), 'bob')
+})
+
+t.test('a key of the file wins a name', async t => {
+  const store = new CountingStore()
+  const { callers, find } = processOn(t, store)
+  const told: string[] = []
+  callers.onFault = (name, fault) => told.push(`${name} ${fault}`)
+  const secret = await created(callers, 'ann')
+  NAMES.add('ann')
+  t.teardown(() => NAMES.clear())
+  t.equal(await find(secret), 'disabled')
+  t.equal(await find(secret), 'disabled')
+  t.same(told, ['ann name'], 'it is told once a plan')
+})
+
+t.test('two that create one name at the same time: one has it', async t => {
+  const store: Store = new CountingStore()
+  const { stored } = new Callers(store, () => undefined)
+  const made = await Promise.all(Array.from({ length: 10 }, () => stored.create('ann', {})))
+  t.equal(made.filter(one => one !== undefined).length, 1)
+  const digest = made.find(one => one !== undefined)?.key.secrets[0]?.sha256 ?? ''
+  t.match(await stored.findByDigest(digest), { name: 'ann' })
+})

@@ -1,0 +1,85 @@
+import t from 'tap'
+import type { ResourceKind } from '../../../src/core/resources.js'
+import { idIn, OwnershipStore } from '../../../src/features/resources/ownership-store.js'
+import { MemoryStore } from '../../../src/stores/memory.js'
+
+const LIST = { pages: 'ids', member: 'data', pageSize: 20, maxPageSize: 100, filter: [] } as const
+const FILE: ResourceKind = {
+  title: 'file',
+  name: 'file',
+  id: ['id'],
+  prefix: '',
+  wrapped: undefined,
+  expires: ['expires_at'],
+  produces: [],
+  links: [],
+  list: LIST,
+}
+const BATCH: ResourceKind = { ...FILE, name: 'batch', expires: undefined, produces: [{ kind: FILE, path: ['output'] }] }
+const NATIVE: ResourceKind = { ...FILE, name: 'native-file', prefix: 'files/' }
+
+function setUp(start = 1000) {
+  const clock = { now: start }
+  const store = new MemoryStore(undefined, () => clock.now)
+  return { clock, store: new OwnershipStore(store, () => clock.now) }
+}
+
+t.test('a thing is found by its owner alone, and where it was last', async t => {
+  const { store } = setUp()
+  await store.note('ann', FILE, 'a', 'file-1', { id: 'file-1', status: 'new' })
+  t.match(await store.find('ann', FILE, 'file-1'), { upstream: 'a', object: { status: 'new' } })
+  t.equal(await store.find('bob', FILE, 'file-1'), undefined)
+  t.equal(await store.find('ann', BATCH, 'file-1'), undefined)
+  await store.note('ann', FILE, 'b', 'file-1', { id: 'file-1', status: 'done' })
+  t.match(await store.find('ann', FILE, 'file-1'), { upstream: 'b', object: { status: 'done' } })
+  await store.forget('ann', FILE, 'file-1')
+  t.equal(await store.find('ann', FILE, 'file-1'), undefined)
+})
+
+t.test('a thing is forgotten when it ends', async t => {
+  const { store, clock } = setUp()
+  await store.note('ann', FILE, 'a', 'file-1', { id: 'file-1', expires_at: 5 })
+  clock.now = 4999
+  t.ok(await store.find('ann', FILE, 'file-1'))
+  clock.now = 5001
+  t.equal(await store.find('ann', FILE, 'file-1'), undefined)
+})
+
+t.test('what comes with a thing has the same owner, and what was known of it stays', async t => {
+  const { store } = setUp()
+  await store.note('ann', BATCH, 'a', 'b-1', { id: 'b-1', output: 'file-2' })
+  t.match(await store.find('ann', FILE, 'file-2'), { upstream: 'a', object: undefined })
+  await store.note('ann', FILE, 'a', 'file-2', { id: 'file-2', bytes: 3 })
+  await store.note('ann', BATCH, 'a', 'b-1', { id: 'b-1', output: 'file-2' })
+  t.match(await store.find('ann', FILE, 'file-2'), { object: { bytes: 3 } })
+})
+
+t.test('pages hold what is wanted, in order, and tell whether there is more', async t => {
+  const { store } = setUp()
+  for (let at = 0; at < 250; at++)
+    await store.note('ann', FILE, 'a', `file-${at}`, { id: `file-${at}`, odd: at % 2 === 1 })
+  const wanted = (object: { odd?: unknown }): boolean => object.odd === true
+  const first = await store.page('ann', FILE, { order: 'descending', limit: 3 }, wanted)
+  t.same([first.items.map(item => item.id), first.more], [['file-249', 'file-247', 'file-245'], true])
+  const after = await store.cursorOf('ann', FILE, 'file-5')
+  if (after === undefined) throw new Error('the record is there')
+  const last = await store.page('ann', FILE, { order: 'descending', limit: 3, after }, wanted)
+  t.same([last.items.map(item => item.id), last.more], [['file-3', 'file-1'], false])
+  const all = await store.page('ann', FILE, { order: 'ascending', limit: 1000 }, () => true)
+  t.same([all.items.length, all.more], [250, false])
+})
+
+t.test('a name that is of another kind, or could be no key, is no id', async t => {
+  t.equal(idIn('files/abc', NATIVE), 'abc')
+  for (const name of [
+    'abc',
+    'batches/abc',
+    'files/',
+    'files/a b',
+    'files/é',
+    `files/${'x'.repeat(300)}`,
+    'files/\u0000',
+  ]) {
+    t.equal(idIn(name, NATIVE), undefined, name.slice(0, 20))
+  }
+})

@@ -1,0 +1,79 @@
+import { randomBytes } from 'node:crypto'
+import t from 'tap'
+import { EventShares } from '../../../src/features/responses/event-shares.js'
+import { Run } from '../../../src/features/responses/run.js'
+import type { OwnResponse } from '../../../src/features/responses/stored.js'
+
+const DRAFT: OwnResponse = {
+  kind: 'own',
+  id: 'resp_1',
+  created: 1,
+  model: 'm',
+  previous: undefined,
+  turns: 1,
+  bytes: 100,
+  input: [],
+  response: { id: 'resp_1', status: 'queued', output: [] },
+  background: true,
+}
+
+/** Text that no compression makes much smaller. */
+const noise = (chars: number): string => randomBytes(chars).toString('base64').slice(0, chars)
+
+const frame = (event: { readonly type: string }): Buffer =>
+  Buffer.from(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+
+t.test('what a run in the background gave counts towards the size of its conversation', async t => {
+  const output = [{ type: 'message', id: 'msg_1', content: [{ type: 'output_text', text: 'é'.repeat(50) }] }]
+  const run = new Run('ann', DRAFT, new EventShares(), () => undefined)
+  run.head(200)
+  run.data(frame({ type: 'response.completed', response: { id: 'resp_1', status: 'completed', output } } as never))
+  t.equal(run.ended, true)
+  t.equal(run.kept.bytes, 100 + Buffer.byteLength(JSON.stringify(output)))
+  t.match(run.kept.response, { status: 'completed', output, background: true })
+})
+
+t.test('whatever ends a run, its events end once, with one that says how', async t => {
+  for (const [end, status] of [
+    [(run: Run) => run.cancel(), 'cancelled'],
+    [(run: Run) => run.broken(), 'failed'],
+    [(run: Run) => run.end(), 'failed'],
+  ] as const) {
+    const run = new Run('ann', DRAFT, new EventShares(), () => undefined)
+    run.head(200)
+    run.data(frame({ type: 'response.created', response: { id: 'resp_1', status: 'in_progress' } } as never))
+    end(run)
+    run.broken()
+    t.equal(run.next, 2)
+    t.match(String(run.event(1)), /^event: response\.failed\n/)
+    t.match(run.kept.response, { status })
+  }
+})
+
+t.test('of many events the newest are kept, by the numbers that they had', async t => {
+  const run = new Run('ann', DRAFT, new EventShares(), () => undefined)
+  run.head(200)
+  for (let n = 0; n < 50; n++) {
+    run.data(frame({ type: 'response.output_text.delta', sequence_number: n, delta: noise(20_000) } as never))
+  }
+  t.equal(run.next, 50)
+  t.equal(run.has(0), false)
+  t.equal(run.event(0), undefined)
+  t.equal(run.has(40), true)
+  t.match(String(run.event(49)), '"sequence_number":49')
+  run.data(frame({ type: 'response.output_text.delta', delta: 'x'.repeat(3_000_000) } as never))
+  t.equal(run.event(50)?.length, 3_000_000 + run.event(50)!.indexOf('xx') + 4, 'the newest one stays, however large')
+  t.equal(run.has(49), false)
+})
+
+t.test('an event over every bound ends the run, and what makes it', async t => {
+  const run = new Run('ann', DRAFT, new EventShares(), () => undefined)
+  let destroyed = 0
+  run.begin({ destroy: () => void destroyed++ } as never)
+  run.head(200)
+  const piece = Buffer.alloc(1024 * 1024, 'x')
+  run.data(Buffer.from('event: response.completed\ndata: "'))
+  for (let n = 0; n < 20; n++) run.data(piece)
+  t.equal(destroyed, 1)
+  t.match(run.kept.response, { status: 'failed', error: { message: /too large/ } })
+})
