@@ -1,4 +1,5 @@
 import type { KeyConfig } from '../core/config.js'
+import { EXPOSED } from '../core/exposed.js'
 import { PRIORITIES } from '../core/priority.js'
 import type { KeyTerms, StoredKey } from '../features/keys/record.js'
 import type { AdminHost } from './host.js'
@@ -18,6 +19,7 @@ export const TERMS: Readonly<Record<string, Schema>> = {
   expires: TEXT,
   disabled: FLAG,
   strict: FLAG,
+  expose: { type: 'array', items: { type: 'string', enum: [...EXPOSED] } },
 }
 
 /** A key as the API shows it: never its secret. */
@@ -56,11 +58,12 @@ export function storedView({ name, created, secrets, terms }: StoredKey, { plan 
 
 /** `regions`: with those that its groups allow. */
 export function fileView(name: string, key: KeyConfig, { plan }: AdminHost): object {
-  const { models, disabled, strict, expires, secrets, absent } = key
+  const { models, disabled, strict, expose, expires, secrets, absent } = key
   const regions = plan.keys.holderOf(name)?.caller.regions
   return {
     ...{ name, source: 'file', secrets: secrets.length, models, disabled, strict },
     ...(regions === undefined ? {} : { regions: [...regions] }),
+    ...(expose === undefined ? {} : { expose }),
     ...(expires === undefined ? {} : { expires: new Date(expires).toISOString() }),
     ...(absent === undefined ? {} : { warning: absent }),
   }

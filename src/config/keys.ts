@@ -48,6 +48,7 @@ function readKey(entry: Entry<RawKey>, raw: RawKey, owners: Map<string, string>,
     models: raw.models ?? DEFAULTS.key.models,
     disabled,
     strict: raw.strict ?? false,
+    ...(raw.expose === undefined ? {} : { expose: raw.expose }),
     ...(expires === undefined ? {} : { expires }),
     ...(secrets.length === 0 && absent.length > 0 ? { absent: absent.join(', ') } : {}),
   }

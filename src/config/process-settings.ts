@@ -39,6 +39,7 @@ type Settings = Pick<
   | 'store'
   | 'spool'
   | 'log'
+  | 'expose'
   | 'transport'
   | 'overload'
   | 'workers'
@@ -67,6 +68,7 @@ export function readSettings(main: Document, overrides: Overrides, context: Cont
     store,
     spool: readSpool(main, at('spool'), store, context),
     log: { level: overrides.logLevel ?? readLogLevel(main, at('log'), context) },
+    expose: sectionOf(main, 'expose') ?? [],
     transport: sectionOf(main, 'transport') ?? DEFAULTS.transport,
     ...readOverload(sectionOf(main, 'overload'), at('overload'), context),
     workers: readWorkers(main, overrides.workers, store, context),

@@ -15,6 +15,7 @@ export type RawGateway = {
   readonly store?: RawStore
   readonly spool?: RawSpool
   readonly log?: RawLog
+  readonly expose?: RawExpose
   readonly transport?: 'fast' | 'node'
   readonly overload?: RawOverload
   readonly workers?: number | string
@@ -201,6 +202,7 @@ export type RawKey = {
   readonly regions?: RawRegions
   readonly networks?: RawNetworks
   readonly priority?: RawPriority
+  readonly expose?: RawExpose
 }
 export type RawCallerLimits = {
   readonly requests?: RawRates
@@ -220,6 +222,7 @@ export type RawBudgets = string | readonly string[]
 export type RawRegions = readonly string[]
 export type RawRouteGlobs = readonly string[]
 export type RawNetworks = readonly string[]
+export type RawExpose = readonly ('upstream' | 'model' | 'attempts' | 'cost' | 'timing' | 'generation')[]
 export type RawPriority = 'low' | 'normal' | 'high'
 export type RawGroups = Readonly<Record<string, RawGroup>>
 export type RawGroup = {

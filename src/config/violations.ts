@@ -1,6 +1,6 @@
 import type { ErrorObject } from 'ajv'
 import { pathText } from '../core/path-text.js'
-import type { Violation } from '../core/plan.js'
+import type { Violation } from '../core/violation.js'
 
 /** Maximum number of violations that are reported for one document. */
 const MAX_VIOLATIONS = 10

@@ -2,9 +2,9 @@ import { isLeftOut } from './default-model.js'
 import { GatewayError } from './errors.js'
 import { isObject } from './json.js'
 import type { Limits } from './limits.js'
-import type { Violation } from './plan.js'
 import type { ModelPointer, Pointer } from './route-settings.js'
 import type { VectorForm, VectorRule } from './vectors.js'
+import type { Violation } from './violation.js'
 
 /*
  * What a request has to hold. Serving a request and explaining one ask the same functions, so that both refuse alike: each

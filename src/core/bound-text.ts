@@ -18,7 +18,12 @@ export function boundText({ unit, amount, window }: Bound): string {
 
 /** Millionths of a USD, as `0.0042 USD`. */
 export function usdText(micro: number): string {
-  return `${decimal(micro, 6)} USD`
+  return `${microText(micro)} USD`
+}
+
+/** The same as a number alone. */
+export function microText(micro: number): string {
+  return decimal(micro, 6)
 }
 
 /** A price as files say it: `input 2.00, output 8.00`; `free` where nothing is charged. */

@@ -1,4 +1,5 @@
 import type { CallerPolicy } from './bounds.js'
+import type { Exposed } from './exposed.js'
 import type { Priority } from './priority.js'
 import type { AllowedRegions } from './region.js'
 
@@ -12,6 +13,8 @@ export interface Caller {
   readonly regions?: NonNullable<AllowedRegions>
   /** Absent: `normal`. */
   readonly priority?: Priority
+  /** What its answers say of who answered. Absent: as the file has it. */
+  readonly expose?: readonly Exposed[]
   /** Absent: the configuration has no limits. */
   readonly policy?: CallerPolicy
 }

@@ -4,6 +4,7 @@ import type { ScopeLimits, Tariff } from './bounds.js'
 import type { Traits } from './codec.js'
 import type { EgressConfig } from './egress.js'
 import type { Family } from './errors.js'
+import type { Exposed } from './exposed.js'
 import type { FailureRules } from './failure-cause.js'
 import type { HealthRule, HealthSettings } from './health.js'
 import type { Json, JsonObject } from './json.js'
@@ -46,6 +47,8 @@ export interface Config {
   readonly store: StoreConfig
   readonly spool: SpoolConfig
   readonly log: { readonly level: LogLevel }
+  /** What answers say of who answered; keys may have a list of their own. */
+  readonly expose: readonly Exposed[]
   readonly transport: TransportName
   /** Absent: nothing is shed. */
   readonly overload?: OverloadConfig
@@ -94,6 +97,8 @@ export interface KeyConfig extends CallerRules {
   readonly disabled: boolean
   /** Whether nothing of this caller's requests may be left out in translation. */
   readonly strict: boolean
+  /** Absent: as the file has it. */
+  readonly expose?: readonly Exposed[]
   /** Why no secret is present (`KEY_OPS is not set`), for the table that `serve` prints. */
   readonly absent?: string
 }

@@ -5,6 +5,7 @@ import type { Codec, Traits } from './codec.js'
 import type { Config, LogLevel } from './config.js'
 import type { EgressConfig } from './egress.js'
 import type { Family } from './errors.js'
+import type { Exposed } from './exposed.js'
 import type { HealthRule, ProbeConfig } from './health.js'
 import type { Limits, Retry, Timeouts } from './limits.js'
 import type { MediaConfig } from './media.js'
@@ -35,6 +36,7 @@ import type { TaskKind } from './task-kind.js'
 import type { TextUsage } from './text.js'
 import type { FormTransform, Transform } from './transform.js'
 import type { VectorRule } from './vectors.js'
+import type { Violation } from './violation.js'
 
 /** What the kernel reads: immutable, built once per generation of the configuration, never edited. */
 export interface Plan {
@@ -45,6 +47,9 @@ export interface Plan {
   readonly store: StoreConfig
   readonly spool: SpoolConfig
   readonly log: { readonly level: LogLevel }
+  readonly expose: Config['expose']
+  /** What some caller's answers may say: of the file or a key of it, and everything where the store may have keys. */
+  readonly exposing: readonly Exposed[]
   readonly transport: Config['transport']
   readonly overload: Config['overload']
   /** Processes that serve. */
@@ -192,13 +197,6 @@ export interface TaskCall {
   readonly call: Call
   readonly request: Transform | undefined
   readonly response: Transform | undefined
-}
-
-export interface Violation {
-  /** As clients write it: `messages[3].role`; empty for the whole body. */
-  readonly param: string
-  readonly message: string
-  readonly rule: 'required' | 'type' | 'enum' | 'range' | 'length' | 'unknown' | 'other'
 }
 
 /** Groups in order of preference; within a group one is drawn by weight and the others follow. Never empty. */

@@ -5,6 +5,7 @@ import { canaries } from './canaries/index.js'
 import { clientSecrets } from './client-secrets/index.js'
 import { completions } from './completions/index.js'
 import { cors } from './cors/index.js'
+import { expose } from './expose/index.js'
 import { fallbacks, heldBack } from './fallbacks/index.js'
 import { health } from './health/index.js'
 import { hedges } from './hedges/index.js'
@@ -55,5 +56,6 @@ export const FEATURES: readonly Feature[] = [
   tasks,
   heldBack,
   answers,
+  expose,
   log,
 ]

@@ -1,4 +1,5 @@
 import type { Config } from '../core/config.js'
+import { EXPOSED, type Exposed } from '../core/exposed.js'
 import type { Match, Miss, Plan, Route, Shown, Upstream } from '../core/plan.js'
 import type { Secret } from '../core/secret.js'
 import type { Steps } from '../core/steps.js'
@@ -41,6 +42,8 @@ export class CompiledPlan implements Plan {
   readonly store: Plan['store']
   readonly spool: Plan['spool']
   readonly log: Plan['log']
+  readonly expose: Plan['expose']
+  readonly exposing: Plan['exposing']
   readonly transport: Plan['transport']
   readonly overload: Plan['overload']
   readonly workers: Plan['workers']
@@ -93,6 +96,8 @@ export class CompiledPlan implements Plan {
     this.store = config.store
     this.spool = config.spool
     this.log = config.log
+    this.expose = config.expose
+    this.exposing = exposing(config)
     this.transport = config.transport
     this.overload = config.overload
     this.workers = config.workers
@@ -205,6 +210,12 @@ function callerHeaders({ routes }: Config): ReadonlySet<string> {
     for (const place of caller) if (place.in === 'header') names.add(place.name.toLowerCase())
   }
   return names
+}
+
+/** Keys of the store may expose everything: they come and go while a plan serves. */
+function exposing({ expose, keys, store, admin }: Config): readonly Exposed[] {
+  if (store.type !== 'memory' || admin !== undefined) return EXPOSED
+  return [...new Set([expose, ...Object.values(keys).map(key => key.expose ?? [])].flat())]
 }
 
 /** Whether any level of the configuration has it on. */

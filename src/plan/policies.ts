@@ -73,6 +73,7 @@ export class Policies {
       models,
       may,
       strict: config.strict,
+      ...(config.expose === undefined ? {} : { expose: config.expose }),
       ...(priority === undefined ? {} : { priority }),
       ...(regions === undefined ? {} : { regions }),
       ...(policy === undefined ? {} : { policy }),

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../core/json.js'
-import type { Violation } from '../core/plan.js'
+import type { Violation } from '../core/violation.js'
 import type { Problems } from './problems.js'
 
 type Validate = (document: unknown) => readonly Violation[]

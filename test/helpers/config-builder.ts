@@ -9,10 +9,10 @@ import type {
   UpstreamConfig,
 } from '../../src/core/config.js'
 import { DEFAULTS } from '../../src/core/defaults.generated.js'
-import type { Violation } from '../../src/core/plan.js'
 import type { RouteFraming } from '../../src/core/route-settings.js'
 import { Secret } from '../../src/core/secret.js'
 import { atOnce } from '../../src/core/steps.js'
+import type { Violation } from '../../src/core/violation.js'
 import { type Compiled, compiling, type Tools } from '../../src/plan/compile.js'
 
 /** A configuration with nothing in it but defaults, and what a test says. */
@@ -26,6 +26,7 @@ export function configOf(parts: Partial<Config> = {}): Config {
     store: { type: 'memory', path: join('/', 'data') },
     spool: { path: join('/', 'data', 'spool'), ...DEFAULTS.spool },
     log: DEFAULTS.log,
+    expose: [],
     transport: DEFAULTS.transport,
     workers: DEFAULTS.workers,
     media: {},

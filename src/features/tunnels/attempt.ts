@@ -57,7 +57,7 @@ export class TunnelAttempt {
 
   private connected(): void {
     this.#phase = 'first_byte'
-    this.#context.gated.isSent = true
+    this.#context.gated.sent(this.#started)
     this.#since = performance.now()
   }
 

@@ -22,6 +22,8 @@ export interface PlanFacts {
   readonly cors?: readonly string[]
   readonly store: string
   readonly log: string
+  /** What answers say of who answered. */
+  readonly expose?: readonly string[]
   /** Where it is not the usual one. */
   readonly transport?: string
   readonly workers?: number
@@ -39,6 +41,8 @@ export interface KeyFacts extends RuleFacts {
   readonly models: readonly string[]
   /** Whether nothing of its requests may be lost in translation. */
   readonly strict?: boolean
+  /** What its answers say of who answered, in place of the file's list. */
+  readonly expose?: readonly string[]
   /** Where each of its secrets comes from, or the first digits of its digest. */
   readonly secrets: readonly string[]
   /** Why no one can use it. */
@@ -117,6 +121,7 @@ export function planFacts(plan: Plan, config: Config): PlanFacts {
     ...(cors === undefined ? {} : { cors: cors.origins }),
     store: storeFact(plan.store),
     log: plan.log.level,
+    ...(plan.expose.length === 0 ? {} : { expose: plan.expose }),
     ...(plan.transport === 'fast' ? {} : { transport: plan.transport }),
     ...(plan.workers === 1 ? {} : { workers: plan.workers }),
     keys: Object.entries(config.keys).map(([name, key]) => keyFacts(name, key)),
@@ -145,12 +150,14 @@ function storeFact(store: StoreConfig): string {
   }
 }
 
-function keyFacts(name: string, { models, secrets, expires, disabled, absent, strict, ...rules }: KeyConfig): KeyFacts {
+function keyFacts(name: string, key: KeyConfig): KeyFacts {
+  const { models, secrets, expires, disabled, absent, strict, expose, ...rules } = key
   const off = disabled ? 'disabled' : secrets.length === 0 ? (absent ?? 'no secret') : undefined
   return {
     name,
     models,
     ...(strict ? { strict } : {}),
+    ...(expose === undefined ? {} : { expose }),
     secrets: secrets.map(secretText),
     ...(off === undefined ? {} : { off }),
     ...(expires === undefined ? {} : { expires: new Date(expires).toISOString() }),

@@ -8,13 +8,15 @@ import { regionRows } from './region-facts.js'
 
 /** The plan for people to read; the same facts give the same text. */
 export function planText(facts: PlanFacts): string {
-  const { listen, cors, store, log, transport, workers, keys, groups, regions, upstreams, models, routes } = facts
+  const { listen, cors, store, log, expose, transport, workers, keys, groups, regions, upstreams, models, routes } =
+    facts
   const lines = [
     ...columns([
       ['listen', listen],
       ...(cors === undefined ? [] : [['cors', cors.join(' ')]]),
       ['store', store],
       ['log', log],
+      ...(expose === undefined ? [] : [['expose', expose.join(' ')]]),
       ...(transport === undefined ? [] : [['transport', transport]]),
       ...(workers === undefined ? [] : [['workers', String(workers)]]),
     ]),
@@ -34,10 +36,12 @@ function groupRows({ name, models, ...rules }: GroupFacts): readonly (readonly s
   return [[name, ...first.slice(1)], ...others, ...named]
 }
 
-function keyRows({ name, models, secrets, off, expires, strict, ...rules }: KeyFacts): readonly (readonly string[])[] {
+function keyRows(key: KeyFacts): readonly (readonly string[])[] {
+  const { name, models, secrets, off, expires, strict, expose, ...rules } = key
   const until = expires === undefined ? [] : [`expires ${expires}`]
   const state = off === undefined ? 'on' : 'off'
-  const more = [...until, ...(strict === true ? ['strict'] : [])]
+  const shown = expose === undefined ? [] : [`exposes ${expose.join(' ') || 'nothing'}`]
+  const more = [...until, ...(strict === true ? ['strict'] : []), ...shown]
   const said = [...(off === undefined ? secrets : [off]), ...more].join(', ')
   return [[name, state, models.join(' ') || 'no models', said], ...ruleRows(rules).map(row => ['', ...row])]
 }
