@@ -31,6 +31,31 @@ export function faultIds() {
   return JSON.parse(readFileSync(new URL('test/faults/ids.json', root), 'utf8'))
 }
 
+/** Ids that a word which is none of them may have meant. */
+const MAX_NEAREST = 5
+
+/**
+ * The faults that words ask for, all without any: `F-U` is each whose letter is U, `F-U1` that one alone. `problems`: a line
+ * for each word that is no id, with the nearest ones.
+ */
+export function faultsAsked(words, listed) {
+  const all = Object.keys(listed)
+  const of = word => all.filter(id => id === word || (/^F-[A-Z]?$/.test(word) && id.startsWith(word)))
+  const problems = words
+    .filter(word => of(word).length === 0)
+    .map(word => `${word} is not the id of a fault. The nearest: ${nearestIds(word, all).join(', ')}`)
+  const wanted = new Set(words.flatMap(of))
+  return { ids: Object.entries(listed).filter(([id]) => words.length === 0 || wanted.has(id)), problems }
+}
+
+/** Those of its letter first, by number; without a letter, all that have its number. */
+function nearestIds(word, all) {
+  const [, letter, digits] = /^(?:F-?)?([A-Z])?-?(\d*)/.exec(word.toUpperCase()) ?? []
+  const number = Number(digits || 1)
+  const far = id => (id[2] === letter ? 0 : 1000) + Math.abs(Number(id.slice(3)) - number)
+  return all.toSorted((a, b) => far(a) - far(b)).slice(0, MAX_NEAREST)
+}
+
 /** The titles in the test files: `{ file, title, ids }`, with `…` for what is filled in when the test runs. */
 export function faultTitles(files = testFiles()) {
   return files.flatMap(({ path, text }) =>

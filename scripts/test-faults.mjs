@@ -3,13 +3,13 @@
 // was done, how long that took, and the verdict. It fails where a test of a fault fails, or none ran.
 //
 //   npm run test:faults                 every fault
-//   npm run test:faults -- F-U F-P8     those whose id begins so
+//   npm run test:faults -- F-U F-P8     all that concern upstreams, and one
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { faultIds, faultTitles } from './faults.mjs'
+import { faultIds, faultsAsked, faultTitles } from './faults.mjs'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const ID = /\bF-[A-Z]\d+\b/g
@@ -17,10 +17,11 @@ const ID = /\bF-[A-Z]\d+\b/g
 const MAX_FAULT_CHARS = 64
 const MAX_TESTS_SHOWN = 3
 
-const asked = process.argv.slice(2)
-const ids = Object.entries(faultIds()).filter(
-  ([id]) => asked.length === 0 || asked.some(start => id === start || (id.startsWith(start) && !/\d$/.test(start))),
-)
+const { ids, problems } = faultsAsked(process.argv.slice(2), faultIds())
+if (problems.length > 0) {
+  for (const problem of problems) console.error(problem)
+  process.exit(2)
+}
 const wanted = new Set(ids.map(([id]) => id))
 const files = [
   ...new Set(

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { packageRoot } from '../src/core/package-root.js'
 import { circlesOf } from './helpers/circles.js'
-import { faultTestProblems } from './helpers/fault-tests.js'
+import { faultTestProblems, unknownFaults } from './helpers/fault-tests.js'
 import { sizesOf } from './helpers/sizes.js'
 import { RULES, readSources, type Source } from './helpers/source-rules.js'
 import { unusedExports } from './helpers/unused-exports.js'
@@ -198,4 +198,12 @@ t.test('that rule can fail: fault ids', async t => {
   t.match(await faultTestProblems(['F-U1', 'F-U2', 'F-U3'], titles), [/^F-U3: no test/])
   t.match(await faultTestProblems(['F-U1'], titles), [/^F-U2: a\.test\.ts/])
   t.same(await faultTestProblems(['F-U1', 'F-U2'], titles), [])
+})
+
+t.test('test:faults runs nothing for an id that does not exist, and names the nearest', async t => {
+  const { status, text } = unknownFaults(['F-U1', 'F-U99', 'f-c4'])
+  t.equal(status, 2)
+  t.match(text, /^F-U99 is not the id of a fault\. The nearest: F-U\d+, /m)
+  t.match(text, /^f-c4 is not the id of a fault\. The nearest: F-C4, /m)
+  t.notMatch(text, /^F-U1 /m)
 })

@@ -45,7 +45,10 @@ export function mayAskAgain(condition: RetryCondition, isMaking: boolean): boole
  * Whether a second target may be asked beside one that does not answer: not for what makes things, and not where the body is passed
  * on as it arrives.
  */
-export function mayHedge(route: Pick<Route, 'lane' | 'tunnel' | 'model' | 'task' | 'resource' | 'protocol'>): boolean {
-  const { lane, tunnel, model } = route
-  return lane === 'exchange' && tunnel === undefined && model !== undefined && !makesThings(route)
+export function mayHedge(
+  route: Pick<Route, 'lane' | 'tunnel' | 'model' | 'body' | 'task' | 'resource' | 'protocol'>,
+): boolean {
+  const { lane, tunnel, model, body } = route
+  const isHeld = body === 'json'
+  return lane === 'exchange' && isHeld && tunnel === undefined && model !== undefined && !makesThings(route)
 }

@@ -55,6 +55,8 @@ export class Dispatch implements Work, Race<Attempt> {
   #hedge: Asked | undefined
   /** The attempt of two that has failed, as long as the other lives. */
   #failed: Failed | undefined
+  /** An answer of status 200 that refused the content: the client gets it if no other target answers. */
+  #refused: Failed | undefined
   /** When another target is asked beside the one at hand, monotonic, milliseconds. */
   #hedgeAt = Number.POSITIVE_INFINITY
   /** The client's request as its protocol has it, once a target that speaks another one has come up. */
@@ -180,8 +182,9 @@ export class Dispatch implements Work, Race<Attempt> {
 
   /** A stage gives this target up before it is asked. */
   private skip(shut: GatewayError): void {
-    if (!this.#walk.skip()) throw shut
-    this.try()
+    if (this.#walk.skip()) this.try()
+    else if (this.#refused === undefined) throw shut
+    else this.logFailure(this.#refused.failure)
   }
 
   private ask(asked: Asked): void {
@@ -311,8 +314,10 @@ export class Dispatch implements Work, Race<Attempt> {
   }
 
   /** No attempt is under way: stages say what comes next. */
-  private goOn({ gated, failure, translator }: Failed): void {
+  private goOn(failed: Failed): void {
+    const { gated, failure, translator } = failed
     const call = this.#call
+    if (isAnswer(failure)) this.#refused = failed
     const { exchange } = gated
     this.#hedgeAt = Number.POSITIVE_INFINITY
     if (this.#failed !== undefined) this.#walk.note(this.#failed.gated, this.#failed.failure)
@@ -362,8 +367,9 @@ export class Dispatch implements Work, Race<Attempt> {
     if (!isAnswered) this.logFailure(failure)
   }
 
-  private logFailure(failure: Failure): void {
+  private logFailure(last: Failure): void {
     const call = this.#call
+    const failure = this.#refused?.failure ?? last
     if (failure.answer !== undefined) passAnswer(call, failure.answer, failure.error)
     else call.fail(failure.error)
   }
@@ -372,6 +378,11 @@ export class Dispatch implements Work, Race<Attempt> {
   private get isSentOnce(): boolean {
     return this.#body.type === 'stream'
   }
+}
+
+/** Whether the upstream did answer, with nothing but a refusal. */
+function isAnswer({ condition }: Failure): boolean {
+  return typeof condition === 'number' && condition < 300
 }
 
 function hedgeTime(gated: GatedAttempt): number {

@@ -195,6 +195,7 @@ t.test('an image that an upstream may have made is not asked for again', async t
   for (const [script, asked] of [
     [says(500), 1],
     [says(504), 1],
+    [reset, 1],
     [says(503), 3],
     [says(429), 3],
   ] as const) {

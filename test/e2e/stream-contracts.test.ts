@@ -1,23 +1,24 @@
 import t, { type Test } from 'tap'
-import { brokenStream, chatEvent, chunk, DONE, hang, startStream, stream } from '../helpers/answers.js'
+import { chatEvent, chunk, hang, startStream } from '../helpers/answers.js'
 import { proveNoLeak } from '../helpers/canaries.js'
 import { relaysAnything } from '../helpers/emitted.js'
 import { streamError } from '../helpers/expect.js'
 import { CALLER, startTestGateway, type TestGateway } from '../helpers/gateway.js'
+import type { Answer } from '../helpers/raw-client.js'
 import { type RawUpstream, type Script, startRawUpstream } from '../helpers/raw-upstream.js'
+import { asking, clientOf, FOUR, type TextClient } from '../helpers/text-clients.js'
+import { FOUR_UPSTREAMS, streams, TEXT, type TextUpstream, upstreamOf } from '../helpers/text-upstreams.js'
 
 // Events here are cut short.
 relaysAnything()
 
-const event = (delta: object): string => {
-  const choice = { index: 0, delta, finish_reason: null }
-  return `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [choice] })}\n\n`
-}
-const ROLE = event({ role: 'assistant', content: '' })
-const LAST = `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] })}\n\n`
-const GOOD = stream([ROLE, chatEvent('from b'), LAST, DONE])
-
-const chat = (origin: string): string => `{ base: "${origin}", speaks: { chat: POST /v1/chat/completions } }`
+/** The models of each protocol, by what their contract is about. */
+const CONTRACTS = {
+  begin: '{ first_token: 200ms }',
+  gap: '{ gap: 200ms }',
+  error: '{ first_token: 200ms, then: error }',
+} as const
+type Contract = keyof typeof CONTRACTS
 
 interface Stage {
   readonly gateway: TestGateway
@@ -25,104 +26,163 @@ interface Stage {
   readonly b: RawUpstream
 }
 
-async function stage(t: Test, contract: string, script: Script, more = ''): Promise<Stage> {
-  const [a, b] = [await startRawUpstream(t), await startRawUpstream(t)]
+const [a, b] = [await startRawUpstream(t), await startRawUpstream(t)]
+const upstreams = FOUR_UPSTREAMS.flatMap(({ name, yaml }) => [
+  `  a-${name}: { base: "${a.origin}", ${yaml} }\n`,
+  `  b-${name}: { base: "${b.origin}", ${yaml} }\n`,
+])
+const models = FOUR_UPSTREAMS.flatMap(({ name }) =>
+  Object.entries(CONTRACTS).map(
+    ([contract, text]) => `  ${name}-${contract}: { targets: [a-${name}, b-${name}], stream: ${text} }\n`,
+  ),
+)
+const shared = await startTestGateway(
+  t,
+  `version: 1\n${CALLER}\nhealth: off\nupstreams:\n${upstreams.join('')}models:\n${models.join('')}`,
+)
+
+/** A client of one protocol at targets of the same or of another one. */
+interface Lane {
+  readonly client: TextClient
+  readonly upstream: TextUpstream
+}
+
+/** Bytes that pass, in each protocol, and streams that are translated, by the protocol of the client. */
+const LANES: Readonly<Record<string, Lane>> = Object.fromEntries([
+  ...FOUR_UPSTREAMS.map(upstream => [`relayed ${upstream.name}`, { client: clientOf(upstream.protocol), upstream }]),
+  ...FOUR.filter(({ protocol }) => protocol !== 'chat').map(client => [
+    `${client.protocol} from chat`,
+    { client, upstream: upstreamOf('chat') },
+  ]),
+  ['chat from messages', { client: clientOf('chat'), upstream: upstreamOf('messages') }],
+])
+
+/** What the first target does with the request, the second one answers; and how often each was asked. */
+async function ask({ client, upstream }: Lane, contract: Contract, script: Script) {
+  const before = [a.requests.items.length, b.requests.items.length] as const
   a.answer(script)
-  b.answer(GOOD)
-  const upstreams = `upstreams:\n  a: ${chat(a.origin)}\n  b: ${chat(b.origin)}\n`
-  const models = `models: { m: { targets: [a, b], stream: ${contract} } }\n`
-  const gateway = await startTestGateway(t, `version: 1\n${CALLER}\n${upstreams}${models}${more}`)
-  return { gateway, a, b }
+  b.answer(streams(upstream))
+  const [path, options] = asking(client, shared.key, `${upstream.name}-${contract}`, true)
+  const answer = await shared.request(path, options)
+  const asked = [a.requests.items.length - before[0], b.requests.items.length - before[1]]
+  return { answer, asked, line: () => lineOf(answer) }
 }
 
-/** Bytes that pass, and streams that are translated, by the family of the client. */
-const LANES: Readonly<
-  Record<string, (gateway: TestGateway) => Promise<{ readonly text: string; readonly status: number }>>
-> = {
-  relayed: gateway => gateway.chat({ stream: true }),
-  messages: gateway =>
-    gateway.request('/v1/messages', {
-      body: { model: 'm', stream: true, max_tokens: 9, messages: [{ role: 'user', content: 'hi' }] },
-    }),
-  responses: gateway => gateway.request('/v1/responses', { body: { model: 'm', stream: true, input: 'hi' } }),
-  native: gateway =>
-    gateway.request('/v1beta/models/m:streamGenerateContent?alt=sse', {
-      body: { contents: [{ role: 'user', parts: [{ text: 'hi' }] }] },
-    }),
+function lineOf(answer: Answer): Promise<object> {
+  return shared.log.find(({ msg, id }) => msg === 'request' && id === answer.header('x-request-id'))
 }
 
-const SILENT: Readonly<Record<string, Script>> = {
-  'says nothing': hang,
-  'sends its head alone': async peer => {
-    await startStream(peer)
-    await peer.gone()
-  },
-  'sends pings and a role, and no content': brokenStream([': ping\n\n', ROLE, ': ping\n\n'], hang),
+/** The pieces of a stream until its first word, and those with it. */
+function parts({ pieces, name, piece }: TextUpstream): { readonly before: readonly string[]; readonly first: string } {
+  const at = pieces.findIndex(one => one.includes('one '))
+  const counts = piece(JSON.stringify({ usageMetadata: { promptTokenCount: 3 }, modelVersion: 'up' }))
+  return { before: name === 'generate' ? [counts] : pieces.slice(0, at), first: pieces[at] ?? '' }
 }
 
-for (const [lane, ask] of Object.entries(LANES)) {
+const PING = ': ping\n\n'
+
+const SILENT: Readonly<Record<string, (upstream: TextUpstream) => Script>> = {
+  'says nothing': () => hang,
+  'sends its head alone': upstream => streams(upstream, [], hang),
+  'begins, sends pings, and no content': upstream => streams(upstream, [PING, ...parts(upstream).before, PING], hang),
+}
+
+for (const [name, lane] of Object.entries(LANES)) {
+  const { client, upstream } = lane
   for (const [title, script] of Object.entries(SILENT)) {
-    t.test(`F-U3 ${lane}: an upstream that ${title} is left for the next target`, async t => {
-      const { gateway, a, b } = await stage(t, '{ first_token: 200ms }', script)
-      const { text, status } = await ask(gateway)
-      t.equal(status, 200)
-      t.match(text, 'from b')
-      t.same([a.requests.items.length, b.requests.items.length], [1, 1])
-      await a.closes.count(1)
-      const line = await gateway.log.find(line => line.msg === 'request')
-      t.match(line, {
+    t.test(`F-U3 ${name}: an upstream that ${title} is left for the next target`, async t => {
+      const closed = a.closes.items.length
+      const { answer, asked, line } = await ask(lane, 'begin', script(upstream))
+      t.equal(answer.status, 200)
+      t.match(client.ending(answer), { text: TEXT, good: 1, errors: [], trailing: false })
+      t.same(asked, [1, 1])
+      await a.closes.count(closed + 1)
+      t.match(await line(), {
         attempts: [
-          { upstream: 'a', phase: 'first_token' },
-          { upstream: 'b', phase: 'ok' },
+          { upstream: `a-${upstream.name}`, phase: 'first_token' },
+          { upstream: `b-${upstream.name}`, phase: 'ok' },
         ],
       })
     })
   }
 
-  t.test(`${lane}: a gap after content ends the stream with an error event, and no other target is asked`, async t => {
-    const { gateway, b } = await stage(t, '{ gap: 200ms }', brokenStream([ROLE, chatEvent('a'), ': ping\n\n'], hang))
-    const { text, status } = await ask(gateway)
-    t.equal(status, 200)
-    t.match(text, '"a"')
-    t.match(text, 'error')
-    t.equal(b.requests.items.length, 0)
-    t.match(await gateway.log.find(line => line.msg === 'request'), { attempts: [{ upstream: 'a', phase: 'gap' }] })
-  })
+  t.test(
+    `${name}: a gap after content ends the stream with an error of its family, and no other target is asked`,
+    async t => {
+      const { before, first } = parts(upstream)
+      const { answer, asked, line } = await ask(lane, 'gap', streams(upstream, [...before, first, PING], hang))
+      t.equal(answer.status, 200)
+      const { text, good, errors } = client.ending(answer)
+      t.same({ text, good, errors: errors.length }, { text: 'one ', good: 0, errors: 1 })
+      t.same(asked, [1, 0])
+      t.match(await line(), { attempts: [{ upstream: `a-${upstream.name}`, phase: 'gap' }] })
+    },
+  )
 
-  t.test(`${lane}: then: error leaves it at that before the first content, too`, async t => {
-    const { gateway, b } = await stage(t, '{ first_token: 200ms, then: error }', hang)
-    const { status } = await ask(gateway)
-    t.equal(status, 504)
-    t.equal(b.requests.items.length, 0)
+  t.test(`${name}: then: error leaves it at that before the first content, too`, async t => {
+    const { answer, asked } = await ask(lane, 'error', hang)
+    client.error(t, answer, 504)
+    t.same(asked, [1, 0])
   })
 }
 
+/** The model `m` at two targets of chat, of which the second one answers. */
+async function stage(t: Test, model: string, script: Script, more = ''): Promise<Stage> {
+  const [a, b] = [await startRawUpstream(t), await startRawUpstream(t)]
+  a.answer(script)
+  b.answer(streams(upstreamOf('chat')))
+  const { yaml } = upstreamOf('chat')
+  const upstreams = `upstreams:\n  a: { base: "${a.origin}", ${yaml} }\n  b: { base: "${b.origin}", ${yaml} }\n`
+  const gateway = await startTestGateway(t, `version: 1\n${CALLER}\n${upstreams}models: { m: ${model} }\n${more}`)
+  return { gateway, a, b }
+}
+
 t.test('events in good time pass unchanged, with what was held before them', async t => {
-  const { gateway, b } = await stage(t, '{ first_token: 5s, gap: 5s, min_rate: 1/s }', async peer => {
+  const { pieces } = upstreamOf('chat')
+  const contract = '{ first_token: 5s, gap: 5s, min_rate: 1/s }'
+  const { gateway, b } = await stage(t, `{ targets: [a, b], stream: ${contract} }`, async peer => {
     await startStream(peer)
-    for (const piece of [': ping\n\n', ROLE, chatEvent('a'), chatEvent('b'), LAST, DONE]) await peer.send(chunk(piece))
+    for (const piece of [PING, ...pieces]) await peer.send(chunk(piece))
     await peer.send('0\r\n\r\n')
   })
   const { text } = await gateway.chat({ stream: true })
-  t.equal(text, `: ping\n\n${ROLE}${chatEvent('a')}${chatEvent('b')}${LAST}${DONE}`)
+  t.equal(text, PING + pieces.join(''))
   t.equal(b.requests.items.length, 0)
 })
 
 t.test('without a contract a silent stream is left by default, a silent whole answer is not', async t => {
-  const [a, b] = [await startRawUpstream(t), await startRawUpstream(t)]
-  a.answer(hang)
-  b.answer(GOOD)
-  const upstreams = `upstreams:\n  a: ${chat(a.origin)}\n  b: ${chat(b.origin)}\n`
   const settings = 'timeouts: { first_event: 200ms, first_byte: 400ms }\nhealth: off\n'
-  const gateway = await startTestGateway(t, `version: 1\n${CALLER}\n${upstreams}models: { m: [a, b] }\n${settings}`)
-  t.match((await gateway.chat({ stream: true })).text, 'from b')
+  const { gateway, a, b } = await stage(t, '[a, b]', hang, settings)
+  t.match((await gateway.chat({ stream: true })).text, 'two ')
   t.equal((await gateway.chat()).status, 504)
   t.same([a.requests.items.length, b.requests.items.length], [2, 1])
 })
 
-t.test('the error event of a stream that is too slow has the form of its family', async t => {
-  const { gateway } = await stage(t, '{ gap: 200ms }', brokenStream([ROLE, chatEvent('a')], hang))
+t.test('the error event of a stream that is too slow has all members of its family', async t => {
+  const script: Script = async peer => {
+    await startStream(peer)
+    await peer.send(chunk(chatEvent('a')))
+    await hang(peer)
+  }
+  const { gateway } = await stage(t, '{ targets: [a, b], stream: { gap: 200ms } }', script)
   streamError(t, await gateway.chat({ stream: true }))
+})
+
+t.test('a stream that is slower than min_rate is ended with an error event', async t => {
+  // Some pieces, and then a few a second, for longer than the ten seconds of the window.
+  const script: Script = async peer => {
+    await startStream(peer)
+    for (;;) {
+      await peer.send(chunk(chatEvent('a')))
+      const gone = await Promise.race([peer.gone().then(() => true), new Promise(r => setTimeout(r, 500, false))])
+      if (gone === true) return
+    }
+  }
+  const model = '{ targets: [a, b], stream: { gap: 60s, min_rate: 1000/s } }'
+  const { gateway, b } = await stage(t, model, script)
+  streamError(t, await gateway.chat({ stream: true }))
+  t.equal(b.requests.items.length, 0)
+  t.match(await gateway.log.find(line => line.msg === 'request'), { attempts: [{ upstream: 'a', phase: 'min_rate' }] })
 })
 
 proveNoLeak(t)

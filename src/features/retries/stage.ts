@@ -35,12 +35,10 @@ function covers({ exchange }: AttemptView, { condition }: Failure): boolean {
 export class RetriesStage implements Stage {
   readonly name = 'retries'
   readonly #retrying: Retrying
-  readonly #isTask: boolean
   readonly #isMaking: boolean
 
   constructor(route: Route, retrying: Retrying) {
     this.#retrying = retrying
-    this.#isTask = route.task !== undefined
     this.#isMaking = makesThings(route)
   }
 
@@ -108,7 +106,7 @@ export class RetriesStage implements Stage {
     }
     target.failures++
     // A kept-alive connection that the upstream was just closing: the next one is a new one.
-    const isStale = condition === 'reset' && target.failures === 1 && !this.#isTask
+    const isStale = condition === 'reset' && target.failures === 1 && !this.#isMaking
     if (isStale) target.readyAt = now
     else if (!mayAskAgain(condition, this.#isMaking)) target.readyAt = Number.POSITIVE_INFINITY
     else

@@ -93,7 +93,7 @@ export class InspectedRelay implements Relay {
     }
     const isFit = exchange.translation === undefined && !containsSecret(this.#bytes, attempt)
     const answer = isFit ? { status, headers: responseHeaders(headers, exchange), body: this.#bytes } : undefined
-    const error = new GatewayError('upstream_rejected', 'The upstream refused to answer.', { phase: 'status' })
+    const error = new GatewayError('upstream_rejected', 'The upstream refused to answer because of its content policy.', { phase: 'status' })
     attempt.failed(
       status,
       error,

@@ -231,8 +231,7 @@ function retryFacts(retry: Exchange['retry'], route: Route, others: number): Ret
   // What may have begun something is not sent again, regardless of what `retry` says.
   const on = route.task === undefined ? retry.on : retry.on.filter(tookNothing)
   const isMaking = makesThings(route)
-  const isAgain = (condition: RetryCondition): boolean =>
-    mayAskAgain(condition, isMaking) || (condition === 'reset' && route.task === undefined)
+  const isAgain = (condition: RetryCondition): boolean => mayAskAgain(condition, isMaking)
   const isOnce = route.body === 'raw' || on.length === 0
   return {
     attempts: isOnce ? 1 : attempts,

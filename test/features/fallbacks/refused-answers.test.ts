@@ -7,7 +7,7 @@ import { type RawUpstream, type Script, startRawUpstream } from '../../helpers/r
 type Test = Pick<typeof t, 'teardown'>
 
 /** The model `m` of each protocol leads what it refuses to `careful`, which speaks chat. */
-async function started(t: Test, more = '', keys = 'models: ["*"]') {
+async function started(t: Test, more = '', keys = 'models: ["*"]', careful = 'other') {
   const [a, b] = [await startRawUpstream(t), await startRawUpstream(t)]
   b.answer(json(CHAT_ANSWER))
   const kind = (name: string): string => `{ kind: ${name}, base: "${a.origin}", secret: { env: UPSTREAM_KEY } }`
@@ -25,7 +25,7 @@ models:
   native: { targets: [native], fallbacks: { content_refused: [careful] } }
   messages: { targets: [messages], traits: { max_output: 4096 }, fallbacks: { content_refused: [careful] } }
   plain: chat
-  careful: other
+  careful: ${careful}
 ${more}`,
   )
   return { gateway, a, b }
@@ -114,6 +114,51 @@ t.test('a refused answer passes unchanged where no fallback is left', async t =>
   t.same(both.json(), chatRefused(null), 'the fallback refuses, too: its own answer')
   t.same(asked(a, b), [2, 1])
 })
+
+/** What keeps the fallback from answering, and how often it is asked. */
+const DENIED: readonly (readonly [string, string, Script, number])[] = [
+  ['has no room', '{ upstream: other, limits: { requests: 1/day } }', json(CHAT_ANSWER), 1],
+  ['fails', 'other', json({ error: { message: 'busy' } }, { status: 503 }), 1],
+]
+
+for (const [what, careful, script, times] of DENIED) {
+  const room = async (t: Test) => {
+    const staged = await started(t, 'retry: { attempts: 2 }\n', undefined, careful)
+    if (careful !== 'other') await staged.gateway.chat({ model: 'careful' })
+    staged.b.answer(script)
+    return staged
+  }
+  t.test(`where the fallback ${what}, the client gets the refused answer, unchanged`, async t => {
+    for (const [model, isStream, refused] of [
+      ['chat', false, json(chatRefused(null))],
+      ['chat', true, events([data({ choices: [] }), chatEnd('content_filter'), DONE])],
+    ] as const) {
+      const { gateway, a, b } = await room(t)
+      a.answer(refused)
+      const answer = await gateway.chat({ model, stream: isStream })
+      t.equal(answer.status, 200)
+      if (isStream) t.equal(answer.text, data({ choices: [] }) + chatEnd('content_filter') + DONE)
+      else t.same(answer.json(), chatRefused(null))
+      t.same(asked(a, b), [1, times])
+      const line = await gateway.log.find(one => one.msg === 'request' && one.model === 'chat')
+      t.match(line, { status: 200, error: 'upstream_rejected' })
+    }
+  })
+
+  t.test(`where the fallback ${what}, a client of another protocol gets a refusal in its family`, async t => {
+    const { gateway, a } = await room(t)
+    a.answer(json(chatRefused(null)))
+    const messages = [{ role: 'user', content: 'hi' }]
+    const answer = await gateway.request('/v1/messages', { body: { model: 'chat', max_tokens: 9, messages } })
+    t.equal(answer.status, 400)
+    t.match(answer.json(), { type: 'error', error: { type: 'invalid_request_error', message: /content policy/ } })
+    const native = await gateway.request('/v1beta/models/chat:generateContent', {
+      body: { contents: [{ role: 'user', parts: [{ text: 'hi' }] }] },
+    })
+    t.equal(native.status, 400)
+    t.match(native.json(), { error: { code: 400, status: 'INVALID_ARGUMENT', message: /content policy/ } })
+  })
+}
 
 t.test('where the key may not use the fallback, and with one attempt, the answer passes', async t => {
   const { gateway, a, b } = await started(t, 'retry: { attempts: 1 }\n')

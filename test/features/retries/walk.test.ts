@@ -80,7 +80,7 @@ function expected({ targets, attempts, total, isImage, failures }: Case): readon
     const times = (failed.get(target)?.times ?? 0) + 1
     const passes = isImage ? ['connect', 429, 503] : ['connect', 'reset', 'bad_response', 429, 503]
     let ready = Number.POSITIVE_INFINITY
-    if (condition === 'reset' && times === 1) ready = now
+    if (condition === 'reset' && times === 1 && !isImage) ready = now
     else if (passes.includes(condition as string) && wait === undefined)
       ready = now + DRAWN * Math.min(MAX_WAIT_MS, WAIT_MS * 2 ** (times - 1))
     else if (passes.includes(condition as string) && wait !== undefined && wait <= MAX_WAIT_MS)
