@@ -31,12 +31,12 @@ export function faultIds() {
   return JSON.parse(readFileSync(new URL('test/faults/ids.json', root), 'utf8'))
 }
 
-/** Ids that a word which is none of them may have meant. */
+/** Ids that are named for a word that is not an id. */
 const MAX_NEAREST = 5
 
 /**
  * The faults that words ask for, all without any: `F-U` is each whose letter is U, `F-U1` that one alone. `problems`: a line
- * for each word that is no id, with the nearest ones.
+ * for each word that names no fault, with the nearest ids.
  */
 export function faultsAsked(words, listed) {
   const all = Object.keys(listed)

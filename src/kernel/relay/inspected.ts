@@ -93,7 +93,11 @@ export class InspectedRelay implements Relay {
     }
     const isFit = exchange.translation === undefined && !containsSecret(this.#bytes, attempt)
     const answer = isFit ? { status, headers: responseHeaders(headers, exchange), body: this.#bytes } : undefined
-    const error = new GatewayError('upstream_rejected', 'The upstream refused to answer because of its content policy.', { phase: 'status' })
+    const error = new GatewayError(
+      'upstream_rejected',
+      'The upstream refused to answer because of its content policy.',
+      { phase: 'status' },
+    )
     attempt.failed(
       status,
       error,
