@@ -8,17 +8,9 @@ const PIECE =
 /** Longest part of a mark that the end of a chunk may cut off, characters. */
 const MAX_CUT = 40
 
-const EVENT = /(?:^|[\r\n])data:/
-
-/** How many pieces of content begin in these bytes. */
-export function piecesIn(bytes: Buffer): number {
-  return countIn(bytes.toString('latin1'), 0)
-}
-
-/** Whether the bytes of a stream have an event that is more than a comment. */
-export function hasEvent(bytes: Buffer): boolean {
-  return EVENT.test(bytes.toString('latin1'))
-}
+/** The beginning of a line with data. */
+const EVENT = /[\r\n]data:/
+const EVENT_CHARS = '\ndata:'.length
 
 /** Counts the pieces of content of a stream, wherever its chunks are cut. */
 export class PieceCounter {
@@ -29,6 +21,19 @@ export class PieceCounter {
     const text = this.#cut + chunk.toString('latin1')
     this.count += countIn(text, this.#cut.length)
     this.#cut = text.slice(-MAX_CUT)
+  }
+}
+
+/** Finds the first event of a stream that is more than a comment, wherever its chunks are cut. */
+export class EventFinder {
+  found = false
+  #cut = '\n'
+
+  push(chunk: Buffer): void {
+    if (this.found) return
+    const text = this.#cut + chunk.toString('latin1')
+    this.found = EVENT.test(text)
+    this.#cut = text.slice(-EVENT_CHARS)
   }
 }
 

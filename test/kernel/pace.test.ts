@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { StreamContract } from '../../src/core/limits.js'
-import { piecesIn } from '../../src/kernel/content-marks.js'
+import { EventFinder, PieceCounter } from '../../src/kernel/content-marks.js'
 import { Pace } from '../../src/kernel/pace.js'
 
 const PIECE = Buffer.from('data: {"delta":{"content":"x"}}\n\n')
@@ -64,6 +64,24 @@ t.test('content is what a member holds that is not empty', async t => {
     ['{"type":"response.output_text.delta","delta":"Hi"}', 1],
     ['{"candidates":[{"content":{"parts":[{"text":"Hi"}]}}]}', 1],
     ['{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{}}}]}}]}', 1],
-  ] as const)
-    t.equal(piecesIn(Buffer.from(text)), count, text)
+  ] as const) {
+    const counter = new PieceCounter()
+    counter.push(Buffer.from(text))
+    t.equal(counter.count, count, text)
+  }
+})
+
+t.test('the first event of a stream is found at every cut, and comments are none', async t => {
+  for (const [text, found] of [
+    ['data: {}\n\n', true],
+    [': waiting\n\nevent: x\r\ndata: {}\r\n\r\n', true],
+    [': data:\n\n: data:\n\n', false],
+    ['event: data:\nid: data:\n', false],
+  ] as const) {
+    for (let cut = 0; cut <= text.length; cut++) {
+      const finder = new EventFinder()
+      for (const part of [text.slice(0, cut), text.slice(cut)]) finder.push(Buffer.from(part))
+      t.equal(finder.found, found, `${text} cut at ${cut}`)
+    }
+  }
 })

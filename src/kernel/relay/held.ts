@@ -1,10 +1,7 @@
 import { GatewayError } from '../../core/errors.js'
-import { hasEvent, piecesIn } from '../content-marks.js'
 import { single, type UpstreamHeaders } from '../response-headers.js'
+import { HeldBytes } from './held-bytes.js'
 import type { Relay, Source } from './relay.js'
-
-/** Most bytes that are held of an answer that has no content; a larger one is passed on. */
-const MAX_HELD_BYTES = 64 * 1024
 
 interface Ways {
   /** Opens the relay that the answer gets. */
@@ -20,7 +17,7 @@ export class HeldRelay implements Relay {
   readonly #attempt: Source
   readonly #isStream: boolean
   readonly #ways: Ways
-  #bytes: Buffer | undefined
+  readonly #held = new HeldBytes()
   #relay: Relay | undefined
   #isReleased = false
   #hasBegun = false
@@ -40,13 +37,13 @@ export class HeldRelay implements Relay {
       this.#relay?.data(chunk)
       return
     }
-    this.#bytes = this.#bytes === undefined ? chunk : Buffer.concat([this.#bytes, chunk])
-    if (!this.#hasBegun && (!this.#isStream || hasEvent(this.#bytes))) {
+    this.#held.push(chunk)
+    if (!this.#hasBegun && (!this.#isStream || this.#held.hasEvent)) {
       this.#hasBegun = true
       this.#attempt.content()
     }
     // Of a whole answer any byte is content.
-    if (!this.#isStream || this.#bytes.length > MAX_HELD_BYTES || piecesIn(this.#bytes) > 0) this.release()
+    if (!this.#isStream || this.#held.isEnough) this.release()
   }
 
   private release(): void {
@@ -56,8 +53,8 @@ export class HeldRelay implements Relay {
     if (relay === undefined) return
     this.#ways.claim()
     this.#relay = relay
-    if (this.#bytes !== undefined) this.#relay?.data(this.#bytes)
-    this.#bytes = undefined
+    const bytes = this.#held.take()
+    if (bytes.length > 0) relay.data(bytes)
   }
 
   end(): void {

@@ -2,14 +2,11 @@ import { GatewayError } from '../../core/errors.js'
 import { parseJson } from '../../core/json.js'
 import { SseDecoder } from '../../wire/sse.js'
 import { sumOfUsage, usageOf } from '../../wire/usage.js'
-import { piecesIn } from '../content-marks.js'
 import { responseHeaders, single, type UpstreamHeaders } from '../response-headers.js'
 import type { Inspect } from '../stages.js'
+import { HeldBytes, MAX_HELD_BYTES } from './held-bytes.js'
 import type { Relay, Source } from './relay.js'
 import { containsSecret } from './secrets.js'
-
-/** Most bytes that are held of an answer without content; a larger one is passed on. */
-const MAX_HELD_BYTES = 64 * 1024
 
 /** What the upstream has begun its answer with. */
 interface Begun {
@@ -27,7 +24,7 @@ export class InspectedRelay implements Relay {
   readonly #inspect: Inspect
   readonly #open: () => Relay | undefined
   readonly #type: string
-  #bytes = Buffer.alloc(0)
+  readonly #held = new HeldBytes()
   #relay: Relay | undefined
   #isOpen = false
 
@@ -38,7 +35,8 @@ export class InspectedRelay implements Relay {
     this.#open = open
     this.#type = single(begun.headers['content-type'])?.toLowerCase() ?? ''
     // What cannot be read here cannot be inspected.
-    if (!/json|event-stream/.test(this.#type) || begun.headers['content-encoding'] !== undefined) this.release()
+    if (!/json|event-stream/.test(this.#type) || begun.headers['content-encoding'] !== undefined)
+      this.release(this.#held.take())
   }
 
   get step(): number | undefined {
@@ -50,18 +48,19 @@ export class InspectedRelay implements Relay {
       this.#relay?.data(chunk)
       return
     }
-    this.#bytes = Buffer.concat([this.#bytes, chunk])
-    if (this.#bytes.length > MAX_HELD_BYTES || piecesIn(this.#bytes) > 0) this.release()
+    this.#held.push(chunk)
+    if (this.#held.isEnough) this.release(this.#held.take())
   }
 
   end(): void {
     if (!this.#isOpen) {
-      const documents = documentsOf(this.#bytes, this.#type)
+      const bytes = this.#held.take()
+      const documents = documentsOf(bytes, this.#type)
       if (documents.some(document => this.#inspect(document))) {
-        this.refuse(documents)
+        this.refuse(bytes, documents)
         return
       }
-      this.release()
+      this.release(bytes)
     }
     this.#relay?.end()
   }
@@ -74,15 +73,14 @@ export class InspectedRelay implements Relay {
     this.#relay?.settle()
   }
 
-  private release(): void {
+  private release(bytes: Buffer): void {
     this.#isOpen = true
     this.#relay = this.#open()
-    if (this.#bytes.length > 0) this.#relay?.data(this.#bytes)
-    this.#bytes = Buffer.alloc(0)
+    if (bytes.length > 0) this.#relay?.data(bytes)
   }
 
   /** The upstream bills what it has read. Where no other target is asked, a client of its protocol gets its own words. */
-  private refuse(documents: readonly Buffer[]): void {
+  private refuse(bytes: Buffer, documents: readonly Buffer[]): void {
     const attempt = this.#attempt
     const { exchange, route } = attempt
     const { status, headers } = this.#begun
@@ -91,8 +89,8 @@ export class InspectedRelay implements Relay {
       const usage = paths && usageOf(parseJson(document.toString('utf8')), paths)
       if (usage !== undefined) attempt.usage = sumOfUsage(attempt.usage, usage)
     }
-    const isFit = exchange.translation === undefined && !containsSecret(this.#bytes, attempt)
-    const answer = isFit ? { status, headers: responseHeaders(headers, exchange), body: this.#bytes } : undefined
+    const isFit = exchange.translation === undefined && !containsSecret(bytes, attempt)
+    const answer = isFit ? { status, headers: responseHeaders(headers, exchange), body: bytes } : undefined
     const error = new GatewayError(
       'upstream_rejected',
       'The upstream refused to answer because of its content policy.',
