@@ -1,5 +1,4 @@
 import type { GroupConfig } from '../core/accounting-config.js'
-import type { KeyConfig } from '../core/config.js'
 import type { Context } from './context.js'
 import type { Site } from './document.js'
 import type { Entries } from './entries.js'
@@ -86,19 +85,4 @@ export function warnOfUnknownModels(
       of: 'models',
     })
   }
-}
-
-/** The groups of a key from the inside out; circles have been reported. */
-export function chainOf(
-  { group }: Pick<KeyConfig, 'group'>,
-  groups: Readonly<Record<string, GroupConfig>>,
-): readonly (readonly [string, GroupConfig])[] {
-  const chain: [string, GroupConfig][] = []
-  for (let name = group; name !== undefined; ) {
-    const config: GroupConfig | undefined = groups[name]
-    if (config === undefined || chain.some(([known]) => known === name)) break
-    chain.push([name, config])
-    name = config.group
-  }
-  return chain
 }

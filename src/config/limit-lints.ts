@@ -1,11 +1,10 @@
-import type { GroupConfig } from '../core/accounting-config.js'
+import { type GroupConfig, groupsOf } from '../core/accounting-config.js'
 import { boundText } from '../core/bound-text.js'
 import type { Bound, ScopeLimits } from '../core/bounds.js'
 import type { KeyConfig } from '../core/config.js'
 import { Glob, isGlob, overlap } from '../core/glob.js'
 import type { Context } from './context.js'
 import type { Site } from './document.js'
-import { chainOf } from './groups.js'
 import type { ReadModel } from './models.js'
 import { type Priced, warnOfUnfitPrices } from './price-fit.js'
 import { quoted } from './report.js'
@@ -27,7 +26,7 @@ const COUNTS = ['in_flight', 'streams', 'max_output', 'body'] as const
 /** Warns of limits that never decide, of routes that no one has, and of prices of nothing. */
 export function lintLimits(linted: Linted, context: Context): void {
   for (const { holder, site } of holdersOf(linted)) {
-    warnOfLooseLimits(holder, chainOf(holder, linted.groups), site, context)
+    warnOfLooseLimits(holder, groupsOf(holder, linted.groups), site, context)
   }
   warnOfUnknownRoutes(linted, context)
   warnOfUnusedPrices(linted, context)
@@ -55,7 +54,7 @@ function* holdersOf({
 /** A limit that is looser than the same limit of a group. */
 function warnOfLooseLimits(
   { limits }: { readonly limits?: ScopeLimits },
-  chain: ReturnType<typeof chainOf>,
+  chain: ReturnType<typeof groupsOf>,
   site: Site,
   { report }: Context,
 ): void {

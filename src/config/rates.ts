@@ -1,7 +1,5 @@
 import type { Bound, Window } from '../core/bounds.js'
-
-/** Millionths of a USD. */
-const MICRO_PER_USD = 1_000_000
+import { MICRO_PER_USD } from '../core/cost.js'
 
 /** What a window may be called. */
 const WINDOWS: Readonly<Record<string, Window>> = {

@@ -1,11 +1,10 @@
-import type { GroupConfig } from '../core/accounting-config.js'
+import { type GroupConfig, groupsOf } from '../core/accounting-config.js'
 import type { KeyConfig } from '../core/config.js'
 import { overlap } from '../core/glob.js'
-import { mayReach } from '../core/region.js'
+import { mayReach, regionsInCommon } from '../core/region.js'
 import type { Context } from './context.js'
 import type { Site } from './document.js'
 import type { Entries } from './entries.js'
-import { chainOf } from './groups.js'
 import type { ReadModel } from './models.js'
 import type { RawGroup, RawKey } from './raw.generated.js'
 import { listed, quoted } from './report.js'
@@ -47,12 +46,10 @@ function checkKey(
   site: Site,
   { report }: Context,
 ): void {
-  const chain = [key, ...chainOf(key, groups).map(([, group]) => group)]
-  const said = chain.flatMap(({ regions }) => (regions === undefined ? [] : [regions]))
-  const [first, ...others] = said
-  if (first === undefined) return
+  const chain = [key, ...groupsOf(key, groups).map(([, group]) => group)]
+  const allowed = regionsInCommon(chain.map(({ regions }) => regions))
+  if (allowed === undefined) return
   const place = site.child(key.regions === undefined ? 'group' : 'regions')
-  const allowed = new Set(first.filter(region => others.every(list => list.includes(region))))
   const from = ['upstreams', 'models', 'groups']
   if (allowed.size === 0) {
     report.error('no-region', place, 'no region is left for this key: it and its groups have none in common', { from })

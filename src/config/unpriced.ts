@@ -1,10 +1,9 @@
-import type { GroupConfig } from '../core/accounting-config.js'
+import { type GroupConfig, groupsOf } from '../core/accounting-config.js'
 import type { ScopeLimits } from '../core/bounds.js'
 import type { KeyConfig } from '../core/config.js'
 import { overlap } from '../core/glob.js'
 import type { Context } from './context.js'
 import type { Site } from './document.js'
-import { chainOf } from './groups.js'
 import type { ReadModel } from './models.js'
 import { type Priced, TargetPrices } from './price-fit.js'
 import { quoted } from './report.js'
@@ -86,7 +85,7 @@ function checkCallers(
   const reached = new Map<string, readonly string[]>()
   const ofGroups = new Map<string, Set<string>>()
   for (const [name, key] of Object.entries(keys)) {
-    const chain = chainOf(key, groups)
+    const chain = groupsOf(key, groups)
     if (![key, ...chain.map(([, group]) => group)].some(({ limits }) => hasBudget(limits))) continue
     const lists = [key.models, ...chain.flatMap(([, { models }]) => (models === undefined ? [] : [models]))]
     const text = JSON.stringify(lists)

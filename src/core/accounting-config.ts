@@ -33,3 +33,18 @@ export interface CallerRules {
   /** Regions of upstreams. Absent: all. */
   readonly regions?: readonly string[]
 }
+
+/** The groups of a key from the inside out; a circle of groups ends it. */
+export function groupsOf(
+  { group }: Pick<CallerRules, 'group'>,
+  groups: Readonly<Record<string, GroupConfig>>,
+): readonly (readonly [string, GroupConfig])[] {
+  const chain: [string, GroupConfig][] = []
+  for (let name = group; name !== undefined; ) {
+    const config: GroupConfig | undefined = groups[name]
+    if (config === undefined || chain.some(([known]) => known === name)) break
+    chain.push([name, config])
+    name = config.group
+  }
+  return chain
+}

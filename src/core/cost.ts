@@ -3,6 +3,9 @@ import type { Usage } from './plan.js'
 
 export type Units = Readonly<Partial<Record<PriceUnit, number>>>
 
+/** Costs and budgets are counted in millionths of a USD. */
+export const MICRO_PER_USD = 1_000_000
+
 /** Prices are millionths of a millionth of a USD; costs are millionths. */
 const PRICE_PER_COST = 1_000_000
 

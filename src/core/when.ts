@@ -43,6 +43,11 @@ export interface Asked {
   body(path: string): unknown
 }
 
+/** Whether something is for such a request. */
+export function isFor({ when }: { readonly when?: When }, asked: Asked): boolean {
+  return when === undefined || failing(when, asked) === undefined
+}
+
 /** A condition that does not hold, as `stream`, `header.x-tier`; undefined: all hold. Those that are cheap to ask come first. */
 export function failing(when: When, asked: Asked): string | undefined {
   if (when.stream !== undefined && when.stream !== asked.stream) return 'stream'

@@ -1,3 +1,4 @@
+import { atMost } from '../core/at-most.js'
 import { outOfDescriptors } from '../core/descriptors.js'
 import type { Family } from '../core/errors.js'
 import type { Match, Miss, Plan, Route } from '../core/plan.js'
@@ -56,15 +57,10 @@ export class Pipeline implements Server {
 
   /** Closes the features, last one first. Faults are reported; all features together have `MAX_CLOSE_MS`. */
   async close(kernel: Kernel): Promise<void> {
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<void>(resolve => {
-      timer = setTimeout(resolve, MAX_CLOSE_MS)
-    })
     const closed = (this.#open ?? []).toReversed().map(async ({ feature, service }) => {
       await Promise.resolve(service.close?.()).catch(cause => kernel.onStageFault(feature.name, 'close', cause))
     })
-    await Promise.race([Promise.all(closed), late])
-    clearTimeout(timer)
+    await atMost(MAX_CLOSE_MS, Promise.all(closed))
   }
 
   /** A feature's service in this process; undefined if the feature is not in the list, or has none. */

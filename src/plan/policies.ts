@@ -5,8 +5,9 @@ import { Networks } from '../core/client-address.js'
 import type { Config, KeyConfig } from '../core/config.js'
 import { Glob, isGlob, overlap } from '../core/glob.js'
 import type { Priority } from '../core/priority.js'
+import { regionsInCommon } from '../core/region.js'
 import { isName, NameSet } from './names.js'
-import { Regions, regionsInCommon } from './regions.js'
+import { Regions } from './regions.js'
 
 /** A group with the groups that it belongs to. */
 export interface CompiledGroup {

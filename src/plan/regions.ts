@@ -44,12 +44,6 @@ export class Regions {
   }
 }
 
-/** Regions that a key and each of its groups have in common; undefined if none of them names any. */
-export function regionsInCommon(lists: readonly (readonly string[] | undefined)[]): AllowedRegions {
-  const [first, ...others] = lists.filter(list => list !== undefined)
-  return first && new Set(first.filter(region => others.every(list => list.includes(region))))
-}
-
 /** The part of a choice that a caller may reach; undefined where nothing of it is left. */
 export function within(choice: Choice, { regions }: Caller): Choice | undefined {
   if (regions === undefined) return choice

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import type { Writable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { loadChecks } from '../config/schemas.js'
+import { atMost } from '../core/at-most.js'
 import type { Caller } from '../core/caller.js'
 import { GatewayError } from '../core/errors.js'
 import type { Placement } from '../core/placement.js'
@@ -20,7 +21,6 @@ import type { Feature } from '../kernel/stages.js'
 import { Pools } from '../net/pools.js'
 import { type Log, openLog } from '../sinks/log.js'
 import { Admin } from './admin.js'
-import { closing, firstRequests } from './closing.js'
 import { descriptorLimit, onCrowded, warnOfDescriptors } from './descriptors.js'
 import { Embedded, type SimulatorPlace } from './embedded.js'
 import { answerHealth, type Health, healthOf, logDisabled } from './health.js'
@@ -56,6 +56,8 @@ const BEARER: readonly Placement[] = [{ in: 'header', name: 'authorization', sch
 
 /** Time for the closing handshake of WebSockets when the process ends, milliseconds. */
 const SOCKET_CLOSE_TIMEOUT_MS = 1000
+/** How long a drain waits for the requests of connections that were opened just before it, milliseconds. */
+const FIRST_REQUEST_MS = 500
 
 /** A running gateway: it listens, serves the plan of the moment, and drains when it ends. */
 export class Gateway {
@@ -286,13 +288,16 @@ export class Gateway {
     const { calls } = this.#kernel
     const before = calls.size
     await this.#reloads.close()
-    const closed = closing(this.#server)
+    const { limits } = this.plan
+    // Listens no more, and closes idle connections.
+    const closed = new Promise<void>(done => this.#server.close(() => done()))
     this.#sockets.drain()
-    const grace = setTimeout(() => this.#cut(), this.plan.limits.drain)
+    const grace = setTimeout(() => this.#cut(), limits.drain)
     await this.#kernel.idle()
-    await firstRequests(closed, this.plan.limits.drain)
+    // The first request of a connection that was opened just before may be on its way.
+    await atMost(Math.min(FIRST_REQUEST_MS, limits.drain), closed)
     await this.#kernel.idle()
-    await this.#kernel.tasks.submitted(this.plan.limits.drain)
+    await this.#kernel.tasks.submitted(limits.drain)
     clearTimeout(grace)
     await this.#sockets.empty(SOCKET_CLOSE_TIMEOUT_MS)
     this.#log.info({ drained: before - this.#cutCalls, cut: this.#cutCalls }, 'drained')

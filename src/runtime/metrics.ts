@@ -1,6 +1,7 @@
 import type { Server } from 'node:http'
 import type { Server as HttpsServer } from 'node:https'
 import { AdminError } from '../admin/route.js'
+import { atMost } from '../core/at-most.js'
 import type { Scope, ScopeLimits } from '../core/bounds.js'
 import type { Config } from '../core/config.js'
 import type { Plan } from '../core/plan.js'
@@ -8,6 +9,7 @@ import type { Store } from '../core/store.js'
 import { limits } from '../features/limits/index.js'
 import type { EventFamilies, StateFamilies } from '../features/metrics/families.js'
 import { type MetricsText, metrics } from '../features/metrics/index.js'
+import { MS_PER_SECOND } from '../features/metrics/spec.js'
 import type { Kernel } from '../kernel/kernel.js'
 import type { Pipeline } from '../kernel/pipeline.js'
 import type { Health } from './health.js'
@@ -15,7 +17,6 @@ import type { LoadedPlan, Running } from './load.js'
 import { shownBy } from './resting.js'
 import { timedStore } from './timed-store.js'
 
-const MS_PER_SECOND = 1000
 /** Most holders of limits that one scrape asks the store about. */
 const MAX_SCOPES = 1000
 /** How long a scrape waits for the store, milliseconds. */
@@ -124,13 +125,8 @@ async function showLimits(states: StateFamilies, { pipeline, kernel, plans }: Pa
   const perKey = kernel.generation.plan.admin?.metrics?.per_key === true
   const scopes = scopesOf(plans().running.config, perKey)
   if (scopes.length === 0) return
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<undefined>(resolve => {
-    timer = setTimeout(() => resolve(undefined), STORE_PATIENCE_MS)
-  })
   const asked = pipeline.serviceOf(limits)?.shown(scopes)
-  const shown = await Promise.race([asked, late]).catch(() => undefined)
-  clearTimeout(timer)
+  const shown = asked && (await atMost(STORE_PATIENCE_MS, asked).catch(() => undefined))
   for (const { scope, name, unit, window, limit, used, left } of shown?.flat() ?? []) {
     // Of what holds for each request alone nothing is used.
     if (window === 'request' || limit === 0) continue

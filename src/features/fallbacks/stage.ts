@@ -1,7 +1,7 @@
 import { FAILURE_CAUSES, type FailureCause, OF_REQUEST } from '../../core/failure-cause.js'
 import type { Exchange, Route } from '../../core/plan.js'
 import { tookNothing } from '../../core/task.js'
-import { failing } from '../../core/when.js'
+import { isFor } from '../../core/when.js'
 import type { Call } from '../../kernel/call.js'
 import type { Failure } from '../../kernel/failure.js'
 import { order } from '../../kernel/resolve.js'
@@ -79,7 +79,7 @@ function leftFor(call: Call, models: readonly string[]): readonly Exchange[] {
   const reserve = call.get(RESERVE)
   const request = viewOf(call, call.body)
   const held = call.get(HELD) ?? []
-  const meant = held.filter(({ when }) => when === undefined || failing(when, request) === undefined)
+  const meant = held.filter(one => isFor(one, request))
   return models.flatMap(model => meant.filter(one => reserve?.of(one)?.model === model))
 }
 

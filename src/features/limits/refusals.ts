@@ -1,4 +1,5 @@
 import type { Bound, ScopeType } from '../../core/bounds.js'
+import { MICRO_PER_USD } from '../../core/cost.js'
 import { type Family, GatewayError } from '../../core/errors.js'
 import type { Shortage } from './reservation.js'
 
@@ -9,9 +10,6 @@ const HOLDERS: Readonly<Record<ScopeType, string>> = {
   model: 'this model',
   upstream: 'the service of this model',
 }
-
-/** Micro-USD in a USD. */
-const MICRO = 1_000_000
 
 /** By family, how its own services say that the money is spent, where it is not 429: its clients' SDKs know these. */
 const SPENT: Partial<
@@ -78,7 +76,7 @@ function limited({ scope, unit, bound, retryAfterMs }: Shortage): GatewayError {
 
 function sizeOf(bound: Bound | number, noun: string): string {
   if (typeof bound === 'number') return `${bound} ${noun}`
-  const amount = bound.unit === 'budget' ? bound.amount / MICRO : bound.amount
+  const amount = bound.unit === 'budget' ? bound.amount / MICRO_PER_USD : bound.amount
   return `${amount} ${noun} ${bound.window === 'total' ? 'in total' : `per ${bound.window}`}`
 }
 

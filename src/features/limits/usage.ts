@@ -1,4 +1,5 @@
 import type { Scope } from '../../core/bounds.js'
+import { MICRO_PER_USD } from '../../core/cost.js'
 import type { Call } from '../../kernel/call.js'
 import type { Book } from './book.js'
 import type { Standing } from './standing.js'
@@ -38,11 +39,9 @@ export async function shownLimits(scopes: readonly Scope[], book: Book): Promise
   return scopes.map(scope => [...standings.filter(one => one.scope === scope).map(shown), ...ofEachRequest(scope)])
 }
 
-const USD = 1_000_000
-
 function shown({ scope, unit, bound, amount, used, reserved, left, endsAt }: Standing): ShownLimit {
   const { type, name } = scope
-  const one = unit === 'budget' ? USD : 1
+  const one = unit === 'budget' ? MICRO_PER_USD : 1
   return {
     ...{ scope: type, name, unit, window: typeof bound === 'number' ? null : bound.window },
     ...{ limit: amount / one, used: used / one, reserved: reserved / one, left: left / one },

@@ -1,3 +1,4 @@
+import { MICRO_PER_USD } from '../../core/cost.js'
 import type { LedgerRecord } from '../../core/ledger.js'
 import type { Plan } from '../../core/plan.js'
 import { inSlices } from '../../core/steps.js'
@@ -14,9 +15,6 @@ export interface MetricsText {
   readonly type: string
   readonly text: string
 }
-
-/** Millionths of a USD in one. */
-const MICRO = 1_000_000
 
 type TaskCharge = Pick<LedgerRecord, 'key' | 'group' | 'upstream' | 'cost'>
 
@@ -65,7 +63,7 @@ class MetricsService implements Service {
   /** A task has been charged for after its request. `declared`: its model as the configuration has it. */
   taskCharged({ key, group, upstream, cost }: TaskCharge, declared: string): void {
     const { cost: costs, groupCost, keyCost } = this.families.requests
-    const usd = cost / MICRO
+    const usd = cost / MICRO_PER_USD
     costs.of(declared, upstream).add(usd)
     if (group !== undefined) groupCost.of(group).add(usd)
     if (this.#kernel.generation.plan.admin?.metrics?.per_key === true) keyCost.of(key).add(usd)

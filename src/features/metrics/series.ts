@@ -2,7 +2,7 @@ import type { MetricSpec } from './spec.js'
 
 /** Longest value of a label, characters. */
 const MAX_VALUE_CHARS = 200
-/** What stands for all values beyond a bound. */
+/** The value for all that are beyond a bound. */
 const OTHER = 'other'
 /** Most values of a label, unless {@link LABEL_BOUNDS} has another number. Reached by what reloads bring alone. */
 const MAX_VALUES = 500

@@ -17,6 +17,9 @@ export interface MetricSpec {
   readonly merge?: Merge
 }
 
+/** Metrics are in seconds, clocks in milliseconds. */
+export const MS_PER_SECOND = 1000
+
 /** From 1 ms to 1 h, seconds. */
 export const TIMES = [
   ...[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],

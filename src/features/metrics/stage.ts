@@ -4,9 +4,9 @@ import type { Call } from '../../kernel/call.js'
 import { outcomeOf } from '../../kernel/outcome.js'
 import { AttemptTimes, type AttemptView, type Outcome, type Stage } from '../../kernel/stages.js'
 import type { Counter, Histogram } from './series.js'
+import { MS_PER_SECOND } from './spec.js'
 import { CallerSeries, type RequestFamilies, Target } from './target.js'
 
-const MS_PER_SECOND = 1000
 /** As the log has it. */
 const CLIENT_GONE_STATUS = 499
 

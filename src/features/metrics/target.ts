@@ -1,14 +1,12 @@
+import { MICRO_PER_USD } from '../../core/cost.js'
 import type { Exchange, Usage } from '../../core/plan.js'
 import type { AttemptTimes, AttemptView, Outcome } from '../../kernel/stages.js'
 import { CHARGED } from '../limits/charge.js'
 import type { REQUEST_METRICS } from './request-list.js'
 import type { Counter, Families, Histogram } from './series.js'
+import { MS_PER_SECOND } from './spec.js'
 
 export type RequestFamilies = Families<typeof REQUEST_METRICS>
-
-/** Millionths of a USD in one. */
-const MICRO = 1_000_000
-const MS_PER_SECOND = 1000
 
 /** By protocol, what the convention calls an operation; the others are called as they are. */
 const OPERATIONS: Readonly<Record<string, string>> = {
@@ -111,7 +109,7 @@ export class Target {
     const { declared, upstream } = this.#exchange
     const { cost, tokens } = this.#families
     this.#charged ??= { cost: cost.of(declared, upstream.name), tokens: tokens.of(declared, upstream.name) }
-    this.#charged.cost.add(charged.cost / MICRO)
+    this.#charged.cost.add(charged.cost / MICRO_PER_USD)
     this.#charged.tokens.add(charged.tokens)
   }
 
@@ -156,7 +154,7 @@ export class CallerSeries {
     if (charged === undefined) return
     for (const { tokens, cost } of this.#counters) {
       tokens.add(charged.tokens)
-      cost.add(charged.cost / MICRO)
+      cost.add(charged.cost / MICRO_PER_USD)
     }
   }
 }

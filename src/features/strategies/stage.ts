@@ -1,7 +1,7 @@
 import type { Choice, Exchange } from '../../core/plan.js'
 import { unmeant } from '../../core/refusals.js'
 import type { Sticky, Strategy } from '../../core/strategy.js'
-import { failing } from '../../core/when.js'
+import { failing, isFor } from '../../core/when.js'
 import type { Body } from '../../kernel/body.js'
 import type { Call } from '../../kernel/call.js'
 import { slot } from '../../kernel/slot.js'
@@ -171,7 +171,7 @@ function choiceOf(call: Call, exchange: Exchange): Choice | undefined {
 }
 
 function forRequest(candidates: readonly Exchange[], request: RequestView): readonly Exchange[] {
-  return candidates.filter(({ when }) => when === undefined || failing(when, request) === undefined)
+  return candidates.filter(one => isFor(one, request))
 }
 
 /** Those that are for such requests. Throws where none is. */

@@ -1,3 +1,4 @@
+import { atMost } from '../../core/at-most.js'
 import type { Plan } from '../../core/plan.js'
 import type { StoredRecord } from '../../core/store.js'
 import type { TaskShape } from '../../core/task.js'
@@ -132,12 +133,7 @@ export class Tasks {
   /** Resolves when no submit is under way, or after so many milliseconds. */
   async submitted(most: number): Promise<void> {
     if (this.#pending.size === 0) return
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<void>(resolve => {
-      timer = setTimeout(resolve, most)
-    })
-    await Promise.race([Promise.allSettled(this.#pending), late])
-    clearTimeout(timer)
+    await atMost(most, Promise.allSettled(this.#pending))
   }
 
   /** Claims nothing more, and resolves when all running work is done. */

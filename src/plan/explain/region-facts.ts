@@ -1,9 +1,10 @@
+import { groupsOf } from '../../core/accounting-config.js'
 import type { Caller } from '../../core/caller.js'
 import type { Config } from '../../core/config.js'
 import type { Choice, Route } from '../../core/plan.js'
 import { outOfRegions } from '../../core/refusals.js'
-import { mayReach } from '../../core/region.js'
-import { regionsInCommon, within } from '../regions.js'
+import { mayReach, regionsInCommon } from '../../core/region.js'
+import { within } from '../regions.js'
 
 /** What keys with the same regions reach, and what they do not: the proof that nothing else is asked for them. */
 export interface RegionFacts {
@@ -26,9 +27,8 @@ export interface RegionFacts {
 export function regionFacts({ keys, groups, upstreams, models, media, webhooks }: Config): readonly RegionFacts[] {
   const sets = new Map<string, { readonly allowed: ReadonlySet<string>; readonly names: string[] }>()
   for (const [name, key] of Object.entries(keys)) {
-    const lists = [key.regions]
-    for (let group = key.group; group !== undefined; group = groups[group]?.group) lists.push(groups[group]?.regions)
-    const allowed = regionsInCommon(lists)
+    const chain = [key, ...groupsOf(key, groups).map(([, group]) => group)]
+    const allowed = regionsInCommon(chain.map(({ regions }) => regions))
     if (allowed === undefined) continue
     const id = [...allowed].sort().join(' ')
     const set = sets.get(id) ?? { allowed, names: [] }

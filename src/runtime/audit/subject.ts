@@ -1,3 +1,4 @@
+import { groupsOf } from '../../core/accounting-config.js'
 import type { ScopeLimits, ScopeType } from '../../core/bounds.js'
 import type { Config, KeyConfig } from '../../core/config.js'
 import { Glob } from '../../core/glob.js'
@@ -87,15 +88,14 @@ function limitsIn(limits: ScopeLimits | undefined): readonly LimitName[] {
 }
 
 /** The key and the groups that it is in, from the inside out. */
-function* chainOf(key: KeyConfig, groups: Config['groups']): Generator<Partial<Pick<KeyConfig, 'models' | 'routes'>>> {
-  yield key
-  for (let group = groups[key.group ?? '']; group !== undefined; group = groups[group.group ?? '']) yield group
+function chainOf(key: KeyConfig, groups: Config['groups']): readonly Partial<Pick<KeyConfig, 'models' | 'routes'>>[] {
+  return [key, ...groupsOf(key, groups).map(([, group]) => group)]
 }
 
 function hasAllModels(key: KeyConfig, groups: Config['groups']): boolean {
-  return [...chainOf(key, groups)].every(({ models }) => models === undefined || models.includes('*'))
+  return chainOf(key, groups).every(({ models }) => models === undefined || models.includes('*'))
 }
 
 function mayUse(key: KeyConfig, groups: Config['groups'], route: string): boolean {
-  return [...chainOf(key, groups)].every(({ routes }) => routes?.some(text => new Glob(text).matches(route)) ?? true)
+  return chainOf(key, groups).every(({ routes }) => routes?.some(text => new Glob(text).matches(route)) ?? true)
 }
