@@ -87,8 +87,6 @@ export class Call extends Slots implements Watched, InFlight {
   closed: RequestEntry['closed']
   /** Whether the client waits for a whole answer, so that one which is not finished is an error. */
   mustFinish = false
-  /** Values of the body's top-level members that were read, on routes of tasks. */
-  member: (name: string) => unknown = () => undefined
   /** Observes the answer as it is sent. */
   tap: Tap | undefined
   /** The body, if it is passed on as it arrives. */

@@ -13,6 +13,8 @@ type Hook<K extends keyof Stage> = readonly NonNullable<Stage[K]>[]
 export interface Chain extends CallHooks {
   readonly steps: readonly Step[]
   readonly pairs: readonly Pick<Stage, 'beforeAttempt' | 'beforeSend' | 'afterAttempt'>[]
+  readonly isKey: Hook<'isKey'>
+  readonly onMembers: Hook<'onMembers'>
   readonly leaves: Hook<'leaves'>
   readonly inspects: Hook<'inspects'>
   readonly patience: Hook<'patience'>
@@ -80,26 +82,17 @@ export function compileChain(features: readonly OpenFeature[], site: Site, own: 
     own.match,
     ...(site.route === undefined ? [] : serving(site, list, own)),
   ]
-  const pairs = stages.flatMap(stage =>
-    stage.beforeAttempt === undefined && stage.afterAttempt === undefined
-      ? []
-      : [
-          {
-            beforeAttempt: bound(stage, 'beforeAttempt', site),
-            beforeSend: bound(stage, 'beforeSend', site),
-            afterAttempt: bound(stage, 'afterAttempt', site),
-          },
-        ],
-  )
   for (const hook of ['beforeAttempt', 'beforeSend', 'afterAttempt'] as const) those(hook)
   return {
     steps,
-    pairs: pairs.length === 0 ? NONE : pairs,
+    pairs: gatesOf(stages, site),
     onUpstreamRequest: list('onUpstreamRequest'),
     onUpstreamBody: list('onUpstreamBody'),
     relay: list('relay'),
     reads: list('reads'),
     observe: list('observe'),
+    isKey: list('isKey'),
+    onMembers: list('onMembers'),
     leaves: list('leaves'),
     inspects: list('inspects'),
     patience: list('patience'),
@@ -114,6 +107,17 @@ export function compileChain(features: readonly OpenFeature[], site: Site, own: 
     exposes: [...new Set(stages.flatMap(({ exposes }) => exposes ?? []))].join(', '),
     names,
   }
+}
+
+/** The stages that admit attempts, or hear of their end. */
+function gatesOf(stages: readonly Stage[], site: Site): Chain['pairs'] {
+  const gates = stages.filter(stage => stage.beforeAttempt !== undefined || stage.afterAttempt !== undefined)
+  if (gates.length === 0) return NONE
+  return gates.map(stage => ({
+    beforeAttempt: bound(stage, 'beforeAttempt', site),
+    beforeSend: bound(stage, 'beforeSend', site),
+    afterAttempt: bound(stage, 'afterAttempt', site),
+  }))
 }
 
 /** Hooks on which the answer, or what other stages give back, depends: a fault of one stage in them stops nothing else. */

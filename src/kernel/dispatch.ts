@@ -1,7 +1,6 @@
 import { estimate } from '../codecs/index.js'
 import { GatewayError } from '../core/errors.js'
 import type { Exchange, Route, Translation } from '../core/plan.js'
-import { bodyWithMembers, changesOf } from '../features/members/index.js'
 import type { UpstreamRequest } from '../net/pools.js'
 import type { DecodedRequest } from '../translate/decode.js'
 import { translatorOf } from '../translate/pair.js'
@@ -10,6 +9,7 @@ import { Attempt } from './attempt.js'
 import type { Body, HeldBody } from './body.js'
 import type { Call } from './call.js'
 import { chainOf } from './chain.js'
+import { changedBody, changesOf } from './changes.js'
 import type { Failure } from './failure.js'
 import { GatedAttempt } from './gated-attempt.js'
 import { noteCause } from './outcome.js'
@@ -201,7 +201,7 @@ export class Dispatch implements Work, Race<Attempt> {
     const attempt = this.attempt(asked, undefined)
     let request: UpstreamRequest
     try {
-      request = buildRequest(this.#call, exchange, bodyWithMembers(this.#call, exchange, this.#body))
+      request = buildRequest(this.#call, exchange, changedBody(this.#call, exchange, this.#body))
     } catch (cause) {
       this.fault(asked, cause)
       return
@@ -212,7 +212,7 @@ export class Dispatch implements Work, Race<Attempt> {
   private async relayLarge(asked: Asked, body: HeldBody): Promise<void> {
     const call = this.#call
     const { exchange } = asked.gated
-    const request = await buildLargeRequest(call, exchange, bodyWithMembers(call, exchange, body))
+    const request = await buildLargeRequest(call, exchange, changedBody(call, exchange, body))
     // No copy is sent.
     if (request.body === body.bytes) call.bodyMemory.shrink(body.bytes.length)
     call.cancellation.throwIfCancelled()
@@ -223,7 +223,7 @@ export class Dispatch implements Work, Race<Attempt> {
     const call = this.#call
     const { gated } = asked
     const { exchange } = gated
-    const body = bodyWithMembers(call, exchange, this.#body)
+    const body = changedBody(call, exchange, this.#body)
     const decoded =
       (body === this.#body ? this.#decoded : undefined) ?? (await decodeRequest(call, body, translation.server))
     // What one exchange gets otherwise than it came is read for that one alone.

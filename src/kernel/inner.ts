@@ -1,18 +1,15 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Conversation } from '../features/responses/conversations.js'
-import type { ResponseTurn } from '../features/responses/response-turn.js'
 import type { BodyReceiver, HttpExchange, HttpRequest } from '../transport/exchange.js'
+import type { Slots } from './slot.js'
 
 /** What a request from inside the process carries beside its bytes. */
-export interface Inside {
-  /** The id that its response must have. */
-  readonly responseId?: string
+interface Inside {
   /** The request that it is made for is counted instead. */
   readonly isCounted?: true
   /** A copy of a request, whose answer no one reads. */
   readonly copy?: Copied
-  /** State of the connection that it belongs to. */
-  readonly local?: LocalMemory
+  /** What a feature that makes the request passes to the one that serves it. */
+  readonly slots?: Slots
 }
 
 /** Origin and target of a copied request. */
@@ -20,14 +17,6 @@ interface Copied {
   /** The id of the request. */
   readonly of: string
   readonly model: string
-}
-
-/** A conversation that is stored only in its connection. */
-export interface LocalMemory {
-  /** The conversation up to the response of that id. */
-  find(id: string): Conversation | undefined
-  /** Reports the current turn. */
-  began(turn: ResponseTurn): void
 }
 
 /** Serves a request, from a client or from inside the process. */

@@ -2,16 +2,9 @@ import type { Sink } from '../core/entry.js'
 import type { GatewayError } from '../core/errors.js'
 import { FairShares } from '../core/fair-shares.js'
 import type { HealthChange } from '../core/health.js'
-import type { Limits } from '../core/limits.js'
 import { ALONE, type Peers } from '../core/peers.js'
 import type { Plan } from '../core/plan.js'
 import type { Store } from '../core/store.js'
-import { ModelLists } from '../features/answers/model-lists.js'
-import { Callers } from '../features/keys/callers.js'
-import { STATE_BOUNDS, type StateBounds } from '../features/responses/bounds.js'
-import { State } from '../features/responses/state.js'
-import { Tasks } from '../features/tasks/tasks.js'
-import { Tunnels } from '../features/tunnels/tunnels.js'
 import { Spooler } from '../stores/spool.js'
 import type { SealMemory } from '../translate/seals.js'
 import type { HttpExchange } from '../transport/exchange.js'
@@ -19,8 +12,10 @@ import { EventLoopShares } from './event-loop-shares.js'
 import type { Generation } from './generation.js'
 import type { Serve } from './inner.js'
 import { bodyCapacity, capacityOf, FOR_BODIES, Memory } from './memory.js'
+import { Services } from './services.js'
 import { SlotSet } from './slot-set.js'
 import type { TaskEnd, TaskNotes } from './task-end.js'
+import { ReasoningCache } from './translate/reasoning-cache.js'
 import { Watchdog } from './watchdog.js'
 
 /** Maximum number of WebSockets of a process, sessions and tunnels together. */
@@ -45,8 +40,8 @@ export interface Server {
   close(kernel: Kernel): Promise<void>
 }
 
-/** The state that all requests of a process share. */
-export class Kernel {
+/** The state that all requests of a process share. Features provide theirs when they are opened. */
+export class Kernel extends Services {
   readonly #server: Server
   /** Serves a request, from a client or from inside the process. */
   readonly serve: Serve = request => this.#server.handle(this, request)
@@ -58,17 +53,12 @@ export class Kernel {
   readonly store: Store
   /** The other workers of this gateway. */
   readonly peers: Peers
-  readonly state: State
-  /** Finds callers by the keys that requests present. */
-  readonly callers: Callers
-  readonly tasks: Tasks
   /** Stores bodies that are read before they are sent. */
   readonly spooler: Spooler
   /** Shares of clients' open WebSockets. */
   readonly sockets = new FairShares(MAX_SOCKETS)
-  /** Cached lists of upstreams' models. */
-  readonly modelLists = new ModelLists()
-  readonly tunnels = new Tunnels(this.sockets)
+  /** Stores seals that clients cannot send back. */
+  readonly sealMemory: SealMemory
   /**
    * Heap for the objects of requests and answers that are translated, and memory for large bodies. They are separate, so that no
    * answer waits for requests that wait for it; a body's memory is reserved before that for its objects.
@@ -98,6 +88,7 @@ export class Kernel {
   draining = false
 
   constructor(generation: Generation, sink: Sink, store: Store, server: Server, peers: Peers = ALONE) {
+    super()
     this.#generation = generation
     this.#server = server
     this.sink = sink
@@ -109,31 +100,13 @@ export class Kernel {
     const capacity = capacityOf(generation.plan.limits.memory)
     const bodies = new Memory(this.bodyCapacity(), FOR_BODIES)
     this.memory = { requests: new Memory(capacity), answers: new Memory(capacity), bodies }
-    this.state = new State(store, this.stateBounds(), error => this.onStoreFault(error), peers)
-    this.callers = new Callers(store, error => this.onStoreFault(error))
-    this.tasks = new Tasks(this)
+    this.sealMemory = new ReasoningCache(store)
     server.compile(this, generation.plan)
   }
 
   private bodyCapacity(): number {
     const { body_memory, body } = this.generation.plan.limits
     return bodyCapacity(body_memory, body)
-  }
-
-  /** Bounds from the plan change with reloads. */
-  private stateBounds(): StateBounds {
-    const limits = (): Limits => this.generation.plan.limits
-    return {
-      ...STATE_BOUNDS,
-      get items() {
-        return limits().conversation_items
-      },
-    }
-  }
-
-  /** Stores seals that clients cannot send back. */
-  get sealMemory(): SealMemory {
-    return this.state.reasoningCache
   }
 
   /** Former generations that requests in flight still hold, newest first. */
@@ -159,7 +132,6 @@ export class Kernel {
     this.memory.requests.resize(capacity)
     this.memory.answers.resize(capacity)
     this.memory.bodies.resize(this.bodyCapacity())
-    this.tasks.adopt(next.plan)
     this.#server.adopt(next.plan)
     this.#former = [last, ...this.former].map(one => new WeakRef(one))
     last.retire()

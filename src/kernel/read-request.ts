@@ -1,5 +1,4 @@
 import {
-  checkInput,
   type InBody,
   MAX_MODEL_CHARS,
   malformedBody,
@@ -12,28 +11,27 @@ import { withDefault } from '../core/default-model.js'
 import { GatewayError } from '../core/errors.js'
 import { isObject, type JsonObject, parseJson } from '../core/json.js'
 import type { Route } from '../core/plan.js'
+import type { ResourceReference } from '../core/resources.js'
 import type { ModelPointer, Pointer } from '../core/route-settings.js'
-import { KEEP_MEMBER, mayAskToKeep } from '../core/stateful.js'
 import type { Violation } from '../core/violation.js'
-import { CLIENT_SECRET } from '../features/client-secrets/client-secrets.js'
-import { WANTS_STORED } from '../features/completions/draft.js'
-import { referenceMembers } from '../features/resources/references.js'
-import { isStateful, readsState, readTurnOptions } from '../features/responses/open-turn.js'
-import { referencesIn } from '../features/responses/references.js'
-import { TURN_OPTIONS } from '../features/responses/response-turn.js'
 import { demandOfDocument, demandOfMembers } from '../wire/demand.js'
 import { notedNames } from '../wire/demand-values.js'
 import { mostHeapOf } from '../wire/json-cost.js'
 import { findValue } from '../wire/json-edit.js'
-import { JsonScanner, type ScanOptions } from '../wire/json-scan.js'
+import { JsonScanner, type ScanOptions, type WatchedKeys } from '../wire/json-scan.js'
 import { parseSmall } from '../wire/json-small.js'
 import { MemberKeys } from '../wire/member-keys.js'
 import type { Body, Span } from './body.js'
 import type { Call } from './call.js'
+import { chainOf } from './chain.js'
 import { formViolations, readForm } from './form.js'
 import { COPIES_PER_BODY } from './memory.js'
 import { hasBody, invite, LARGE_BODY_BYTES, readBody } from './read-body.js'
+import { type Slot, slot } from './slot.js'
 import { VECTORS } from './vectors.js'
+
+/** The model of a request that names none, where its caller decides that. */
+export const DEFAULT_MODEL: Slot<string> = slot('default_model')
 
 /** Checks a request's size, form and schema, and reads the model's name and whether a stream is requested. */
 export function readRequest(call: Call, route: Route): Body | Promise<Body> {
@@ -90,7 +88,7 @@ function admitJson(call: Call, route: Route, bytes: Buffer, begun: JsonScanner |
     const validate = schemaOf(route)
     const inBody: InBody = name => document[name]
     if (validate !== undefined) checkSchema(validate, withDefault(document, route.model), call, inBody)
-    readPointers(call, route, inBody, referencesIn(document.input))
+    readPointers(call, route, inBody, inBody)
     readVectors(call, route, inBody)
     const ruled = isRuled(document, bytes, scanOptions(route).ruled)
     const heap = mostHeapOf(bytes.length)
@@ -145,6 +143,14 @@ function isRuled(document: JsonObject, bytes: Buffer, keys: MemberKeys | undefin
   return false
 }
 
+/** Members that name resources, for a scanner to watch for; undefined if the route has none. */
+function referenceMembers(names: readonly ResourceReference[]): WatchedKeys | undefined {
+  if (names.length === 0) return undefined
+  const members = new Set(names.map(({ path }) => JSON.stringify(path.findLast(segment => segment !== '*'))))
+  const quoted = [...members]
+  return { quoted, bare: quoted.map(member => Buffer.from(member.slice(1, -1))) }
+}
+
 const SCANS = new WeakMap<Route, ScanOptions>()
 
 /** Reads a scanned body; returns the position of the model's name. */
@@ -161,7 +167,7 @@ function readScanned(call: Call, route: Route, scanner: JsonScanner, bytes: Buff
   if (validate !== undefined) checkSchema(validate, withDefault(shape, route.model), call, inBody)
   // A long skeleton may lack the last items.
   const isWhole = isObject(shape) && skeleton.length < MAX_WHOLE_SKELETON_CHARS
-  readPointers(call, route, inBody, isWhole ? referencesIn(shape.input) : undefined)
+  readPointers(call, route, inBody, isWhole ? name => shape[name] : undefined)
   readVectors(call, route, name => (isObject(shape) ? shape[name] : valueIn(bytes, name)))
   return standsInBody(route.model) ? scanner.found(route.model.name) : undefined
 }
@@ -218,12 +224,10 @@ function noteModel(call: Call, inBody: InBody): void {
 
 const nothing: InBody = () => undefined
 
-function readPointers(call: Call, route: Route, inBody: InBody, references?: readonly string[]): void {
+/** `whole`: values of members with all that is in them, where the body is small enough for that. */
+function readPointers(call: Call, route: Route, inBody: InBody, whole?: InBody): void {
   if (route.model !== undefined) call.model = readModel(call, route.model, inBody)
-  if (route.task !== undefined) call.member = inBody
-  if (isStateful(route)) checkInput(inBody)
-  if (mayAskToKeep(route.protocol?.name) && inBody(KEEP_MEMBER) === true) call.set(WANTS_STORED, true)
-  if (readsState(route)) call.set(TURN_OPTIONS, readTurnOptions(inBody, references))
+  for (const onMembers of chainOf(call).onMembers) onMembers(call, inBody, whole)
   call.stream = typeof route.stream === 'string' ? route.stream === 'always' : readStream(call, route.stream, inBody)
 }
 
@@ -241,9 +245,8 @@ function valueIn(bytes: Buffer, name: string): unknown {
 const MAX_WHOLE_SKELETON_CHARS = 128 * 1024
 
 function readModel(call: Call, pointer: ModelPointer, inBody: InBody): string {
-  const clientSecret = call.get(CLIENT_SECRET)
-  // A client secret is for one model, so clients need not name it.
-  const known = clientSecret === undefined ? pointer : { ...pointer, byDefault: clientSecret.model }
+  const byDefault = call.get(DEFAULT_MODEL)
+  const known = byDefault === undefined ? pointer : { ...pointer, byDefault }
   const { model, named } = modelIn(known, readPointer(call, pointer, inBody))
   if (named !== undefined) call.named = named
   return model

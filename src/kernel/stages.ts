@@ -1,3 +1,4 @@
+import type { InBody } from '../core/admission.js'
 import type { Caller } from '../core/caller.js'
 import type { GatewayError } from '../core/errors.js'
 import type { Json } from '../core/json.js'
@@ -34,8 +35,15 @@ export interface Stage {
   onRequest?(call: Call): Maybe<void>
   /** Finds the caller. Undefined: this stage does not know. The first answer counts. Throws `unauthenticated`. */
   identify?(call: Call): Maybe<Caller | typeof NO_KEY | undefined>
+  /** Whether a text is a key for the gateway: no upstream gets a query parameter that is one. */
+  isKey?(text: string): boolean
   /** Before a byte of the body is read: rates, places, ownership of what the path names, `call.limitBody`. */
   admit?(call: Call): Maybe<void>
+  /**
+   * The body has arrived and its model is known: reads its top-level members. `member` has `{}` for a list or an object of a body
+   * that was scanned; `whole` has all of it, and is absent for a large body. A body that is passed on has no members.
+   */
+  onMembers?(call: Call, member: InBody, whole: InBody | undefined): void
   /** The body has arrived and fits its schema. Returns the body for the stages that follow. */
   onBody?(call: Call, body: Body): Maybe<Body>
   /** Where the candidates come from, instead of the route's own: at most one stage of a route. */

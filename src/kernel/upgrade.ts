@@ -1,48 +1,8 @@
-import { type Family, GatewayError } from '../core/errors.js'
-import type { Route } from '../core/plan.js'
-import { authenticate } from '../features/keys/authenticate.js'
+import { GatewayError } from '../core/errors.js'
 import type { HttpRequest } from '../transport/exchange.js'
-import { checkHead } from './heads.js'
-import type { Kernel } from './kernel.js'
 
 /** The method of WebSocket routes in a plan. */
 export const SOCKET_METHOD = 'WS'
-
-/** A refusal with the family of its path. */
-interface Refusal {
-  readonly error: GatewayError
-  readonly family: Family
-}
-
-/** The caller and route of an accepted WebSocket. */
-interface AdmittedSocket {
-  readonly route: Route
-  /** Name of the caller's key. */
-  readonly key: string
-}
-
-/** Decides, before the handshake is answered, whether a request may open a WebSocket, and on which route. */
-export async function admitSocket(kernel: Kernel, request: HttpRequest): Promise<AdmittedSocket | Refusal> {
-  const { plan } = kernel.generation
-  const { target } = request
-  const mark = target.indexOf('?')
-  const path = mark < 0 ? target : target.slice(0, mark)
-  const query = mark < 0 ? undefined : new URLSearchParams(target.slice(mark + 1))
-  const matched = plan.match(SOCKET_METHOD, path, request.headers)
-  const family = matched.route?.errors ?? ('errors' in matched ? matched.errors : 'compatible')
-  try {
-    checkHead(request, plan.limits)
-    checkOrigin(request, plan.listen.cors?.origins ?? [])
-    const placements = matched.route?.caller ?? ('caller' in matched ? matched.caller : [])
-    const { name: key } = await authenticate(request, query, placements, kernel.callers, plan)
-    if (kernel.draining) throw new GatewayError('unavailable', 'The gateway is shutting down.', { retryAfter: 1000 })
-    if (matched.route === undefined) throw noSocket(path)
-    return { route: matched.route, key }
-  } catch (cause) {
-    const error = cause instanceof GatewayError ? cause : new GatewayError('internal', 'The gateway failed.', { cause })
-    return { error, family }
-  }
-}
 
 /**
  * Browsers send a page's credentials to wherever its script connects, with the page's origin. Pages of the same host and
@@ -53,8 +13,4 @@ export function checkOrigin({ headers }: HttpRequest, allowed: readonly string[]
   if (origin === undefined || allowed.includes(origin) || allowed.includes('*')) return
   if (URL.canParse(origin) && new URL(origin).host === host) return
   throw new GatewayError('bad_request', 'This origin may not open WebSockets here.', { status: 403, param: 'origin' })
-}
-
-function noSocket(path: string): GatewayError {
-  return new GatewayError('not_found', `No WebSocket is served on ${path.slice(0, 200)}.`)
 }

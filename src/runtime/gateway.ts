@@ -13,7 +13,9 @@ import type { Plan } from '../core/plan.js'
 import type { Store } from '../core/store.js'
 import { FEATURES } from '../features/index.js'
 import { authenticate } from '../features/keys/authenticate.js'
+import { CALLERS } from '../features/keys/callers.js'
 import { limits } from '../features/limits/index.js'
+import { TASKS } from '../features/tasks/tasks.js'
 import { Generation } from '../kernel/generation.js'
 import { Kernel } from '../kernel/kernel.js'
 import { Pipeline } from '../kernel/pipeline.js'
@@ -108,7 +110,7 @@ export class Gateway {
     this.#kernel.onHealthChange = change => healthLog.changed(change)
     this.#kernel.onNotice = (fields, message) => this.#log.warn(fields, message)
     this.#kernel.onStoreFault = error => state.failed(error)
-    state.onUp = () => this.#kernel.tasks.checkNow()
+    state.onUp = () => this.#kernel.need(TASKS).checkNow()
     this.#logTasks()
     serveStoredKeys(this.#kernel, this.#log, () => this.#reloads.count())
     this.#health = healthOf(plan, state)
@@ -233,8 +235,11 @@ export class Gateway {
     this.#server.on('error', error => this.#log.error({ error: error.message }, 'listener failed'))
     await this.#sweep()
     void loadChecks()
-    this.#kernel.tasks.start()
-    this.#kernel.callers.start().catch(error => this.#kernel.onStoreFault(error))
+    this.#kernel.need(TASKS).start()
+    this.#kernel
+      .need(CALLERS)
+      .start()
+      .catch(error => this.#kernel.onStoreFault(error))
     const { origin: address, adminOrigin: admin } = this
     const { number, plan } = this.#kernel.generation
     this.#log.info({ address, admin, generation: number, digest: plan.digest }, 'listening')
@@ -269,7 +274,7 @@ export class Gateway {
   /** Whose key the request presents. */
   async #knows(request: Parameters<typeof authenticate>[0]): Promise<Caller | undefined> {
     try {
-      return await authenticate(request, undefined, BEARER, this.#kernel.callers, this.plan)
+      return await authenticate(request, undefined, BEARER, this.#kernel.need(CALLERS), this.plan)
     } catch {
       return undefined
     }
@@ -297,7 +302,7 @@ export class Gateway {
     // The first request of a connection that was opened just before may be on its way.
     await atMost(Math.min(FIRST_REQUEST_MS, limits.drain), closed)
     await this.#kernel.idle()
-    await this.#kernel.tasks.submitted(limits.drain)
+    await this.#kernel.need(TASKS).submitted(limits.drain)
     clearTimeout(grace)
     await this.#sockets.empty(SOCKET_CLOSE_TIMEOUT_MS)
     this.#log.info({ drained: before - this.#cutCalls, cut: this.#cutCalls }, 'drained')
@@ -311,7 +316,7 @@ export class Gateway {
   }
 
   #logTasks(): void {
-    const { tasks } = this.#kernel
+    const tasks = this.#kernel.need(TASKS)
     tasks.onChange = change => this.#log[change.to === 'failed' ? 'warn' : 'info'](change, 'task changed')
     tasks.onOtherCredential = first => {
       this.#log.warn(first, 'tasks continue with another credential than the one that started them')
@@ -345,14 +350,12 @@ export class Gateway {
     this.#server.closeAllConnections()
     this.#sockets.terminate()
     // Breaking the connections ends the polls that are under way.
-    const tasks = this.#kernel.tasks.stop()
+    const tasks = this.#kernel.need(TASKS).stop()
     await this.#pools.destroy()
     await tasks
     await this.#embedded.close()
     await this.#sweeper.stop()
-    this.#kernel.callers.close()
     await this.#kernel.spooler.close()
-    await this.#kernel.state.settled()
     await this.#kernel.close()
     await this.#store.close()
     await this.#log.close()

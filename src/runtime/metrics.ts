@@ -10,6 +10,7 @@ import { limits } from '../features/limits/index.js'
 import type { EventFamilies, StateFamilies } from '../features/metrics/families.js'
 import { type MetricsText, metrics } from '../features/metrics/index.js'
 import { MS_PER_SECOND } from '../features/metrics/spec.js'
+import { TASKS } from '../features/tasks/tasks.js'
 import type { Kernel } from '../kernel/kernel.js'
 import type { Pipeline } from '../kernel/pipeline.js'
 import type { Health } from './health.js'
@@ -53,7 +54,8 @@ export class GatewayMetrics {
     this.#parts = parts
     this.#events = events
     service.onScrape = states => this.#show(states, parts)
-    const { onHealthChange, onStoreFault, tasks } = kernel
+    const { onHealthChange, onStoreFault } = kernel
+    const tasks = kernel.need(TASKS)
     kernel.onHealthChange = change => {
       events.breakerChanges.of(change.upstream, change.to).add(1)
       onHealthChange(change)

@@ -2,12 +2,12 @@ import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { outOfDescriptors } from '../core/descriptors.js'
 import { type Family, GatewayError } from '../core/errors.js'
+import { admitSocket } from '../features/responses/session/admit-socket.js'
 import { ResponseSession } from '../features/responses/session/response-session.js'
 import { isTunnel, openTunnel } from '../features/tunnels/open.js'
-import { tooManySockets } from '../features/tunnels/tunnels.js'
+import { TUNNELS, tooManySockets } from '../features/tunnels/tunnels.js'
 import type { Kernel } from '../kernel/kernel.js'
 import type { Pipeline } from '../kernel/pipeline.js'
-import { admitSocket } from '../kernel/upgrade.js'
 import { acceptSocket } from '../net/framed-socket.js'
 import { HandshakeExchange } from '../transport/handshake-exchange.js'
 import { NodeRequest } from '../transport/node-exchange.js'
@@ -84,7 +84,7 @@ export class Sockets {
 
   /** Idle ones go at once, the others with the end of the answer at hand. */
   drain(): void {
-    this.#kernel.tunnels.drain()
+    this.#kernel.need(TUNNELS).drain()
     for (const session of this.#sessions) session.drain()
   }
 

@@ -3,7 +3,7 @@ import type { Caller } from '../core/caller.js'
 import { GatewayError } from '../core/errors.js'
 import type { Plan } from '../core/plan.js'
 import type { Store } from '../core/store.js'
-import type { StoredHolder } from '../features/keys/callers.js'
+import { CALLERS, type StoredHolder } from '../features/keys/callers.js'
 import { isCounted, type KeyTerms, type StoredKey } from '../features/keys/record.js'
 import { readRevision } from '../features/keys/revisions.js'
 import { KeySecrets } from '../features/keys/secrets.js'
@@ -18,7 +18,8 @@ import { StartError } from './problems.js'
 import { openStore } from './stores.js'
 
 /** Lets a gateway take keys of its store. `count` compiles its plan anew, so that it keeps limits. */
-export function serveStoredKeys({ callers }: Kernel, log: Log, count: () => Promise<void>): void {
+export function serveStoredKeys(kernel: Kernel, log: Log, count: () => Promise<void>): void {
+  const callers = kernel.need(CALLERS)
   callers.compile = compileStoredKey
   callers.onFault = (key, fault) => log.warn({ key }, KEY_FAULTS[fault])
   callers.onCounted = count

@@ -112,32 +112,10 @@ export function importsOf({ path, text }: Source): Import[] {
 /** Each rule says what is wrong with one file; nothing where it is sound. */
 export const RULES = { layers, pipeline, messages, doors, builtins, disk, vendors, evaluation, sql } as const
 
-/** What is left of the time when features were folders of the kernel. No line may be added. */
-const NOT_YET = new Set([
-  'src/kernel/dispatch.ts src/features/members/index.js',
-  'src/kernel/form.ts src/features/members/index.js',
-  'src/kernel/inner.ts src/features/responses/conversations.js',
-  'src/kernel/inner.ts src/features/responses/response-turn.js',
-  'src/kernel/kernel.ts src/features/answers/model-lists.js',
-  'src/kernel/kernel.ts src/features/keys/callers.js',
-  'src/kernel/kernel.ts src/features/responses/bounds.js',
-  'src/kernel/kernel.ts src/features/responses/state.js',
-  'src/kernel/kernel.ts src/features/tasks/tasks.js',
-  'src/kernel/kernel.ts src/features/tunnels/tunnels.js',
-  'src/kernel/read-request.ts src/features/client-secrets/client-secrets.js',
-  'src/kernel/read-request.ts src/features/completions/draft.js',
-  'src/kernel/read-request.ts src/features/resources/references.js',
-  'src/kernel/read-request.ts src/features/responses/open-turn.js',
-  'src/kernel/read-request.ts src/features/responses/references.js',
-  'src/kernel/read-request.ts src/features/responses/response-turn.js',
-  'src/kernel/upgrade.ts src/features/keys/authenticate.js',
-  'src/kernel/upstream-request.ts src/features/members/index.js',
-])
-
 function pipeline(source: Source): string[] {
   if (!source.path.startsWith('src/kernel/')) return []
   return importsOf(source).flatMap(({ file }) =>
-    file?.startsWith('src/features/') === true && !NOT_YET.has(`${source.path} ${file}`) ? [`imports ${file}`] : [],
+    file?.startsWith('src/features/') === true ? [`imports ${file}`] : [],
   )
 }
 
@@ -166,7 +144,7 @@ function isPlain({ importClause }: ts.ImportDeclaration): boolean {
 function layers(source: Source): string[] {
   const from = layerOf(source.path)
   return importsOf(source)
-    .flatMap(({ file }) => (file === undefined || NOT_YET.has(`${source.path} ${file}`) ? [] : [layerOf(file)]))
+    .flatMap(({ file }) => (file === undefined ? [] : [layerOf(file)]))
     .filter(to => to !== from && !mayImport(from, to))
     .map(to => `${from} imports ${to}`)
 }

@@ -195,7 +195,10 @@ t.test('a route has the stages that it needs, and no others', async t => {
   const gateway = await startTestGateway(t, oneUpstream(upstream.origin), { features: [...FEATURES, probe] })
   await gateway.request('/v1/models')
   await gateway.log.find(line => line.msg === 'request')
-  t.same(seen, ['identify: keys', 'admit: in_flight', 'serve: answers', 'settle: in_flight', 'record: log probe'])
+  t.same(seen, [
+    ...['identify: keys', 'admit: in_flight', 'serve: answers'],
+    ...['isKey: keys', 'settle: in_flight', 'record: log probe'],
+  ])
 })
 
 t.test('two features that serve one route are an error when the plan is compiled', async t => {

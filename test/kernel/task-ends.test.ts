@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { GatewayError } from '../../src/core/errors.js'
 import type { StoredRecord } from '../../src/core/store.js'
+import { TASKS } from '../../src/features/tasks/tasks.js'
 import type { Kernel } from '../../src/kernel/kernel.js'
 import type { Stage } from '../../src/kernel/stages.js'
 import type { TaskEnd } from '../../src/kernel/task-end.js'
@@ -49,7 +50,7 @@ async function staged(
   for (const [index, script] of scripts.entries())
     ups.push(await startTaskUpstream(test, script, `127.0.0.${index + 1}`))
   const ends = new Journal<TaskEnd>('ends of tasks')
-  let repository: Kernel['tasks']['repository'] | undefined
+  let opened: Kernel | undefined
   const metered = meter()
   const stage: Stage = {
     ...metered.stage,
@@ -62,7 +63,7 @@ async function staged(
   const features = withFeature({
     name: 'meter',
     open(kernel) {
-      repository = kernel.tasks.repository
+      opened = kernel
       return {
         async onTaskEnd(end) {
           ends.push(end)
@@ -77,7 +78,7 @@ async function staged(
     const answer = await gateway.request('/v1/videos', { body: BODY })
     return (answer.json() as { id: string }).id
   }
-  const record = async (id: string) => await repository?.record('video', 'caller', id)
+  const record = async (id: string) => await opened?.need(TASKS).repository.record('video', 'caller', id)
   return { ...metered, gateway, ups, ends, submit, record }
 }
 

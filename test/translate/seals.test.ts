@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { CallPart, Part, ReasoningPart, Seal, TextEvent, TextRequest, Turn } from '../../src/core/text.js'
-import { ReasoningCache } from '../../src/features/responses/reasoning-cache.js'
+import { ReasoningCache } from '../../src/kernel/translate/reasoning-cache.js'
 import { MemoryStore } from '../../src/stores/memory.js'
 import { recallSeals, SealGatherer, withRecalled } from '../../src/translate/seals.js'
 

@@ -1,3 +1,4 @@
+import { CALLERS } from '../../features/keys/callers.js'
 import { isKeyName, type KeyTerms } from '../../features/keys/record.js'
 import type { KeyCursor } from '../../features/keys/stored-keys.js'
 import type { AdminHost, Page } from '../host.js'
@@ -45,7 +46,7 @@ export const createKey: AdminRoute = {
       throw new AdminError(400, 'invalid_request', message)
     }
     mustFit(name, terms as KeyTerms, host)
-    const { callers } = host.kernel
+    const callers = host.kernel.need(CALLERS)
     const made = await callers.stored.create(name, terms as KeyTerms)
     if (made === undefined) throw new AdminError(409, 'conflict', 'the store has a key of that name')
     await callers.refresh()
@@ -57,7 +58,7 @@ export const createKey: AdminRoute = {
 const FILE_MARK = 'file:'
 
 async function storedPage(host: AdminHost, limit: number, after?: KeyCursor): Promise<Page<object>> {
-  const found = await host.kernel.callers.stored.list(limit, after)
+  const found = await host.kernel.need(CALLERS).stored.list(limit, after)
   const last = found.at(-1)
   const next = last === undefined || found.length < limit ? {} : { next: `store:${last.created}:${last.name}` }
   return { data: found.map(key => storedView(key, host)), ...next }

@@ -1,5 +1,6 @@
 import type { Scope, ScopeLimits, ScopeType } from '../../core/bounds.js'
 import type { Config } from '../../core/config.js'
+import { CALLERS } from '../../features/keys/callers.js'
 import type { AdminHost } from '../host.js'
 import { PAGE_QUERY, pageOf, pageOfNames } from '../pages.js'
 import { AdminError, type AdminRequest, type AdminRoute, objectOf, TEXT } from '../route.js'
@@ -47,7 +48,7 @@ function pageOfScopes(scopes: readonly Scope[], request: AdminRequest): ReturnTy
 }
 
 async function storedScopes(name: string, host: AdminHost): Promise<readonly Scope[]> {
-  const key = await host.kernel.callers.stored.find(name)
+  const key = await host.kernel.need(CALLERS).stored.find(name)
   return (key && host.callerOf(key)?.policy?.scopes) ?? []
 }
 

@@ -1,5 +1,6 @@
 import { parseDuration } from '../../config/units.js'
 import type { Json } from '../../core/json.js'
+import { CALLERS } from '../../features/keys/callers.js'
 import type { KeyTerms } from '../../features/keys/record.js'
 import { fileView, KEY, mustFit, NEW_KEY, storedView, TERMS, unknownKey } from '../key-view.js'
 import { AdminError, type AdminRequest, type AdminRoute, FLAG, objectOf, TEXT } from '../route.js'
@@ -16,7 +17,7 @@ export const showKey: AdminRoute = {
     const name = nameOf(request)
     const own = Object.hasOwn(host.config.keys, name) ? host.config.keys[name] : undefined
     if (own !== undefined) return fileView(name, own, host)
-    const key = await host.kernel.callers.stored.find(name)
+    const key = await host.kernel.need(CALLERS).stored.find(name)
     if (key === undefined) throw unknownKey(name, host)
     return storedView(key, host)
   },
@@ -31,14 +32,14 @@ export const changeKey: AdminRoute = {
   answer: KEY,
   async handle(request, host) {
     const name = nameOf(request)
-    const { stored } = host.kernel.callers
+    const { stored } = host.kernel.need(CALLERS)
     const before = await stored.find(name)
     if (before === undefined) throw unknownKey(name, host)
     const next = (terms: KeyTerms): KeyTerms => patched(terms, request.body)
     mustFit(name, next(before.terms), host)
     const key = await stored.change(name, next)
     if (key === undefined) throw unknownKey(name, host)
-    await host.kernel.callers.refresh()
+    await host.kernel.need(CALLERS).refresh()
     return storedView(key, host)
   },
 }
@@ -51,8 +52,8 @@ export const revokeKey: AdminRoute = {
   answer: objectOf({ name: TEXT, revoked: FLAG }),
   async handle(request, host) {
     const name = nameOf(request)
-    if (!(await host.kernel.callers.stored.revoke(name))) throw unknownKey(name, host)
-    await host.kernel.callers.refresh()
+    if (!(await host.kernel.need(CALLERS).stored.revoke(name))) throw unknownKey(name, host)
+    await host.kernel.need(CALLERS).refresh()
     return { name, revoked: true }
   },
 }
@@ -71,9 +72,9 @@ export const rotateKey: AdminRoute = {
     const { keep } = request.body
     const kept = keep === undefined ? 0 : typeof keep === 'string' ? parseDuration(keep) : undefined
     if (kept === undefined) throw new AdminError(400, 'invalid_request', 'keep: expected a duration such as 10m or 1h')
-    const made = await host.kernel.callers.stored.rotate(name, kept)
+    const made = await host.kernel.need(CALLERS).stored.rotate(name, kept)
     if (made === undefined) throw unknownKey(name, host)
-    await host.kernel.callers.refresh()
+    await host.kernel.need(CALLERS).refresh()
     return { ...storedView(made.key, host), secret: made.secret.reveal() }
   },
 }

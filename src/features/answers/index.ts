@@ -9,11 +9,16 @@ import { COMPLETION_ANSWERS } from '../completions/answers.js'
 import { listResources } from '../resources/list.js'
 import { forgetDeleted, STATE_ANSWERS } from '../responses/answers.js'
 import { CONVERSATION_ANSWERS } from '../responses/conversation-answers.js'
+import { MODEL_LISTS, ModelLists } from './model-lists.js'
 import { type MethodsOf, modelShape } from './model-shapes.js'
 
 /** Answers of the gateway's own: models that the key may use, in the caller's family, and stored objects. */
 export const answers: Feature = {
   name: 'answers',
+  open(kernel) {
+    kernel.provide(MODEL_LISTS, new ModelLists())
+    return {}
+  },
   compile({ kernel, route }) {
     // The feature `limits` answers these.
     if (route?.lane !== 'answer' || route.answer === 'usage') return undefined
@@ -41,7 +46,7 @@ function answer(call: Call, route: Route, serve: Serve): Maybe<void> {
       )
     }
     const sources = models.sources(caller)
-    return sources.length === 0 ? show([]) : call.kernel.modelLists.names(call, sources).then(show)
+    return sources.length === 0 ? show([]) : call.kernel.need(MODEL_LISTS).names(call, sources).then(show)
   }
   const name = route.model === undefined ? '' : (call.params[route.model.name] ?? '')
   call.model = name

@@ -2,6 +2,7 @@ import { isObject, type Json, parseJson } from '../../core/json.js'
 import type { ModelSource } from '../../core/plan.js'
 import type { Generation } from '../../kernel/generation.js'
 import { send } from '../../kernel/http-call.js'
+import { type ServiceKey, serviceKey } from '../../kernel/services.js'
 
 /** How long a list is cached, and for how long an upstream is not asked again after a failure. */
 const LIST_TTL_MS = 5 * 60_000
@@ -23,6 +24,8 @@ interface Kept {
   readonly names: readonly string[]
   readonly until: number
 }
+
+export const MODEL_LISTS: ServiceKey<ModelLists> = serviceKey('model_lists')
 
 /** Lists of upstreams' models, fetched once for all callers and cached for a while. */
 export class ModelLists {

@@ -1,5 +1,6 @@
 import { isObject, parseJson } from '../../core/json.js'
 import { isPlace, type Store } from '../../core/store.js'
+import { type ServiceKey, serviceKey } from '../../kernel/services.js'
 import { type Slot, slot } from '../../kernel/slot.js'
 import { stored } from '../../kernel/stored.js'
 
@@ -60,6 +61,8 @@ export function nameOfResult(
 function isVersion(reported: string, name: string): boolean {
   return reported.startsWith(name) && (reported.length === name.length || /^[-@:]/.test(reported.slice(name.length)))
 }
+
+export const BATCH_NAMES: ServiceKey<BatchNames> = serviceKey('batch_names')
 
 /** Stores the names of batches for their owners. */
 export class BatchNames {

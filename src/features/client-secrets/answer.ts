@@ -15,7 +15,7 @@ import { checkFound } from '../../wire/member-names.js'
 import { presentedKey } from '../keys/authenticate.js'
 import { missingParameter } from '../responses/faults.js'
 import { newId } from '../responses/ids.js'
-import { type ClientSecret, digestOf, MAX_SECRET_CHARS, MAX_SESSION_BYTES } from './client-secrets.js'
+import { CLIENT_SECRETS, type ClientSecret, digestOf, MAX_SECRET_CHARS, MAX_SESSION_BYTES } from './client-secrets.js'
 
 /** The protocol's own bounds of a secret's lifetime, seconds. */
 const LIFE_SECONDS = { least: 10, usual: 600, most: 7200 }
@@ -43,7 +43,7 @@ async function make(call: Call, route: Route): Promise<void> {
   if (opens === undefined) throw new GatewayError('not_found', 'No realtime sessions are served here.')
   const [exchange] = resolve(call, opens)
   const others = exchange === undefined ? [] : namedIn(session, call, opens, exchange)
-  const { clientSecrets } = call.kernel.state
+  const clientSecrets = call.kernel.need(CLIENT_SECRETS)
   const expires = Math.floor(clientSecrets.now / 1000) + seconds
   const key = digestOf(presentedKey(call.request, call.query, route.caller))
   const { model: _, ...settings } = session

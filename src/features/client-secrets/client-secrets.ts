@@ -7,6 +7,7 @@ import type { JsonObject } from '../../core/json.js'
 import type { Plan } from '../../core/plan.js'
 import type { Store } from '../../core/store.js'
 import { SealedBox } from '../../kernel/sealed-box.js'
+import { type ServiceKey, serviceKey } from '../../kernel/services.js'
 import { type Slot, slot } from '../../kernel/slot.js'
 import type { Callers } from '../keys/callers.js'
 
@@ -33,6 +34,8 @@ export interface ClientSecret {
   /** The session's initial settings, beside the model. */
   readonly session: JsonObject | null
 }
+
+export const CLIENT_SECRETS: ServiceKey<ClientSecrets> = serviceKey('client_secrets')
 
 /** Seals a secret's content into the secret itself, so that nothing is stored. */
 export class ClientSecrets {

@@ -3,13 +3,19 @@ import { CLIENT_SECRET_PREFIX, takesClientSecrets } from '../../core/client-secr
 import type { Route } from '../../core/plan.js'
 import { unauthenticated } from '../../core/refusals.js'
 import type { Call } from '../../kernel/call.js'
+import { DEFAULT_MODEL } from '../../kernel/read-request.js'
 import type { Feature } from '../../kernel/stages.js'
 import { presentedKey } from '../keys/authenticate.js'
-import { CLIENT_SECRET } from './client-secrets.js'
+import { CALLERS } from '../keys/callers.js'
+import { CLIENT_SECRET, CLIENT_SECRETS, ClientSecrets } from './client-secrets.js'
 
 /** Client secrets: short-lived keys for sessions, made for a browser by the holder of a key. */
 export const clientSecrets: Feature = {
   name: 'client_secrets',
+  open(kernel) {
+    kernel.provide(CLIENT_SECRETS, new ClientSecrets(kernel.store))
+    return {}
+  },
   compile({ route }) {
     if (route?.tunnel === undefined || !takesClientSecrets(route.protocol?.name)) return undefined
     return { name: 'client_secrets', identify: call => holderOf(call, route) }
@@ -19,11 +25,13 @@ export const clientSecrets: Feature = {
 /** Undefined if the client presents no secret, or a key that looks like one. */
 async function holderOf(call: Call, { caller }: Route): Promise<Caller | undefined> {
   const { plan } = call.generation
-  const { callers, state } = call.kernel
+  const callers = call.kernel.need(CALLERS)
   const presented = presentedKey(call.request, call.query, caller)
   if (!presented.startsWith(CLIENT_SECRET_PREFIX) || callers.isKey(plan, presented, Date.now())) return undefined
-  const opened = await state.clientSecrets.open(presented, callers, plan)
+  const opened = await call.kernel.need(CLIENT_SECRETS).open(presented, callers, plan)
   if ('refused' in opened) throw unauthenticated(caller, opened.refused)
   call.set(CLIENT_SECRET, opened.secret)
+  // A secret is for one model, so clients need not name it.
+  call.set(DEFAULT_MODEL, opened.secret.model)
   return opened.caller
 }

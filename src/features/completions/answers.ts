@@ -9,7 +9,7 @@ import { itemLines, parsedItem } from '../responses/conversation-lines.js'
 import { missingParameter, noCompletion } from '../responses/faults.js'
 import { isAscending, pageOf, readLimit } from '../responses/item-list.js'
 import { readMetadata } from '../responses/metadata.js'
-import type { CompletionHead, Completions, StoredCompletion } from './completions.js'
+import { COMPLETION_STORE, type CompletionHead, type Completions, type StoredCompletion } from './completions.js'
 
 /** Answers about stored chat completions. */
 export const COMPLETION_ANSWERS: Partial<Record<Answer, (call: Call, route: Route) => Promise<void>>> = {
@@ -88,7 +88,7 @@ function filterOf({ query }: Call): (head: CompletionHead) => boolean {
 }
 
 function completions(call: Call): Completions {
-  return call.kernel.state.completions
+  return call.kernel.need(COMPLETION_STORE)
 }
 
 function idOf({ params }: Call): string {

@@ -3,6 +3,7 @@ import { jsonText } from '../../core/exact-json.js'
 import { isObject, type JsonObject, parseJson } from '../../core/json.js'
 import type { Exchange } from '../../core/plan.js'
 import { isPlace, type Range, type Store, type StoredRecord } from '../../core/store.js'
+import { type ServiceKey, serviceKey } from '../../kernel/services.js'
 import { stored } from '../../kernel/stored.js'
 import { setValue } from '../../wire/json-edit.js'
 import type { StateBounds } from '../responses/bounds.js'
@@ -43,6 +44,8 @@ interface CompletionPage {
   readonly items: readonly StoredCompletion[]
   readonly more: boolean
 }
+
+export const COMPLETION_STORE: ServiceKey<Completions> = serviceKey('completions')
 
 /** Chat completions that their clients asked to store, each readable by its owner only, kept as long as responses. */
 export class Completions {

@@ -13,7 +13,7 @@ import { withoutKept } from '../../wire/kept-members.js'
 import { type ConversationRecord, withItems } from '../responses/conversation-lines.js'
 import { tooLargeToKeep } from '../responses/faults.js'
 import { readMetadata } from '../responses/metadata.js'
-import type { CompletionDraft } from './completions.js'
+import { COMPLETION_STORE, type CompletionDraft } from './completions.js'
 import { CompletionTap } from './tap.js'
 
 /** Set if the request asks to store its answer. */
@@ -41,7 +41,7 @@ const READ = new Set([...Object.keys(REPEATED), 'messages', 'metadata', 'user', 
  */
 export async function draftCompletion(call: Call, body: Body): Promise<Body> {
   if (body.type !== 'bytes') return body
-  const { completions } = call.kernel.state
+  const completions = call.kernel.need(COMPLETION_STORE)
   const { bounds } = completions
   if (body.bytes.length > bounds.bytes) throw tooLargeToKeep(`${bounds.bytes} bytes`, 'conversation_bytes')
   const document = await documentOfBody(call, body, { isKnown: name => READ.has(name), exact: true })

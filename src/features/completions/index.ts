@@ -1,14 +1,24 @@
-import { mayAskToKeep } from '../../core/stateful.js'
+import { KEEP_MEMBER, mayAskToKeep } from '../../core/stateful.js'
 import type { Feature } from '../../kernel/stages.js'
+import { stateBounds } from '../responses/bounds.js'
+import { COMPLETION_STORE, Completions } from './completions.js'
 import { COMPLETION, draftCompletion, WANTS_STORED } from './draft.js'
 
 /** Stores chat completions if clients ask for that. */
 export const completions: Feature = {
   name: 'completions',
+  open(kernel) {
+    const completions = new Completions(kernel.store, stateBounds(kernel), error => kernel.onStoreFault(error))
+    kernel.provide(COMPLETION_STORE, completions)
+    return { close: () => completions.settled() }
+  },
   compile({ route }) {
     if (route?.lane !== 'exchange' || !mayAskToKeep(route.protocol?.name)) return undefined
     return {
       name: 'completions',
+      onMembers(call, member) {
+        if (member(KEEP_MEMBER) === true) call.set(WANTS_STORED, true)
+      },
       onBody: (call, body) => (call.get(WANTS_STORED) ? draftCompletion(call, body) : body),
       narrow: (call, candidates) => call.get(COMPLETION)?.named(candidates) ?? candidates,
       // An answer that will be stored must be readable.

@@ -1,6 +1,7 @@
 import type { Caller, Refusal } from '../../core/caller.js'
 import type { Plan } from '../../core/plan.js'
 import type { Store } from '../../core/store.js'
+import { type ServiceKey, serviceKey } from '../../kernel/services.js'
 import { type CachedKey, KeyCache } from './key-cache.js'
 import type { StoredKey } from './record.js'
 import { KeySecrets } from './secrets.js'
@@ -24,6 +25,8 @@ interface Compiled extends CachedKey {
   plan?: number
   holder?: StoredHolder | undefined
 }
+
+export const CALLERS: ServiceKey<Callers> = serviceKey('callers')
 
 /** Finds callers by keys of the file and of the store; those of the file need no promise. */
 export class Callers {

@@ -92,6 +92,5 @@ function counts({ request }: Call): boolean {
   if (!(request instanceof InnerExchange)) return true
   const { inside, method } = request
   if (inside.copy !== undefined) return false
-  if (inside.local !== undefined) return true
-  return inside.isCounted !== true && inside.responseId === undefined && method !== 'GET'
+  return inside.isCounted !== true && method !== 'GET'
 }

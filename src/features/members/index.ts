@@ -4,16 +4,14 @@ import { type DocumentPath, pathText } from '../../core/path-text.js'
 import type { Exchange, Route } from '../../core/plan.js'
 import { untranslatable } from '../../core/refusals.js'
 import { shownName } from '../../core/shown-name.js'
-import type { FormChanges } from '../../core/transform.js'
 import type { Body, FormBody, HeldBody, MemberChanges } from '../../kernel/body.js'
 import type { Call } from '../../kernel/call.js'
-import { slot } from '../../kernel/slot.js'
+import { hasChanges, isOwnQuery, placeOf, setChanges } from '../../kernel/changes.js'
 import type { Feature } from '../../kernel/stages.js'
 import { yieldToEventLoop } from '../../kernel/translate/steps.js'
 import { type FoundMembers, findMembers } from '../../wire/find-members.js'
-import type { Edit } from '../../wire/json-splice.js'
 import { apply } from '../../wire/json-splice.js'
-import { checkFound, heldQuery, type Naming, nameThere, ownQuery, WHY_DROPPED } from '../../wire/member-names.js'
+import { checkFound, heldQuery, type Naming, nameThere, WHY_DROPPED } from '../../wire/member-names.js'
 
 /** Body members and query parameters that name models, or that no upstream may get. */
 export const members: Feature = {
@@ -61,55 +59,18 @@ export async function checkMembers(
     }
   }
   if (changes.size === 0 && refusal !== undefined) throw refusal
-  call.set(CHANGES, changes)
+  setChanges(call, changes)
   return exchanges.filter(exchange => changes.has(placeOf(exchange)))
-}
-
-/** The same for all exchanges with that model of that upstream, even with another call. */
-function placeOf({ upstream, model }: Exchange): string {
-  return `${upstream.name} ${model}`
-}
-
-/** The request's changes for each exchange, if the route's rules concern any part of it. */
-const CHANGES = slot<ReadonlyMap<string, MemberChanges>>('members')
-
-/** What {@link checkMembers} found for an exchange. */
-export function changesOf(call: Call, exchange: Exchange): MemberChanges | undefined {
-  return call.get(CHANGES)?.get(placeOf(exchange))
-}
-
-/** Adds edits of a JSON body for an exchange, and the names of members that they remove. */
-export function alsoChange(call: Call, exchange: Exchange, edits: readonly Edit[], dropped: readonly string[]): void {
-  const known = changesOf(call, exchange) ?? { edits: [], fields: new Map(), query: new Set(), dropped: [] }
-  const changes = { ...known, edits: [...known.edits, ...edits], dropped: [...known.dropped, ...dropped] }
-  call.set(CHANGES, new Map([...(call.get(CHANGES) ?? []), [placeOf(exchange), changes]]))
-}
-
-/** The body for an exchange. Forms are changed while they are sent. */
-export function bodyWithMembers<T extends Body>(call: Call, exchange: Exchange, body: T): T {
-  const changes = changesOf(call, exchange)
-  call.dropped = changes?.dropped ?? NOTHING
-  if (changes === undefined || changes.edits.length === 0 || body.type !== 'bytes') return body
-  return { ...body, bytes: apply(body.bytes, changes.edits), model: undefined }
 }
 
 /** The JSON body for an exchange that gets a form as JSON. */
 export function jsonWithMembers(call: Call, route: Route, exchange: Exchange, body: HeldBody): HeldBody {
-  if (call.get(CHANGES) === undefined) return body
+  if (!hasChanges(call)) return body
   const rules = route.members.of(exchange.upstream.name)
   const { edits } = changesFor(call, route, exchange, findMembers(body.bytes, rules.rules), rules)
   return edits.length === 0 ? body : { ...body, bytes: apply(body.bytes, edits), model: undefined }
 }
 
-/** Changes a form for an exchange. */
-export function changeFields(call: Call, exchange: Exchange, form: FormChanges): void {
-  for (const [name, text] of changesOf(call, exchange)?.fields ?? []) {
-    if (text === undefined) form.remove([name])
-    else form.set(name, text)
-  }
-}
-
-const NOTHING: readonly string[] = []
 const EMPTY: FoundMembers = { names: [], refused: [], dropped: [], removals: [] }
 
 function membersOf(body: Body, rules: readonly MemberRule[]): FoundMembers {
@@ -186,11 +147,4 @@ export function namingOf({ caller, generation }: Call, exchange: Exchange, asked
   const nameOf = (name: string): string | undefined =>
     caller?.may(name) === true ? models.nameAt(name, exchange.upstream.name) : undefined
   return { asked, sent: exchange.model, nameOf }
-}
-
-/** Whether a query parameter is for the gateway itself. */
-export function isOwnQuery(call: Call, name: string, value: string): boolean {
-  const { route, kernel, generation, namesModel } = call
-  const isKey = (text: string): boolean => kernel.callers.isKey(generation.plan, text, Date.now())
-  return route === undefined || ownQuery(route, isKey, namesModel, name, value)
 }

@@ -9,6 +9,7 @@ import { UPLOAD_OBSERVER } from '../../kernel/upload.js'
 import { RESULT_NAMES } from '../batches/result-names.js'
 import { ResultsRelay } from '../batches/results-relay.js'
 import { mayHoldBatch, UPLOADED_LINES, UploadedLines } from '../batches/uploaded-lines.js'
+import { OWNERSHIP, OwnershipStore } from './ownership-store.js'
 import { mayReference, narrowByReferences } from './references.js'
 import { ResourceRelay } from './relay.js'
 import { forgetIfGone, routeToOwner } from './route-to-owner.js'
@@ -27,6 +28,10 @@ const OWNERS = slot<readonly Exchange[]>('owners')
 /** Resources that upstreams keep: a request reaches the upstream that has what it names, if it belongs to the caller. */
 export const resources: Feature = {
   name: 'resources',
+  open(kernel) {
+    kernel.provide(OWNERSHIP, new OwnershipStore(kernel.store))
+    return {}
+  },
   compile({ plan, route }): Stage | undefined {
     if (route === undefined) return undefined
     const { resource, references, results, lane } = route

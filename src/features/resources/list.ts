@@ -5,7 +5,7 @@ import type { Range } from '../../core/store.js'
 import type { Call } from '../../kernel/call.js'
 import type { Serve } from '../../kernel/inner.js'
 import { objectWithLinks } from './links.js'
-import type { OwnedResource } from './ownership-store.js'
+import { OWNERSHIP, type OwnedResource } from './ownership-store.js'
 import { textAt } from './read-object.js'
 import { refresh } from './refresh.js'
 import { ownerOf } from './route-to-owner.js'
@@ -26,7 +26,7 @@ export async function listResources(call: Call, { kind }: ResourceRule, serve: S
       return value === undefined || value === null || object[name] === value
     })
   const range: Range = { order, limit, ...(after === undefined ? {} : { after }) }
-  const { items: found, more } = await call.kernel.state.ownership.page(ownerOf(call), kind, range, wanted)
+  const { items: found, more } = await call.kernel.need(OWNERSHIP).page(ownerOf(call), kind, range, wanted)
   const items = isBackwards ? found.toReversed() : found
   const seen = await refresh(call, kind, items, serve)
   const objects = seen.map(item => objectWithLinks(call, kind, objectOf(item, kind)))
@@ -96,7 +96,7 @@ function orderOf(call: Call): Range['order'] {
 async function afterId(call: Call, kind: ResourceRule['kind'], name: string): Promise<After> {
   const id = call.query?.get(name)
   if (id === undefined || id === null || id === '') return undefined
-  const place = await call.kernel.state.ownership.cursorOf(ownerOf(call), kind, id)
+  const place = await call.kernel.need(OWNERSHIP).cursorOf(ownerOf(call), kind, id)
   if (place === undefined) throw refused(name, `'${name}' is not an id in this list.`)
   return place
 }

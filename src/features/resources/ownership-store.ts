@@ -1,6 +1,7 @@
 import { isObject, type JsonObject } from '../../core/json.js'
 import type { ResourceKind } from '../../core/resources.js'
 import { isPlace, type Range, type Store, type StoredRecord } from '../../core/store.js'
+import { type ServiceKey, serviceKey } from '../../kernel/services.js'
 import { stored } from '../../kernel/stored.js'
 import { isOwnedByAnyone } from './is-owned.js'
 import { textAt, timestampOf } from './read-object.js'
@@ -28,6 +29,8 @@ const DEFAULT_RETENTION_MS = 5 * YEAR_MS
 /** Records that are read at a time to fill a page, and at most for one page. */
 const STEP_RECORDS = 100
 const MAX_RECORDS_READ = 5000
+
+export const OWNERSHIP: ServiceKey<OwnershipStore> = serviceKey('ownership')
 
 /**
  * Who owns the resources that upstreams keep, and where they are. Records are found by their owner only, so resources of

@@ -6,10 +6,9 @@ import type { Body } from '../../kernel/body.js'
 import type { Call } from '../../kernel/call.js'
 import { yieldToEventLoop } from '../../kernel/translate/steps.js'
 import { stringsAt } from '../../wire/find-members.js'
-import type { WatchedKeys } from '../../wire/json-scan.js'
 import { BATCH_LINES } from '../batches/uploaded-lines.js'
 import { noObject, onOtherUpstream } from './faults.js'
-import { idIn, type OwnedResource } from './ownership-store.js'
+import { idIn, OWNERSHIP, type OwnedResource } from './ownership-store.js'
 import { exchangeForUnknownIds } from './unknown-ids.js'
 import { nameInUrl } from './urls.js'
 
@@ -101,7 +100,7 @@ async function resourceMeant(
   text: string,
   exchanges: readonly Exchange[],
 ): Promise<OwnedResource | 'unknown'> {
-  const { ownership } = call.kernel.state
+  const ownership = call.kernel.need(OWNERSHIP)
   const ids: (readonly [kind: ResourceKind, id: string])[] = []
 
   for (const kind of kinds) {
@@ -123,12 +122,4 @@ export function mayReference(body: Body, names: readonly ResourceReference[]): b
   if (names.length === 0) return false
   if (body.type === 'form') return body.form.parts.some(({ part }) => kindsAt(part.name, names).length > 0)
   return body.type === 'bytes' && body.named !== false
-}
-
-/** Members that name resources, for a scanner to watch for; undefined if the route has none. */
-export function referenceMembers(names: readonly ResourceReference[]): WatchedKeys | undefined {
-  if (names.length === 0) return undefined
-  const members = new Set(names.map(({ path }) => JSON.stringify(path.findLast(segment => segment !== '*'))))
-  const quoted = [...members]
-  return { quoted, bare: quoted.map(member => Buffer.from(member.slice(1, -1))) }
 }

@@ -2,7 +2,7 @@ import type { ResourceKind } from '../../core/resources.js'
 import type { Call } from '../../kernel/call.js'
 import { InnerExchange, type Serve } from '../../kernel/inner.js'
 import type { Work } from '../../kernel/watchdog.js'
-import type { OwnedResource } from './ownership-store.js'
+import { OWNERSHIP, type OwnedResource } from './ownership-store.js'
 import { ownerOf } from './route-to-owner.js'
 
 /** Most resources of one list that are requested, and how many at once. */
@@ -35,7 +35,7 @@ export async function refresh(
     const now = unseen.slice(at, at + MAX_CONCURRENT)
     await Promise.all(now.map(({ id }) => refreshing.request(path.replace(/\{\w+\}/, () => encodeURIComponent(id)))))
   }
-  const { ownership } = call.kernel.state
+  const ownership = call.kernel.need(OWNERSHIP)
   return Promise.all(
     items.map(async item =>
       item.object === undefined ? ((await ownership.find(ownerOf(call), kind, item.id)) ?? item) : item,

@@ -7,10 +7,10 @@ import type { MemoryLease } from '../../kernel/memory.js'
 import type { Relay, Source } from '../../kernel/relay/relay.js'
 import type { UpstreamHeaders } from '../../kernel/response-headers.js'
 import { joined } from '../../kernel/translate/steps.js'
-import { RESULT_NAMES } from '../batches/result-names.js'
+import { BATCH_NAMES, RESULT_NAMES } from '../batches/result-names.js'
 import { UPLOADED_LINES } from '../batches/uploaded-lines.js'
 import { withGatewayLinks } from './links.js'
-import { idIn } from './ownership-store.js'
+import { idIn, OWNERSHIP } from './ownership-store.js'
 import { textAt } from './read-object.js'
 import { forget, ownerOf, UNKNOWN } from './route-to-owner.js'
 import { openSession } from './upload-session.js'
@@ -106,7 +106,8 @@ export class ResourceRelay implements Relay {
     const { action, kind, parameter } = this.#rule
     if (call.get(UNKNOWN) === true) return
     const owner = ownerOf(call)
-    const { ownership, batchNames } = call.kernel.state
+    const ownership = call.kernel.need(OWNERSHIP)
+    const batchNames = call.kernel.need(BATCH_NAMES)
     if (action === 'delete') return forget(call, kind, call.params[parameter ?? ''] ?? '')
     const wrapped = kind.wrapped === undefined ? undefined : document[kind.wrapped]
     const object = isObject(wrapped) ? wrapped : document

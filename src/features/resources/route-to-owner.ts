@@ -5,10 +5,10 @@ import type { ResourceKind, ResourceRule } from '../../core/resources.js'
 import type { Call } from '../../kernel/call.js'
 import { resolve } from '../../kernel/resolve.js'
 import { type Slot, slot } from '../../kernel/slot.js'
-import { RESULT_NAMES } from '../batches/result-names.js'
+import { BATCH_NAMES, RESULT_NAMES } from '../batches/result-names.js'
 import { type Hint, needsAllModels, noObject, noUpstreamEver, noUpstreamNow } from './faults.js'
 import { holderAmong } from './holder.js'
-import { idIn } from './ownership-store.js'
+import { idIn, OWNERSHIP } from './ownership-store.js'
 import { exchangeForUnknownIds } from './unknown-ids.js'
 import { resumedUpload } from './upload-session.js'
 
@@ -21,7 +21,7 @@ export async function routeToOwner(call: Call, route: Route, rule: ResourceRule)
   const { kind, parameter } = rule
   const text = parameter === undefined ? '' : (call.params[parameter] ?? '')
   const id = idIn(kind.prefix + text, kind)
-  const resource = id === undefined ? undefined : await call.kernel.state.ownership.find(ownerOf(call), kind, id)
+  const resource = id === undefined ? undefined : await call.kernel.need(OWNERSHIP).find(ownerOf(call), kind, id)
   if (resource === undefined) {
     const passing = id === undefined ? undefined : await exchangeForUnknown(call, route, rule, id)
     if (passing === undefined) throw noObject(kind, text)
@@ -35,7 +35,7 @@ export async function routeToOwner(call: Call, route: Route, rule: ResourceRule)
     throw new GatewayError('unavailable', 'The upstream that keeps this is switched off, or no longer serves it.')
   }
   if (route.results !== undefined) {
-    const names = await call.kernel.state.batchNames.find(ownerOf(call), resource.id)
+    const names = await call.kernel.need(BATCH_NAMES).find(ownerOf(call), resource.id)
     if (names !== undefined) call.set(RESULT_NAMES, new Map([[exchange.upstream.name, names]]))
   }
   return [exchange]
@@ -55,7 +55,8 @@ export function forgetIfGone(call: Call): void {
 
 /** Forgets the owner of a resource that no longer exists. */
 export async function forget(call: Call, kind: ResourceKind, id: string): Promise<void> {
-  const { ownership, batchNames } = call.kernel.state
+  const ownership = call.kernel.need(OWNERSHIP)
+  const batchNames = call.kernel.need(BATCH_NAMES)
   await ownership.forget(ownerOf(call), kind, id)
   if (call.generation.plan.routes.some(({ batch, resource: rule }) => batch !== undefined && rule?.kind === kind)) {
     await batchNames.forget(ownerOf(call), id)
@@ -73,7 +74,7 @@ async function exchangeForUnknown(
   const reached = caller === undefined ? undefined : generation.plan.models.upstreams(caller)
   const able = exchangesOf(route).filter(({ upstream }) => reached?.has(upstream.name) === true)
   if (!able.some(({ upstream }) => upstream.passesUnknown)) return undefined
-  return (await kernel.state.ownership.isOwned(kind, id)) ? undefined : exchangeForUnknownIds(able, id)
+  return (await kernel.need(OWNERSHIP).isOwned(kind, id)) ? undefined : exchangeForUnknownIds(able, id)
 }
 
 export function ownerOf({ caller }: Call): string {

@@ -8,6 +8,7 @@ import { holderAmong } from '../resources/holder.js'
 import { compact } from './compact.js'
 import { noResponse } from './faults.js'
 import { itemList } from './item-list.js'
+import { STATE } from './state.js'
 import type { KeptResponse, StoredResponse } from './stored.js'
 import { askOwner, exchangeOfOwner, relayedAnywhere } from './upstream-owned.js'
 
@@ -24,7 +25,7 @@ async function show(call: Call, route: Route): Promise<void> {
   const found = await find(call, route)
   const streamed = call.query?.get('stream') === 'true'
   if (found.kind === 'kept') return ask(call, route, found, '')
-  const { background } = call.kernel.state
+  const { background } = call.kernel.need(STATE)
   if (streamed) return background.stream(call, found)
   call.answer(200, background.latest(ownerOf(call), found).response)
 }
@@ -38,13 +39,17 @@ const DELETED = slot<KeptResponse>('deleted')
 export function forgetDeleted(call: Call): void {
   const found = call.get(DELETED)
   const isGone = (call.status >= 200 && call.status < 300) || call.status === 404
-  if (found !== undefined && isGone) call.kernel.state.conversations.forget(call.key, found).catch(() => undefined)
+  if (found !== undefined && isGone)
+    call.kernel
+      .need(STATE)
+      .conversations.forget(call.key, found)
+      .catch(() => undefined)
 }
 
 async function remove(call: Call, route: Route): Promise<void> {
   const found = await find(call, route)
   const owner = ownerOf(call)
-  const { conversations, background } = call.kernel.state
+  const { conversations, background } = call.kernel.need(STATE)
   if (found.kind === 'kept') {
     ask(call, route, found, '')
     // If no upstream has it now, it stays: the upstream may come back.
@@ -59,7 +64,7 @@ async function remove(call: Call, route: Route): Promise<void> {
 async function inputItems(call: Call, route: Route): Promise<void> {
   const found = await find(call, route)
   if (found.kind === 'kept') return ask(call, route, found, '/input_items')
-  const items = await call.kernel.state.conversations.inputOf(ownerOf(call), found)
+  const items = await call.kernel.need(STATE).conversations.inputOf(ownerOf(call), found)
   call.answer(200, itemList(items, call.query))
 }
 
@@ -69,13 +74,14 @@ async function cancel(call: Call, route: Route): Promise<void> {
   if (!found.background) {
     throw new GatewayError('bad_request', 'Only responses that run in the background can be cancelled.')
   }
-  call.answer(200, (await call.kernel.state.background.cancel(ownerOf(call), found)).response)
+  call.answer(200, (await call.kernel.need(STATE).background.cancel(ownerOf(call), found)).response)
 }
 
 /** Throws `not_found` if the caller has no such response, and no upstream accepts ids that were made elsewhere. */
 async function find(call: Call, route: Route): Promise<StoredResponse> {
   const [id = ''] = Object.values(call.params)
-  const found = (await call.kernel.state.conversations.find(ownerOf(call), id)) ?? (await outside(call, route, id))
+  const found =
+    (await call.kernel.need(STATE).conversations.find(ownerOf(call), id)) ?? (await outside(call, route, id))
   if (found === undefined) throw noResponse(id)
   call.model = found.model
   return found
@@ -86,7 +92,7 @@ async function outside(call: Call, route: Route, id: string): Promise<KeptRespon
   const { caller, generation, kernel } = call
   const reached = caller === undefined ? undefined : generation.plan.models.upstreams(caller)
   const able = relayedAnywhere(route).filter(({ upstream }) => reached?.has(upstream.name) === true)
-  const upstream = await kernel.state.conversations.outside(id, able)
+  const upstream = await kernel.need(STATE).conversations.outside(id, able)
   if (upstream === undefined) return undefined
   call.set(UNKNOWN, true)
   return { kind: 'kept', id, created: 0, model: '', upstream, background: false }

@@ -15,6 +15,7 @@ import type { Conversations } from './conversations.js'
 import { blankResponse } from './echo.js'
 import { EventShares } from './event-shares.js'
 import { Following, type RunReader } from './following.js'
+import { withResponseId } from './inside.js'
 import { RemoteReaders } from './remote-readers.js'
 import { RemoteRun } from './remote-run.js'
 import type { ResponseTurn } from './response-turn.js'
@@ -76,7 +77,7 @@ export class Background {
     this.add(run)
     this.#beat ??= setInterval(() => this.beat(), BEAT_INTERVAL_MS).unref()
     const { method, target } = call.request
-    const asked = { method, target, body: inner, inside: { responseId: turn.id } }
+    const asked = { method, target, body: inner, inside: { isCounted: true, slots: withResponseId(turn.id) } as const }
     const request = new InnerExchange(call.request, asked, run)
     run.begin(request)
     serve(request)

@@ -1,3 +1,5 @@
+import type { Kernel } from '../../kernel/kernel.js'
+
 const DAY_MS = 24 * 3_600_000
 
 /** Bounds of conversations, and how long they are kept. */
@@ -23,4 +25,14 @@ export const STATE_BOUNDS: StateBounds = {
   keep: 30 * DAY_MS,
   references: 2048,
   indexed: 64,
+}
+
+/** The bounds of a process; those of the plan change with reloads. */
+export function stateBounds(kernel: Kernel): StateBounds {
+  return {
+    ...STATE_BOUNDS,
+    get items() {
+      return kernel.generation.plan.limits.conversation_items
+    },
+  }
 }

@@ -17,6 +17,7 @@ import { callInner, type InnerAnswer } from './inner-call.js'
 import { type Item, itemsOf, typeOf, withIds } from './items.js'
 import { openTurn } from './open-turn.js'
 import { TURN, TURN_OPTIONS } from './response-turn.js'
+import { STATE } from './state.js'
 import { outputOf, sizeOf } from './stored.js'
 import { askOwner, createRoute, relayed } from './upstream-owned.js'
 
@@ -91,7 +92,7 @@ async function summary(call: Call, maker: Route, body: HeldBody, serve: Serve): 
     })
   }
   const id = newId('resp_')
-  const sealed = await call.kernel.state.compactions.seal(call.key, text)
+  const sealed = await call.kernel.need(STATE).compactions.seal(call.key, text)
   const compaction = { type: 'compaction', id: newId('cmp_'), encrypted_content: sealed }
   const history = call.get(TURN)?.history
   const earlier = history?.by === 'gateway' ? history.conversation.items : []

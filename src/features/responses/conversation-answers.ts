@@ -11,6 +11,7 @@ import { pageOf } from './item-list.js'
 import { type Item, itemsOf } from './items.js'
 import { readMetadata } from './metadata.js'
 import type { NamedConversation, NamedConversations } from './named-conversations.js'
+import { STATE } from './state.js'
 
 /** Most items that one request may add; the protocol's own bound. */
 const MAX_ADDED = 20
@@ -80,7 +81,7 @@ function shown({ id, head }: NamedConversation): JsonObject {
 }
 
 function named(call: Call): NamedConversations {
-  return call.kernel.state.conversations.named
+  return call.kernel.need(STATE).conversations.named
 }
 
 function find(call: Call): Promise<NamedConversation> {
@@ -113,5 +114,5 @@ async function readItems(call: Call, items: Json): Promise<readonly Item[]> {
     const message = `Invalid 'items': at most ${MAX_ADDED} items can be added at a time, but there are ${items.length}.`
     throw new GatewayError('invalid_parameter', message, { param: 'items', familyCode: 'array_above_max_length' })
   }
-  return call.kernel.state.conversations.resolve(call.key, itemsOf(items, 'items'), [])
+  return call.kernel.need(STATE).conversations.resolve(call.key, itemsOf(items, 'items'), [])
 }

@@ -1,3 +1,4 @@
+import { checkInput } from '../../core/admission.js'
 import type { Frame } from '../../core/codec.js'
 import { jsonText, parseExact } from '../../core/exact-json.js'
 import { isObject } from '../../core/json.js'
@@ -5,22 +6,36 @@ import type { Exchange } from '../../core/plan.js'
 import { addEarlierInput } from '../../kernel/added-input.js'
 import type { Body, HeldBody } from '../../kernel/body.js'
 import type { Call } from '../../kernel/call.js'
-import type { Feature } from '../../kernel/stages.js'
+import type { Feature, Stage } from '../../kernel/stages.js'
 import { addToTranslation, type TranslationHooks } from '../../kernel/translate/hooks.js'
 import { refusesBackground } from './background.js'
-import { isStateful, openTurn, readsState } from './open-turn.js'
+import { stateBounds } from './bounds.js'
+import { isStateful, openTurn, readsState, readTurnOptions } from './open-turn.js'
+import { referencesIn } from './references.js'
 import { ResponseObserver } from './response-observer.js'
 import { ResponseTap } from './response-tap.js'
 import { type ResponseTurn, TURN, TURN_OPTIONS } from './response-turn.js'
+import { STATE, State } from './state.js'
 
 /** Responses that belong to conversations: their history, where they are stored, and runs in the background. */
 export const responses: Feature = {
   name: 'responses',
+  open(kernel) {
+    const state = new State(kernel.store, stateBounds(kernel), error => kernel.onStoreFault(error), kernel.peers)
+    kernel.provide(STATE, state)
+    return { close: () => state.conversations.settled() }
+  },
   compile({ route }) {
-    if (route?.lane !== 'exchange' || !readsState(route)) return undefined
+    if (route === undefined || !readsState(route)) return undefined
     const creates = isStateful(route)
+    const onMembers: NonNullable<Stage['onMembers']> = (call, member, whole) => {
+      if (creates) checkInput(member)
+      call.set(TURN_OPTIONS, readTurnOptions(member, whole && referencesIn(whole('input'))))
+    }
+    if (route.lane !== 'exchange') return { name: 'responses', onMembers }
     return {
       name: 'responses',
+      onMembers,
       narrow: (call, candidates, body) => openResponse(call, candidates, body, creates),
       onUpstreamBody: (call, body) => call.get(TURN)?.relayed(body) ?? body,
       // Upstreams that store responses choose their ids: record the owner of each.
@@ -71,7 +86,7 @@ async function openResponse(
 }
 
 function start(call: Call, body: HeldBody, turn: ResponseTurn, relayed: boolean): Promise<void> {
-  return call.kernel.state.background.start(call, body, turn, call.kernel.serve, relayed)
+  return call.kernel.need(STATE).background.start(call, body, turn, call.kernel.serve, relayed)
 }
 
 /** Events that end a response well. They contain the whole response. */

@@ -5,14 +5,15 @@ import { keepsState, namesState } from '../../core/stateful.js'
 import type { Body } from '../../kernel/body.js'
 import { documentOfBody } from '../../kernel/body-document.js'
 import type { Call } from '../../kernel/call.js'
-import { InnerExchange, type Inside } from '../../kernel/inner.js'
 import { yieldToEventLoop } from '../../kernel/translate/steps.js'
 import { findValue } from '../../wire/json-edit.js'
 import { isCompaction, mayHoldCompaction } from './compactions.js'
 import type { Conversations } from './conversations.js'
 import { tooLongConversation } from './faults.js'
+import { localOf, responseIdOf } from './inside.js'
 import { mayRefer, referencesIn } from './references.js'
 import { HIDDEN, ResponseTurn, type TurnHistory, type TurnOptions } from './response-turn.js'
+import { STATE } from './state.js'
 
 /** Whether requests on this route create responses of conversations. */
 export function isStateful({ protocol, lane }: Pick<Route, 'protocol' | 'lane'>): boolean {
@@ -48,16 +49,15 @@ export async function openTurn(
   exchanges: readonly Exchange[] = [],
 ): Promise<ResponseTurn> {
   const owner = call.key
-  const inside = call.request instanceof InnerExchange ? call.request.inside : undefined
-  const before = await findHistory(call, owner, wishes, body, inside, exchanges)
-  const { conversations } = call.kernel.state
-  const { responseId } = inside ?? {}
+  const before = await findHistory(call, owner, wishes, body, exchanges)
+  const { conversations } = call.kernel.need(STATE)
+  const responseId = responseIdOf(call)
   // A background run stores its response itself.
   const kept = responseId === undefined ? wishes : { ...wishes, store: false }
   const turn = new ResponseTurn(conversations, owner, call.model, kept, before, responseId)
   await turn.meet(wishes.references ?? (await referencesOf(call, body)), relayedTo(exchanges))
-  if (mayBeCompacted(turn, body)) turn.open = await call.kernel.state.compactions.opener(owner)
-  inside?.local?.began(turn)
+  if (mayBeCompacted(turn, body)) turn.open = await call.kernel.need(STATE).compactions.opener(owner)
+  localOf(call)?.began(turn)
   return turn
 }
 
@@ -82,19 +82,18 @@ async function findHistory(
   owner: string,
   { previous, conversation }: TurnOptions,
   body: Body,
-  inside: Inside | undefined,
   exchanges: readonly Exchange[],
 ): Promise<TurnHistory> {
   if (conversation !== undefined) {
     const id = conversation === HIDDEN ? conversationIn(body) : conversation
-    const taker = await call.kernel.state.conversations.outsideConversation(id, relayedTo(exchanges))
+    const taker = await call.kernel.need(STATE).conversations.outsideConversation(id, relayedTo(exchanges))
     if (taker !== undefined) return { by: 'upstream', upstream: taker }
-    return inConversation(call.kernel.state.conversations, owner, id)
+    return inConversation(call.kernel.need(STATE).conversations, owner, id)
   }
   if (previous === undefined) return { by: 'nobody' }
-  const local = inside?.local?.find(previous)
+  const local = localOf(call)?.find(previous)
   if (local !== undefined) return { by: 'gateway', conversation: local, durable: false }
-  const { conversations } = call.kernel.state
+  const { conversations } = call.kernel.need(STATE)
   const taker = await conversations.outside(previous, relayedTo(exchanges), 'previous_response_id')
   if (taker !== undefined) return { by: 'upstream', upstream: taker }
   const found = await conversations.upTo(owner, previous)

@@ -15,6 +15,7 @@ import { type Reading, readAnswer, verdictOf } from './reading.js'
 import { isEnded, type Task } from './record.js'
 import { declined, NOTHING_TAKEN, type Refused } from './refusal.js'
 import type { TaskEntry } from './repository.js'
+import { TASKS } from './tasks.js'
 import { applyUpstreamStatus, FAILURES } from './transition.js'
 import { readDocument } from './upstream.js'
 
@@ -108,7 +109,7 @@ async function begin(
     const open: Task = { ...named, phase: 'open', pace: poll.client_every, deadline: task.created + deadline }
     return applyUpstreamStatus(open, said, target.shape, now, isMade)
   }
-  return await confirmSubmit(call.kernel, entry, begun, first)
+  return await confirmSubmit(call.kernel.need(TASKS), entry, begun, first)
 }
 
 /** The answer to a submit, after its inline results were stored. */
@@ -119,7 +120,7 @@ async function keepSaid(
   { shape }: TaskTarget,
   isMade: boolean,
 ): Promise<Reading> {
-  const { results } = kernel.tasks
+  const { results } = kernel.need(TASKS)
   if (isMade) {
     const made: Reading = { ...reading, state: 'succeeded' }
     const error = { code: 'not_kept', message: FAILURES.not_kept }
@@ -139,7 +140,7 @@ async function goOn(
   { shape }: TaskTarget,
   gated: GatedAttempt,
 ): Promise<Outcome> {
-  const { tasks } = order.call.kernel
+  const tasks = order.call.kernel.need(TASKS)
   // The parent's notes belong to an earlier attempt: then this attempt ends here.
   const keeps = parent.task.notes === undefined
   if (keeps) gated.end('accepted', undefined, undefined, 0, parent.task.id)
@@ -174,7 +175,7 @@ export function withNotes({ notes: _, ...task }: Task, gated: GatedAttempt | und
 async function lead({ call, draft, body, key }: Order, id: string): Promise<void> {
   if (key === undefined) return
   const before = { id: draft.id, digest: await digestOf(call, body) }
-  await call.kernel.tasks.repository.claimKey(draft.owner, key, { ...before, id }, before)
+  await call.kernel.need(TASKS).repository.claimKey(draft.owner, key, { ...before, id }, before)
 }
 
 /** The error for a task that its client deleted meanwhile. */

@@ -1,7 +1,7 @@
 import type { TaskTarget } from '../../core/plan.js'
 import type { Generation } from '../../kernel/generation.js'
 import { NoResponseError } from '../../kernel/http-call.js'
-import type { TaskHost } from './host.js'
+import type { TaskHost, TaskRecords } from './host.js'
 import type { Task } from './record.js'
 import type { TaskEntry } from './repository.js'
 import { keepTombstone } from './tombstone.js'
@@ -14,9 +14,9 @@ const UNDECIDED_STATUSES: ReadonlySet<number> = new Set([401, 403, 407, 408, 425
 const RETRY_PAUSE_MS = 15_000
 
 /** Asks the upstream to cancel or delete a task, if it has such a call. Removes the record of a deleted task afterwards. */
-export async function cancelUpstream(host: TaskHost, entry: TaskEntry): Promise<void> {
+export async function cancelUpstream(tasks: TaskRecords, entry: TaskEntry): Promise<void> {
   const { task } = entry
-  const { repository, results } = host.tasks
+  const { repository, results, host } = tasks
   // Its submit is under way: wait until the upstream has given the task an id.
   if (task.phase === 'deleting' && task.upstreamId === undefined && Date.now() < (task.awaited ?? 0)) {
     await repository.replace(entry, task, task.awaited ?? null)
@@ -30,7 +30,7 @@ export async function cancelUpstream(host: TaskHost, entry: TaskEntry): Promise<
     if (!isDone && task.faults < MAX_MISSES) {
       await repository.replace(entry, { ...task, faults: task.faults + 1 }, Date.now() + RETRY_PAUSE_MS)
     } else if (task.phase === 'deleting') {
-      await host.tasks.tellEnd(task)
+      await tasks.tellEnd(task)
       await keepTombstone(host.store, task)
       await results.drop(task)
       await repository.remove(entry)
@@ -38,7 +38,7 @@ export async function cancelUpstream(host: TaskHost, entry: TaskEntry): Promise<
       // Features may still wait for the report of its end.
       const due = task.notes === undefined ? null : Date.now()
       await repository.replace(entry, { ...task, phase: 'done', faults: 0 }, due)
-      host.tasks.wake(task.kind, due)
+      tasks.wake(task.kind, due)
     }
   } finally {
     generation.release()

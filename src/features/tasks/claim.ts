@@ -7,6 +7,7 @@ import { digestForm } from '../../kernel/form-json.js'
 import { isStoreFault } from './confirm-submit.js'
 import type { Task } from './record.js'
 import type { Claimed, TaskEntry } from './repository.js'
+import { TASKS } from './tasks.js'
 import { withdraw } from './withdrawal.js'
 
 /** Longest `Idempotency-Key`, characters. */
@@ -37,7 +38,7 @@ export async function claim(
   body: Body,
   create: () => Promise<TaskEntry>,
 ): Promise<{ readonly entry: TaskEntry; readonly mine: boolean }> {
-  const { repository } = call.kernel.tasks
+  const { repository } = call.kernel.need(TASKS)
   const { owner, id } = draft
   const wanted: Claimed = { id, digest: await digestOf(call, body) }
   const until = Date.now() + call.generation.plan.tasks.wait
@@ -71,7 +72,7 @@ async function whenSubmitted(
   id: string,
   until: number,
 ): Promise<TaskEntry | undefined> {
-  const { repository } = call.kernel.tasks
+  const { repository } = call.kernel.need(TASKS)
   for (let wait = PAUSE_MS.first; ; wait = Math.min(2 * wait, PAUSE_MS.longest)) {
     const entry = await repository.findWithDeleted(kind, owner, id)
     const open = entry?.task.phase === 'submitting' && entry.task.ambiguous !== true

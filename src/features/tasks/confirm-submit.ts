@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { GatewayError } from '../../core/errors.js'
-import type { TaskHost } from './host.js'
+import type { TaskRecords } from './host.js'
 import type { Task } from './record.js'
 import type { TaskEntry } from './repository.js'
 
@@ -22,7 +22,7 @@ export type Confirmation =
  * the record's present content. `first`: time of the first poll, milliseconds since the epoch.
  */
 export async function confirmSubmit(
-  host: TaskHost,
+  tasks: TaskRecords,
   entry: TaskEntry,
   begun: (task: Task) => Task,
   first: number,
@@ -32,9 +32,9 @@ export async function confirmSubmit(
   for (let pause = PAUSE_MS.first; ; pause = Math.min(2 * pause, PAUSE_MS.longest)) {
     try {
       // After a store fault it is unknown whether the record was written.
-      known ??= await host.tasks.repository.findWithDeleted(entry.task.kind, entry.task.owner, entry.task.id)
+      known ??= await tasks.repository.findWithDeleted(entry.task.kind, entry.task.owner, entry.task.id)
       if (known === undefined) return { type: 'gone' }
-      const saved = await saveOnce(host, known, begun, first)
+      const saved = await saveOnce(tasks, known, begun, first)
       if (saved !== undefined) {
         return saved.task.phase === 'deleting' ? { type: 'gone' } : { type: 'begun', entry: saved }
       }
@@ -43,7 +43,7 @@ export async function confirmSubmit(
       continue
     } catch (error) {
       if (!isStoreFault(error)) throw error
-      host.onStoreFault(error)
+      tasks.host.onStoreFault(error)
       if (Date.now() + pause > until) return { type: 'open' }
       known = undefined
     }
@@ -52,7 +52,7 @@ export async function confirmSubmit(
 }
 
 async function saveOnce(
-  { tasks }: TaskHost,
+  tasks: TaskRecords,
   known: TaskEntry,
   begun: (task: Task) => Task,
   first: number,

@@ -5,6 +5,7 @@ import { stored } from '../../kernel/stored.js'
 import type { Work } from '../../kernel/watchdog.js'
 import { type ContentRequest, expired, typeOfContent } from './content-relay.js'
 import type { Kept, Task } from './record.js'
+import { TASKS } from './tasks.js'
 
 /** Sends a result from the store's blobs, in pieces as fast as the client reads. The head waits for the first piece. */
 export async function keptContent(
@@ -26,7 +27,7 @@ export async function keptContent(
     return
   }
   const { first, last } = range ?? { first: 0, last: size - 1 }
-  const blob = await call.kernel.tasks.results.open(task, kept, { start: first, end: last + 1 })
+  const blob = await call.kernel.need(TASKS).results.open(task, kept, { start: first, end: last + 1 })
   if (blob === undefined) throw expired()
   const pieces = blob.pieces[Symbol.asyncIterator]()
   const begun = head ? undefined : await stored(pieces.next())

@@ -10,7 +10,6 @@ export interface TaskHost {
   /** The current generation. */
   readonly generation: Generation
   readonly store: Store
-  readonly tasks: TaskRecords
   /** The store failed. */
   onStoreFault(error: unknown): void
   /** Reports a task's end to the features that left notes on it. Rejects if it must be reported again. */
@@ -20,7 +19,8 @@ export interface TaskHost {
 }
 
 /** Task records, and the operations that modules of this folder share. */
-interface TaskRecords {
+export interface TaskRecords {
+  readonly host: TaskHost
   readonly repository: TaskRepository
   readonly results: Results
   wake(kind: string, due: number | null): void

@@ -1,10 +1,17 @@
 import type { Feature } from '../../kernel/stages.js'
+import { MEMBERS } from './members.js'
 import { serverOf } from './serve.js'
 import { sourceOf, submit } from './submit.js'
+import { TASKS, Tasks } from './tasks.js'
 
 /** Tasks: work that continues after its request has been answered. */
 export const tasks: Feature = {
   name: 'tasks',
+  open(kernel) {
+    const service = new Tasks(kernel)
+    kernel.provide(TASKS, service)
+    return { adopt: plan => service.adopt(plan) }
+  },
   compile({ route }) {
     const task = route?.task
     if (route === undefined || task === undefined) return undefined
@@ -14,6 +21,7 @@ export const tasks: Feature = {
     }
     return {
       name: 'tasks',
+      onMembers: (call, member) => call.set(MEMBERS, member),
       source: call => sourceOf(call, route, task),
       serve: (call, candidates, body) => submit(call, route, task, candidates, body),
     }

@@ -4,8 +4,10 @@ import type { TaskRoute } from '../../core/plan.js'
 import type { Body } from '../../kernel/body.js'
 import type { Call } from '../../kernel/call.js'
 import { findValue, splice } from '../../wire/json-edit.js'
+import { memberOf } from './members.js'
 import type { Presenter } from './presenters/presenter.js'
 import type { TaskEntry } from './repository.js'
+import { TASKS } from './tasks.js'
 
 /**
  * The task that the new one continues; undefined if the request names none and needs none. Throws if the caller has no
@@ -18,7 +20,7 @@ export async function parentOf(
 ): Promise<TaskEntry | undefined> {
   const id = parameter === undefined ? idIn(call, member) : (call.params[parameter] ?? '')
   if (id === undefined) return undefined
-  const entry = await call.kernel.tasks.repository.find(kind.name, call.key, id)
+  const entry = await call.kernel.need(TASKS).repository.find(kind.name, call.key, id)
   if (entry === undefined || call.caller?.may(entry.task.model) !== true) throw presenter.unknown(id)
   const unfit = presenter.unfit(entry.task)
   if (unfit !== undefined) throw unfit
@@ -28,7 +30,7 @@ export async function parentOf(
 
 /** The id in the body: a value, or its first word. Undefined if it is absent and the route knows the model without it. */
 function idIn(call: Call, member: string | undefined): string | undefined {
-  const value = member === undefined ? undefined : call.member(member)
+  const value = member === undefined ? undefined : memberOf(call, member)
   if (typeof value === 'string' && value !== '') return firstWord(value)
   if (member === undefined || call.route?.model !== undefined) return undefined
   throw new GatewayError('invalid_parameter', `Missing required parameter: '${member}'.`, { param: member })

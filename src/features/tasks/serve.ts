@@ -14,6 +14,7 @@ import { presenterOf } from './presenters/index.js'
 import type { View } from './presenters/presenter.js'
 import type { TaskEntry } from './repository.js'
 import { DETACHED_WORK, paceHeader } from './submit.js'
+import { TASKS } from './tasks.js'
 import { tombstoneOf } from './tombstone.js'
 import { callUpstream, documentOf, targetOf } from './upstream.js'
 import { defaultVariantOf, signedPath } from './view.js'
@@ -38,7 +39,7 @@ export function serverOf(action: Exclude<TaskAction, 'submit'>): Serve {
 /** Answers from the store: polling clients cause no load at the upstream. */
 async function retrieve(call: Call, _route: Route, route: TaskRoute): Promise<void> {
   const id = call.params[route.parameter ?? ''] ?? ''
-  const { repository, pollCache } = call.kernel.tasks
+  const { repository, pollCache } = call.kernel.need(TASKS)
   const record = await repository.record(route.kind.name, ownerOf(call), id)
   const place = cacheKeyOf(call, route.kind)
   const known = record && pollCache.get(record, place)
@@ -55,14 +56,14 @@ async function retrieve(call: Call, _route: Route, route: TaskRoute): Promise<vo
 
 async function cancel(call: Call, _route: Route, route: TaskRoute): Promise<void> {
   const entry = await find(call, route)
-  const cancelled = await call.kernel.tasks.cancel(entry)
+  const cancelled = await call.kernel.need(TASKS).cancel(entry)
   if (cancelled === undefined) throw presenterOf(route.kind).unknown(entry.task.id)
   call.answer(200, presenterOf(route.kind).record(cancelled.task, await viewFor(call, route.kind)))
 }
 
 async function remove(call: Call, _route: Route, route: TaskRoute): Promise<void> {
   const entry = await find(call, route)
-  const removed = await call.kernel.tasks.remove(entry)
+  const removed = await call.kernel.need(TASKS).remove(entry)
   if (removed === undefined) throw presenterOf(route.kind).unknown(entry.task.id)
   call.answer(200, presenterOf(route.kind).deleted(removed.task))
 }
@@ -77,7 +78,7 @@ async function list(call: Call, _route: Route, { kind }: TaskRoute): Promise<voi
   const limit = Number(given)
   const order = query('order') ?? 'desc'
   if (order !== 'asc' && order !== 'desc') throw refused('order', "'order' must be asc or desc.")
-  const { repository } = call.kernel.tasks
+  const { repository } = call.kernel.need(TASKS)
   const owner = ownerOf(call)
   const cursor = query('after')
   // A task deleted since the last page still has its position.
@@ -104,7 +105,7 @@ async function select(call: Call, route: Route, { kind, member = '' }: TaskRoute
   const named = body.type === 'bytes' ? (await documentOfBody(call, body, { isKnown }))[member] : undefined
   const ids = new Set(Array.isArray(named) ? (named as readonly Json[]).map(String) : [])
   if (ids.size > MAX_LIMIT) throw refused(member, `'${member}' must have at most ${MAX_LIMIT} ids.`)
-  const { repository } = call.kernel.tasks
+  const { repository } = call.kernel.need(TASKS)
   const found = await Promise.all([...ids].map(id => repository.find(kind.name, ownerOf(call), id)))
   const tasks = found.flatMap(entry => entry?.task ?? [])
   call.answer(200, presenterOf(kind).list(tasks, false, await viewFor(call, kind)))
@@ -146,7 +147,7 @@ async function findLinked(call: Call, { kind, parameter = '' }: TaskRoute): Prom
   const query = (name: string): string => call.query?.get(name) ?? ''
   const id = call.params[parameter] ?? ''
   const expires = /^\d{1,12}$/.test(query('expires')) ? Number(query('expires')) : 0
-  const { repository, links } = call.kernel.tasks
+  const { repository, links } = call.kernel.need(TASKS)
   const signer = await links.signer()
   const owner = signer.owner(query('signature'), { id, variant: query('variant') || defaultVariantOf(kind), expires })
   if (owner === undefined) throw new GatewayError('unauthenticated', 'The signature of this link is not valid.')
@@ -165,13 +166,13 @@ function cacheKeyOf(call: Call, kind: TaskKind): string {
 
 /** The view for this client. */
 function viewFor(call: Call, kind: TaskKind): Promise<View> {
-  return call.kernel.tasks.view({ plan: call.generation.plan, kind: kind.name, origin: originOf(call) })
+  return call.kernel.need(TASKS).view({ plan: call.generation.plan, kind: kind.name, origin: originOf(call) })
 }
 
 /** The caller's task that the path names. Ids of other callers' tasks and unknown ids are answered alike. */
 async function find(call: Call, { kind, parameter = '' }: TaskRoute): Promise<TaskEntry> {
   const id = call.params[parameter] ?? ''
-  const entry = await call.kernel.tasks.repository.find(kind.name, ownerOf(call), id)
+  const entry = await call.kernel.need(TASKS).repository.find(kind.name, ownerOf(call), id)
   if (entry === undefined) throw presenterOf(kind).unknown(id)
   call.model = entry.task.model
   return entry

@@ -1,6 +1,7 @@
 import { GatewayError } from '../../core/errors.js'
 import type { Exchange, TaskTarget } from '../../core/plan.js'
 import type { HeldBody } from '../../kernel/body.js'
+import { changedBody } from '../../kernel/changes.js'
 import { formAsJson } from '../../kernel/form-json.js'
 import { GatedAttempt } from '../../kernel/gated-attempt.js'
 import { NoResponseError, send } from '../../kernel/http-call.js'
@@ -8,7 +9,7 @@ import { pause } from '../../kernel/pause.js'
 import { buildRequest } from '../../kernel/upstream-request.js'
 import { Walk } from '../../kernel/walk.js'
 import type { UpstreamRequest } from '../../net/pools.js'
-import { bodyWithMembers, jsonWithMembers } from '../members/index.js'
+import { jsonWithMembers } from '../members/index.js'
 import { accept, gone, type Order, type Outcome, withNotes } from './acceptance.js'
 import { claim } from './claim.js'
 import { CONFIRM_RETRY_MS, isStoreFault } from './confirm-submit.js'
@@ -16,6 +17,7 @@ import { withId } from './parent.js'
 import { type Refused, refuse } from './refusal.js'
 import type { TaskEntry } from './repository.js'
 import { leaseEnd, SubmitLease } from './submit-lease.js'
+import { TASKS } from './tasks.js'
 import { maxAnswerBytes } from './upstream.js'
 import { withdraw } from './withdrawal.js'
 
@@ -66,7 +68,7 @@ export class Submission {
     const { call, draft } = this.#order
     const { kernel } = call
     try {
-      return await kernel.tasks.repository.create(draft, leaseEnd(kernel), expires)
+      return await kernel.need(TASKS).repository.create(draft, leaseEnd(kernel), expires)
     } catch (error) {
       if (isStoreFault(error)) await withdraw(kernel, draft, undefined)
       throw error
@@ -122,7 +124,7 @@ export class Submission {
       if (last.type !== 'refused' || last.condition === undefined) return last
       const { left, waitMs } = walk.failed(gated, { error: last.error, condition: last.condition })
       if (left.length === 0 || waitMs === 0) continue
-      const lease = new SubmitLease(call.kernel, known)
+      const lease = new SubmitLease(call.kernel.need(TASKS), known)
       const goesOn = await new Promise<boolean>(resolve => pause(call, waitMs, resolve))
       known = await lease.end()
       changed(known)
@@ -139,11 +141,13 @@ export class Submission {
     const target = { upstream: name, model, ...(credential === undefined ? {} : { credential }) }
     const awaited = Date.now() + this.patience() + CONFIRM_RETRY_MS
     const expires = Math.max(entry.record.expires, entry.task.created + lifetime(shape))
-    const aimed = await kernel.tasks.repository.update(entry, ({ lapsed: _, ...task }) =>
-      task.phase === 'submitting'
-        ? { task: withNotes({ ...task, target, awaited }, gated), due: leaseEnd(kernel), expires }
-        : undefined,
-    )
+    const aimed = await kernel
+      .need(TASKS)
+      .repository.update(entry, ({ lapsed: _, ...task }) =>
+        task.phase === 'submitting'
+          ? { task: withNotes({ ...task, target, awaited }, gated), due: leaseEnd(kernel), expires }
+          : undefined,
+      )
     return aimed?.task.phase === 'submitting' ? aimed : undefined
   }
 
@@ -161,7 +165,7 @@ export class Submission {
       call.attempts.push({ upstream: exchange.upstream.name, model: exchange.model, phase, status, milliseconds })
     }
     const { timeouts } = exchange
-    const lease = new SubmitLease(call.kernel, entry)
+    const lease = new SubmitLease(call.kernel.need(TASKS), entry)
     try {
       const { pool } = call.generation.reach(exchange.upstream)
       const maxBytes = maxAnswerBytes(target.shape)
@@ -204,7 +208,7 @@ export class Submission {
     const { parameter, member } = task
     const id = parent?.task.upstreamId
     if (id !== undefined && parameter !== undefined) call.params = { ...call.params, [parameter]: id }
-    const own = bodyWithMembers(call, exchange, this.#order.body)
+    const own = changedBody(call, exchange, this.#order.body)
     const body = id === undefined || member === undefined ? own : withId(own, member, id)
     if (body.type !== 'form' || !exchange.takesJsonAlone) return buildRequest(call, exchange, body)
     this.#asJson ??= await formAsJson(call, body)
@@ -220,7 +224,7 @@ export class Submission {
    */
   private async leaveOpen(entry: TaskEntry): Promise<TaskEntry | undefined> {
     const { kernel } = this.#order.call
-    const { tasks } = kernel
+    const tasks = kernel.need(TASKS)
     const due = Math.min(Date.now() + CONFIRM_TIMEOUT_MS, entry.task.deadline)
     try {
       const left = await tasks.repository.update(entry, ({ awaited: _, ...task }) =>

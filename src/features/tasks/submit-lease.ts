@@ -1,5 +1,5 @@
 import { isStoreFault } from './confirm-submit.js'
-import type { TaskHost } from './host.js'
+import type { TaskHost, TaskRecords } from './host.js'
 import type { Task } from './record.js'
 import type { TaskEntry } from './repository.js'
 
@@ -25,14 +25,14 @@ export function grace({ generation }: TaskHost, task: Task): { readonly task: Ta
 
 /** Renews a record's lease while its upstream is called. */
 export class SubmitLease {
-  readonly #host: TaskHost
+  readonly #tasks: TaskRecords
   #entry: TaskEntry
   #timer: NodeJS.Timeout | undefined
   #renewal: Promise<void> | undefined
   #ended = false
 
-  constructor(host: TaskHost, entry: TaskEntry) {
-    this.#host = host
+  constructor(tasks: TaskRecords, entry: TaskEntry) {
+    this.#tasks = tasks
     this.#entry = entry
     this.later()
   }
@@ -49,23 +49,23 @@ export class SubmitLease {
     this.#timer = setTimeout(() => {
       this.#renewal = this.renew()
       this.#renewal.catch(() => undefined)
-    }, this.#host.generation.plan.tasks.lease * RENEWAL_SHARE)
+    }, this.#tasks.host.generation.plan.tasks.lease * RENEWAL_SHARE)
     this.#timer.unref()
   }
 
   private async renew(): Promise<void> {
     const { task } = this.#entry
-    const { repository } = this.#host.tasks
+    const { repository, host } = this.#tasks
     try {
       const renewed = await repository.update(this.#entry, ({ lapsed: _, ...found }) =>
-        found.phase === task.phase ? { task: found, due: leaseEnd(this.#host) } : undefined,
+        found.phase === task.phase ? { task: found, due: leaseEnd(host) } : undefined,
       )
       // Its client has deleted it, or another process has settled it.
       if (renewed?.task.phase !== task.phase) return
       this.#entry = renewed
     } catch (error) {
       if (!isStoreFault(error)) throw error
-      this.#host.onStoreFault(error)
+      host.onStoreFault(error)
     }
     if (!this.#ended) this.later()
   }

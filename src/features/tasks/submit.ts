@@ -7,11 +7,13 @@ import { resolve } from '../../kernel/resolve.js'
 import { slot } from '../../kernel/slot.js'
 import { logCandidates } from '../../kernel/trail.js'
 import { keyOf } from './claim.js'
+import { memberOf } from './members.js'
 import { parentOf } from './parent.js'
 import { presenterOf } from './presenters/index.js'
 import { newTaskId, type Task } from './record.js'
 import type { TaskEntry } from './repository.js'
 import { lifetime, Submission } from './submission.js'
+import { TASKS } from './tasks.js'
 
 /**
  * Begins a task. Its record is written before the upstream is called, so that the upstream never works on a task that the
@@ -25,13 +27,13 @@ export async function submit(
   exchanges: readonly Exchange[],
   body: Body,
 ): Promise<void> {
-  const { tasks } = call.kernel
+  const tasks = call.kernel.need(TASKS)
   const { input, parent } = call.get(ORDER) ?? raise()
   const origin = originOf(call)
   const hook =
     task.webhook === undefined
       ? undefined
-      : tasks.hooks.hook(call.member(task.webhook), task.webhook, call.caller?.regions)
+      : tasks.hooks.hook(memberOf(call, task.webhook), task.webhook, call.caller?.regions)
   if (call.kernel.sink.debugs) logCandidates(call, exchanges)
   const first = exchanges[0] && task.target(exchanges[0].upstream.name)
   if (first === undefined) throw new GatewayError('unavailable', 'The upstream of this endpoint is switched off.')
@@ -77,7 +79,7 @@ function raise(): never {
 /** The candidates for a task: those of its model, or the upstream of the task that it continues. */
 export async function sourceOf(call: Call, route: Route, task: TaskRoute): Promise<readonly Exchange[]> {
   const presenter = presenterOf(task.kind)
-  const input = presenter.input(name => call.member(name), task.label)
+  const input = presenter.input(name => memberOf(call, name), task.label)
   const parent = await parentOf(call, task, presenter)
   call.set(ORDER, { input, parent })
   return parent === undefined ? resolve(call, route) : exchangesOf(call, route, parent)
@@ -88,7 +90,9 @@ export const DETACHED_WORK = { check: () => undefined, cancel: () => undefined, 
 
 /** Answers the request that began a task. */
 async function answer(call: Call, { task }: TaskEntry, { kind, pollHeader }: TaskRoute): Promise<void> {
-  const view = await call.kernel.tasks.view({ plan: call.generation.plan, kind: kind.name, origin: originOf(call) })
+  const view = await call.kernel
+    .need(TASKS)
+    .view({ plan: call.generation.plan, kind: kind.name, origin: originOf(call) })
   call.answer(200, presenterOf(kind).begun(task, view), paceHeader(task, pollHeader))
 }
 

@@ -2,6 +2,7 @@ import { atMost } from '../../core/at-most.js'
 import type { Plan } from '../../core/plan.js'
 import type { StoredRecord } from '../../core/store.js'
 import type { TaskShape } from '../../core/task.js'
+import { type ServiceKey, serviceKey } from '../../kernel/services.js'
 import { withoutSecrets } from '../../kernel/upstream-words.js'
 import { Links } from '../links/signer.js'
 import { cancelUpstream } from './cancel-upstream.js'
@@ -53,6 +54,8 @@ const MAX_REPORTED_CREDENTIALS = 1000
 /** When a task is due again if its notification could not be queued at once, milliseconds. */
 const RECHECK_MS = 2000
 
+export const TASKS: ServiceKey<Tasks> = serviceKey('tasks')
+
 /** Polls tasks after their requests have been answered: each task is handled by one process at a time. */
 export class Tasks {
   readonly repository: TaskRepository
@@ -61,7 +64,7 @@ export class Tasks {
   readonly results: Results
   /** Cached answers to polling clients. */
   readonly pollCache = new PollCache()
-  readonly #host: TaskHost
+  readonly host: TaskHost
   /** By kind of the present plan. */
   readonly #workers = new Map<string, LeaseWorker>()
   /** Workers of kinds that are no longer in the plan. */
@@ -78,7 +81,7 @@ export class Tasks {
   onChange: (change: TaskChange) => void = () => undefined
 
   constructor(host: TaskHost) {
-    this.#host = host
+    this.host = host
     const { store } = host
     this.repository = new TaskRepository(store)
     const onFault = (error: unknown): void => host.onStoreFault(error)
@@ -112,14 +115,14 @@ export class Tasks {
   }
 
   private workerOf(kind: string): LeaseWorker {
-    const { store } = this.#host
+    const { store } = this.host
     return new LeaseWorker({
       store,
       namespace: namespaceOf(kind),
-      lease: () => this.#host.generation.plan.tasks.lease,
+      lease: () => this.host.generation.plan.tasks.lease,
       maxConcurrent: MAX_CONCURRENT,
       run: record => this.run(record),
-      onFault: error => this.#host.onStoreFault(error),
+      onFault: error => this.host.onStoreFault(error),
     })
   }
 
@@ -169,7 +172,7 @@ export class Tasks {
    */
   async save(entry: TaskEntry, changed: Task, due: number | null): Promise<TaskEntry | undefined> {
     const before = entry.task
-    const presenter = presenterNamed(this.#host.generation.plan, changed.kind)
+    const presenter = presenterNamed(this.host.generation.plan, changed.kind)
     const task = withNotification(before, changed, Date.now(), presenter, await this.viewFor(changed))
     const told = task.hook?.pending !== undefined
     // The task stays due until its notification is queued and its end reported.
@@ -190,7 +193,7 @@ export class Tasks {
     try {
       await this.tellEnd(entry.task)
     } catch (error) {
-      this.#host.onStoreFault(error)
+      this.host.onStoreFault(error)
       return entry
     }
     const { notes: _, ...task } = entry.task
@@ -198,12 +201,12 @@ export class Tasks {
   }
 
   async tellEnd(task: Task): Promise<void> {
-    if (task.notes !== undefined) await this.#host.taskEnded(endOf(task, task.notes), task.notes.values)
+    if (task.notes !== undefined) await this.host.taskEnded(endOf(task, task.notes), task.notes.values)
   }
 
   /** Cancels a task for its client. The upstream is called later. */
   async cancel(entry: TaskEntry): Promise<TaskEntry | undefined> {
-    const { plan } = this.#host.generation
+    const { plan } = this.host.generation
     return await this.persist(entry, task => cancelled(task, plan, Date.now()))
   }
 
@@ -242,13 +245,13 @@ export class Tasks {
 
   /** The upstream's present and former credentials, which its messages may quote. */
   private secretsOf(target: Task['target']): readonly string[] {
-    const upstream = this.#host.generation.plan.upstreams.get(target?.upstream ?? '')
+    const upstream = this.host.generation.plan.upstreams.get(target?.upstream ?? '')
     const all = upstream === undefined ? [] : [upstream, ...upstream.others, ...upstream.former]
     return all.flatMap(({ secret }) => (secret === undefined ? [] : [secret.reveal()]))
   }
 
   private async viewFor({ kind, hook, origin }: Task): Promise<View> {
-    return hook === undefined ? DIRECT : await this.view({ plan: this.#host.generation.plan, kind, origin })
+    return hook === undefined ? DIRECT : await this.view({ plan: this.host.generation.plan, kind, origin })
   }
 
   /** Moves a task's pending notification to the queue. */
@@ -272,7 +275,7 @@ export class Tasks {
     const { task } = entry
     switch (task.phase) {
       case 'submitting': {
-        const waiting = grace(this.#host, task)
+        const waiting = grace(this.host, task)
         if (waiting !== undefined) {
           if (await this.repository.replace(entry, waiting.task, waiting.due)) this.wake(task.kind, waiting.due)
           return
@@ -291,7 +294,7 @@ export class Tasks {
         return await this.withinLimit(entry, () => this.follow(entry))
       case 'cancelling':
       case 'deleting':
-        return await this.withinLimit(entry, () => cancelUpstream(this.#host, entry))
+        return await this.withinLimit(entry, () => cancelUpstream(this, entry))
       case 'done':
         await this.save(entry, task, null)
     }
@@ -300,7 +303,7 @@ export class Tasks {
   /** Does the work if the upstream's limit allows it; otherwise makes the task due later. */
   private async withinLimit(entry: TaskEntry, work: () => Promise<void>): Promise<void> {
     const { task } = entry
-    const target = targetOf(this.#host.generation.plan, task)
+    const target = targetOf(this.host.generation.plan, task)
     const name = `${task.kind} ${task.target?.upstream}`
     const asked = Date.now()
     const endOr = async (mayEnd: boolean, goOn: () => Promise<void>): Promise<void> => {
@@ -329,7 +332,7 @@ export class Tasks {
   }
 
   private async follow(entry: TaskEntry): Promise<void> {
-    const generation = this.#host.generation.lease()
+    const generation = this.host.generation.lease()
     try {
       const target = targetOf(generation.plan, entry.task)
       const now = Date.now()
@@ -341,7 +344,7 @@ export class Tasks {
       }
       if (hasOtherCredential(entry.task, target)) this.reportCredential(entry.task)
       const polled = await poll(generation, entry.task, target, this.results)
-      if (polled.refused) this.#host.onRefusedCredential()
+      if (polled.refused) this.host.onRefusedCredential()
       const { shape } = target
       const next = overdue(polled.task, shape, Date.now()) ?? polled.task
       await this.save(entry, next, nextPollAt(next, shape, Date.now(), polled.wait, Math.random()))

@@ -3,6 +3,7 @@ import type { Kernel } from '../../kernel/kernel.js'
 import { isStoreFault } from './confirm-submit.js'
 import type { Task } from './record.js'
 import type { TaskEntry } from './repository.js'
+import { TASKS } from './tasks.js'
 
 /** Pauses between two attempts, milliseconds. */
 const PAUSE_MS = { first: 100, longest: 1000 }
@@ -35,7 +36,7 @@ async function goOn(kernel: Kernel, task: Task, key: string | undefined): Promis
 }
 
 async function takeOut(kernel: Kernel, task: Task, key: string | undefined, entry?: TaskEntry): Promise<void> {
-  const { repository } = kernel.tasks
+  const { repository } = kernel.need(TASKS)
   const { kind, owner, id } = task
   let left =
     entry !== undefined && (await repository.remove(entry))

@@ -20,6 +20,7 @@ import { Messages } from './messages.js'
 import { openingMessage } from './opening-message.js'
 import type { Session } from './session.js'
 import { Side } from './side.js'
+import { TUNNELS } from './tunnels.js'
 
 const NOT_JSON = new GatewayError('bad_request', 'A message that names a model must be JSON.')
 
@@ -60,7 +61,7 @@ export class FramedSession implements Session {
     this.#context = context
     this.#messages = new Messages(context, true)
     this.#ends = { client: this.end('client', client), upstream: this.end('upstream', upstream) }
-    call.kernel.tunnels.add(this)
+    call.kernel.need(TUNNELS).add(this)
     const opening = openingMessage(call, context.route, context.exchange)
     if (typeof opening === 'string') this.#ends.upstream.socket.send(opening, true)
     if (call.kernel.draining) this.drain()
@@ -218,7 +219,7 @@ export class FramedSession implements Session {
 
   terminate(): void {
     this.#state = 'over'
-    this.#context.call.kernel.tunnels.delete(this)
+    this.#context.call.kernel.need(TUNNELS).delete(this)
     for (const { socket } of Object.values(this.#ends)) socket.terminate()
   }
 

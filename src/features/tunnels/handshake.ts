@@ -4,11 +4,11 @@ import { GatewayError } from '../../core/errors.js'
 import type { Exchange, Route } from '../../core/plan.js'
 import { acceptOf } from '../../core/socket-key.js'
 import type { Call } from '../../kernel/call.js'
+import { changedBody, isKey } from '../../kernel/changes.js'
 import { responseHeaders } from '../../kernel/response-headers.js'
 import { buildRequest } from '../../kernel/upstream-request.js'
 import type { TunnelRequest } from '../../net/message-socket.js'
 import type { HttpRequest } from '../../transport/exchange.js'
-import { bodyWithMembers } from '../members/index.js'
 
 /** Sixteen bytes in base64 (RFC 6455 §4.1). */
 const WEBSOCKET_KEY = /^[+/0-9A-Za-z]{22}==$/
@@ -35,7 +35,7 @@ export function checkHandshake({ method, headers }: HttpRequest): void {
  * gateway can read the frames of both sides.
  */
 export function upstreamHandshake(call: Call, route: Route, exchange: Exchange): TunnelRequest {
-  const { path, headers: flat } = buildRequest(call, exchange, bodyWithMembers(call, exchange, { type: 'none' }))
+  const { path, headers: flat } = buildRequest(call, exchange, changedBody(call, exchange, { type: 'none' }))
   const headers: Record<string, string> = Object.create(null)
   for (let index = 0; index + 1 < flat.length; index += 2) {
     const [name = '', value = ''] = [flat[index], flat[index + 1]]
@@ -56,15 +56,15 @@ function offeredTo(call: Call, route: Route): string[] {
 }
 
 /** The client's subprotocols (RFC 6455 §4.1) without those that hold a key. */
-function offersOf({ request, kernel, generation }: Call, { caller }: Route): readonly string[] {
+function offersOf(call: Call, { caller }: Route): readonly string[] {
   const prefixes = caller.flatMap(place => (place.in === 'subprotocol' ? [place.prefix] : []))
-  const names = (request.headers[PROTOCOL_HEADER] ?? '').split(',').map(name => name.trim())
+  const names = (call.request.headers[PROTOCOL_HEADER] ?? '').split(',').map(name => name.trim())
   return names.filter(
     name =>
       name !== '' &&
       !name.startsWith(CLIENT_SECRET_PREFIX) &&
       !prefixes.some(prefix => name.startsWith(prefix)) &&
-      !kernel.callers.isKey(generation.plan, name, Date.now()),
+      !isKey(call, name),
   )
 }
 

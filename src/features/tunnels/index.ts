@@ -6,10 +6,15 @@ import { HandshakeExchange } from '../../transport/handshake-exchange.js'
 import { TunnelDispatch } from './dispatch.js'
 import { checkHandshake } from './handshake.js'
 import { openingMessage } from './opening-message.js'
+import { TUNNELS, Tunnels } from './tunnels.js'
 
 /** WebSockets that are passed through. The upstream's handshake is first, so that refusals can be plain HTTP answers. */
 export const tunnels: Feature = {
   name: 'tunnels',
+  open(kernel) {
+    kernel.provide(TUNNELS, new Tunnels(kernel.sockets))
+    return {}
+  },
   compile({ plan, route }) {
     if (route?.tunnel === undefined) return undefined
     return {
@@ -29,7 +34,7 @@ export const tunnels: Feature = {
       serve(call, candidates) {
         const client = call.request
         if (!(client instanceof HandshakeExchange)) throw new Error('a tunnel begins with a handshake')
-        const release = call.kernel.tunnels.take(call.key, plan.limits.sessions)
+        const release = call.kernel.need(TUNNELS).take(call.key, plan.limits.sessions)
         call.cancellation.add({ cancel: release })
         call.stream = true
         new TunnelDispatch(call, route, candidates, client).start()

@@ -23,6 +23,7 @@ import { Lane } from './lane.js'
 import { openingMessage } from './opening-message.js'
 import type { Session } from './session.js'
 import { Side } from './side.js'
+import { TUNNELS } from './tunnels.js'
 
 /** How often a session is checked, milliseconds. */
 const CHECK_INTERVAL_MS = 250
@@ -76,7 +77,7 @@ export class RawSession implements Session {
     this.#up = new Lane(this.#observer.up, bytes => this.toUpstream(bytes))
     this.#down = new Lane(this.#observer.down, bytes => this.toClient(bytes))
     const { call } = context
-    call.kernel.tunnels.add(this)
+    call.kernel.need(TUNNELS).add(this)
     this.#client.on('data', (bytes: Buffer) => this.fromClient(bytes))
     this.#client.on('end', () => this.clientEnded())
     this.#client.on('close', () => this.clientEnded())
@@ -300,7 +301,7 @@ export class RawSession implements Session {
     if (this.#state === 'over') return
     this.#state = 'over'
     const { call, client } = this.#context
-    call.kernel.tunnels.delete(this)
+    call.kernel.need(TUNNELS).delete(this)
     this.#upstream.destroy()
     if (this.#client.writable) this.#client.end(() => this.#client.destroy())
     else this.#client.destroy()
@@ -323,7 +324,7 @@ export class RawSession implements Session {
   terminate(): void {
     if (this.#state === 'over') return
     this.#state = 'over'
-    this.#context.call.kernel.tunnels.delete(this)
+    this.#context.call.kernel.need(TUNNELS).delete(this)
     this.#upstream.destroy()
     this.#client.destroy()
   }

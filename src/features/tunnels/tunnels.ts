@@ -1,10 +1,13 @@
 import { GatewayError } from '../../core/errors.js'
 import type { FairShares } from '../../core/fair-shares.js'
+import { type ServiceKey, serviceKey } from '../../kernel/services.js'
 
 /** Something that has to end before the process does. */
 export interface Drainable {
   drain(): void
 }
+
+export const TUNNELS: ServiceKey<Tunnels> = serviceKey('tunnels')
 
 /** The open tunnels, and how many each caller has. */
 export class Tunnels {

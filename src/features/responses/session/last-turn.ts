@@ -1,12 +1,12 @@
 import { GatewayError } from '../../../core/errors.js'
 import { readExact } from '../../../core/exact-json.js'
 import { isObject, type JsonObject } from '../../../core/json.js'
-import type { LocalMemory } from '../../../kernel/inner.js'
 import { STATE_BOUNDS } from '../bounds.js'
 import type { Conversation } from '../conversations.js'
 import { blankResponse } from '../echo.js'
 import { noPrevious } from '../faults.js'
 import { newId } from '../ids.js'
+import type { LocalMemory } from '../inside.js'
 import { itemsOf } from '../items.js'
 import type { ResponseTurn } from '../response-turn.js'
 

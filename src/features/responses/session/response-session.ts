@@ -12,6 +12,7 @@ import type { FramedSocket, SocketHandler } from '../../../net/framed-socket.js'
 import type { HttpRequest } from '../../../transport/exchange.js'
 import { textFrames } from '../../../wire/frames.js'
 import { replaceMembers } from '../../../wire/json-edit.js'
+import { withLocal } from '../inside.js'
 import { LastTurn } from './last-turn.js'
 import { readMessage, streamId } from './socket-message.js'
 import { errorEvent, marked, SocketTurn } from './socket-turn.js'
@@ -173,7 +174,7 @@ export class ResponseSession implements SocketHandler {
     this.#last.asked(message)
     const { target } = this.#request
     const turn = new SocketTurn(stream, this.#socket, this.#last, () => this.ended())
-    const asked = { method: SOCKET_METHOD, target, body, inside: { local: this.#last } }
+    const asked = { method: SOCKET_METHOD, target, body, inside: { slots: withLocal(this.#last) } }
     turn.request = new InnerExchange(this.#request, asked, turn)
     this.#turn = turn
     this.#serve(turn.request)

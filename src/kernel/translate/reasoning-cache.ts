@@ -1,7 +1,7 @@
 import { jsonText, parseExact } from '../../core/exact-json.js'
 import type { Json } from '../../core/json.js'
 import { type Store, StoreError } from '../../core/store.js'
-import { stored } from '../../kernel/stored.js'
+import { stored } from '../stored.js'
 
 const NAMESPACE = 'sealed-reasoning'
 const DAY_MS = 24 * 3_600_000

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { ReasoningCache } from '../../../src/features/responses/reasoning-cache.js'
+import { ReasoningCache } from '../../../src/kernel/translate/reasoning-cache.js'
 import { MemoryStore } from '../../../src/stores/memory.js'
 
 const PARTS = [{ type: 'reasoning', text: '', seal: { by: 'messages', value: 'sig' } }]
