@@ -1,7 +1,7 @@
 // Measures what workers bring: requests a second of two workers beside one, in short rounds in turn, and what they cost.
 // The load and the upstream are processes of their own, on the same cores: with two cores these bound the ratio. So the CPU of
-// each is printed as well, and the ratio that two cores for the workers alone would give: 2 × CPU of a request with
-// one worker / CPU with two.
+// each is printed as well: requests for each CPU second of the gateway, the most that the cores allow beside the load, and the
+// ratio that two cores for the workers alone would give: 2 × CPU of a request with one worker / CPU with two.
 // It needs an idle machine: what else runs takes cores from the two workers first.
 // usage: node bench/workers.mjs [--quick]
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -68,12 +68,17 @@ async function measure(lane) {
   const of = figure => median(rounds.map(figure))
   const rate = of(({ one, two }) => two.rate / one.rate)
   const own = of(({ one, two }) => (2 * one.gateway) / two.gateway)
+  const each = which => Math.round(1e6 / of(round => round[which].gateway))
+  // One worker has one core at most; what the load and the upstream take of a request comes on top.
+  const fastest = ({ gateway, others }, workers) => Math.min(workers / gateway, cores / (gateway + others))
+  const allowed = of(({ one, two }) => fastest(two, 2) / fastest(one, 1))
   const busy = which => of(round => round[which].cores).toFixed(2)
   const share = which => of(round => round[which].others / (round[which].others + round[which].gateway))
   console.log(
     `${lane.name}: ${rate.toFixed(2)} × the requests a second of one worker, with ${busy('one')} and ${busy('two')} cores used; ` +
       `load and upstream take ${(100 * share('two')).toFixed(0)} % of them; ` +
-      `by CPU of the gateway alone ${own.toFixed(2)} ×; the busier worker has ${(100 * of(({ two }) => two.busiest)).toFixed(0)} %`,
+      `beside these the cores allow at most ${allowed.toFixed(2)} ×; requests for each CPU second of the gateway ${each('one')} and ${each('two')}: ` +
+      `by its CPU alone ${own.toFixed(2)} ×; the busier worker has ${(100 * of(({ two }) => two.busiest)).toFixed(0)} %`,
   )
 }
 

@@ -7,26 +7,45 @@ export interface CanaryStanding extends WatchStanding {
   readonly to: string
 }
 
+/** A canary, and what is known of it. */
+export interface Known {
+  /** The same in all processes that have it. */
+  readonly name: string
+  readonly canary: Canary
+  readonly watch: CanaryWatch
+}
+
 /** The canaries of this process. One entry for each of the plan in service; it survives reloads that leave the canary as it is. */
 export class Canaries {
-  readonly #known = new Map<string, { readonly canary: Canary; readonly watch: CanaryWatch }>()
+  readonly #known = new Map<string, Known>()
+  #ofCanary = new WeakMap<Canary, Known>()
 
-  of(canary: Canary): CanaryWatch {
+  of(canary: Canary): Known {
+    const found = this.#ofCanary.get(canary)
+    if (found !== undefined) return found
     const name = nameOf(canary)
-    const known = this.#known.get(name)
-    if (known !== undefined) return known.watch
-    const watch = new CanaryWatch(canary.share)
-    this.#known.set(name, { canary, watch })
-    return watch
+    const known = this.#known.get(name) ?? { name, canary, watch: new CanaryWatch(canary.share) }
+    this.#known.set(name, known)
+    this.#ofCanary.set(canary, known)
+    return known
+  }
+
+  named(name: string): Known | undefined {
+    return this.#known.get(name)
+  }
+
+  get all(): readonly Known[] {
+    return [...this.#known.values()]
   }
 
   snapshot(): readonly CanaryStanding[] {
-    return [...this.#known.values()].map(({ canary: { of, to }, watch }) => ({ of, to, ...watch.standing }))
+    return this.all.map(({ canary: { of, to }, watch }) => ({ of, to, ...watch.standing }))
   }
 
   /** Knows these, and forgets the others. */
   keep(canaries: readonly Canary[]): void {
     const kept = new Set(canaries.map(nameOf))
+    this.#ofCanary = new WeakMap()
     for (const one of canaries) this.of(one)
     for (const name of this.#known.keys()) if (!kept.has(name)) this.#known.delete(name)
   }

@@ -2,7 +2,8 @@ import type { Plan } from '../../core/plan.js'
 import type { Kernel } from '../../kernel/kernel.js'
 import type { Feature, Service } from '../../kernel/stages.js'
 import { Canaries, type CanaryStanding } from './canaries.js'
-import { canariesStage } from './stage.js'
+import { CanarySharing } from './sharing.js'
+import { canariesStage, noticeRest } from './stage.js'
 
 export type { CanaryStanding } from './canaries.js'
 
@@ -11,8 +12,11 @@ class CanariesService implements Service {
   readonly now = (): number => performance.timeOrigin + performance.now()
   readonly canaries = new Canaries()
 
-  constructor({ generation }: Kernel) {
-    this.adopt(generation.plan)
+  readonly sharing: CanarySharing
+
+  constructor(kernel: Kernel) {
+    this.adopt(kernel.generation.plan)
+    this.sharing = new CanarySharing(kernel.peers, this.canaries, this.now, known => noticeRest(kernel, known))
   }
 
   snapshot(): readonly CanaryStanding[] {
@@ -31,8 +35,8 @@ class CanariesService implements Service {
 export const canaries: Feature<CanariesService> = {
   name: 'canaries',
   open: kernel => new CanariesService(kernel),
-  compile({ plan, route }, { canaries, now }) {
+  compile({ plan, route }, service) {
     if (plan.canaries.length === 0 || route?.model === undefined || route.lane === 'answer') return undefined
-    return canariesStage(route, canaries, now)
+    return canariesStage(route, service)
   },
 }

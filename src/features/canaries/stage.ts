@@ -1,29 +1,35 @@
 import type { Exchange, Route } from '../../core/plan.js'
-import type { Canary } from '../../core/strategy.js'
 import type { Body } from '../../kernel/body.js'
 import type { Call } from '../../kernel/call.js'
+import type { Kernel } from '../../kernel/kernel.js'
 import { order } from '../../kernel/resolve.js'
 import type { AttemptView, Outcome, Stage } from '../../kernel/stages.js'
 import { isInShare } from '../../wire/canary-share.js'
 import { verdictOf } from '../health/verdict.js'
 import { viewOf } from '../strategies/asked.js'
-import type { Canaries } from './canaries.js'
+import type { Canaries, Known } from './canaries.js'
+import type { CanarySharing } from './sharing.js'
 import { TRIAL, Trial } from './trial.js'
-import type { CanaryWatch } from './watch.js'
 
-/** Gives canaries their share, and takes it back where they fail more often than the others. `now`: milliseconds since the epoch. */
-export function canariesStage(route: Route, canaries: Canaries, now: () => number): Stage {
+/** What the stage needs of the process. */
+interface Process {
+  readonly canaries: Canaries
+  readonly sharing: CanarySharing
+  /** Milliseconds since the epoch. */
+  now(): number
+}
+
+/** Gives canaries their share, and takes it back where they fail more often than the others. */
+export function canariesStage(route: Route, { canaries, sharing, now }: Process): Stage {
   return {
     name: 'canaries',
     narrow(call, candidates, body) {
       const canary = call.choice?.routing?.canary
-      return canary === undefined
-        ? candidates
-        : tried(canary, canaries.of(canary), { call, route, body, now }, candidates)
+      return canary === undefined ? candidates : tried(canaries.of(canary), { call, route, body, now }, candidates)
     },
     afterAttempt(attempt, outcome) {
       const canary = attempt.call.choice?.routing?.canary
-      if (canary !== undefined) compare(canary, canaries.of(canary), attempt, outcome, now())
+      if (canary !== undefined) compare(canaries.of(canary), sharing, attempt, outcome, now())
     },
   }
 }
@@ -36,15 +42,11 @@ interface Asked {
 }
 
 /** The candidates, with those of the canary where this call tries it. */
-function tried(
-  canary: Canary,
-  watch: CanaryWatch,
-  { call, route, body, now }: Asked,
-  candidates: readonly Exchange[],
-): readonly Exchange[] {
+function tried(known: Known, { call, route, body, now }: Asked, candidates: readonly Exchange[]): readonly Exchange[] {
   const { choice } = call
   if (choice === undefined) return candidates
-  if (watch.isResting && watch.wakes(now())) notice(call, canary, watch, 'a canary is tried again')
+  const { canary, watch } = known
+  if (watch.isResting && watch.wakes(now()) && watch.isOurs) notice(call.kernel, known, 'a canary is tried again')
   const isTried = !watch.isResting && isInShare(canary, viewOf(call, body), Math.random)
   if (canary.isTarget) {
     const those = candidates.filter(({ upstream }) => upstream.name === canary.to)
@@ -59,17 +61,26 @@ function tried(
 }
 
 /** Only the first attempt of a request: those after it are asked for what others failed at. */
-function compare(canary: Canary, watch: CanaryWatch, attempt: AttemptView, outcome: Outcome, now: number): void {
+function compare(known: Known, sharing: CanarySharing, attempt: AttemptView, outcome: Outcome, now: number): void {
   const { call, exchange, number, isFurther } = attempt
+  const { canary, watch } = known
   const verdict = number > 1 || isFurther ? undefined : verdictOf(outcome)
   if (verdict === undefined) return
   const isCanary = call.get(TRIAL)?.has(exchange) === true
-  if (watch.observe(isCanary, verdict !== 'good', now, canary.rest))
-    notice(call, canary, watch, 'a canary fails more often than the others and gets no requests')
+  if (watch.isResting) return
+  sharing.saw(known, isCanary, verdict !== 'good', now)
+  if (!watch.observe(isCanary, verdict !== 'good', now, canary.rest)) return
+  noticeRest(call.kernel, known)
+  sharing.rests(known)
 }
 
-function notice({ kernel }: Call, { of, to, rest }: Canary, { standing }: CanaryWatch, message: string): void {
-  const { canary, others, restsUntil } = standing
+/** Says that a canary gets no requests from now on. */
+export function noticeRest(kernel: Kernel, known: Known): void {
+  notice(kernel, known, 'a canary fails more often than the others and gets no requests')
+}
+
+function notice(kernel: Kernel, { canary: { of, to, rest }, watch }: Known, message: string): void {
+  const { canary, others, restsUntil } = watch.standing
   const counts = { canary: { to, ...canary }, others }
   kernel.onNotice({ model: of, ...counts, ...(restsUntil !== undefined && { pause: rest }) }, message)
 }

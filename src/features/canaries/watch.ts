@@ -13,6 +13,12 @@ interface Outcomes {
   readonly failures: number
 }
 
+/** How requests have ended in another process. */
+export interface Heard {
+  readonly canary: Outcomes
+  readonly others: Outcomes
+}
+
 /** What is known of a canary. */
 export interface WatchStanding {
   /** Since it began, or was tried again. */
@@ -35,6 +41,7 @@ export class CanaryWatch {
   #seen = DECLARED_OUTCOMES
   #evidence = 0
   #restsUntil: number | undefined
+  #isOurs = true
   #canary = { requests: 0, failures: 0 }
   #others = { requests: 0, failures: 0 }
 
@@ -54,9 +61,39 @@ export class CanaryWatch {
     this.#share += ((isCanary ? 1 : 0) - this.#share) / this.#seen
     if (!hasFailed) return false
     counts.failures++
-    this.#evidence = Math.max(0, this.#evidence + evidenceOf(isCanary, this.#share))
+    return this.#weigh(evidenceOf(isCanary, this.#share), now + restMs)
+  }
+
+  /** Notes what other processes have seen, as if it had been seen here; failures of both weigh at once. True as with `observe`. */
+  hear({ canary, others }: Heard, now: number, restMs: number): boolean {
+    if (this.#restsUntil !== undefined) return false
+    this.#canary = sum(this.#canary, canary)
+    this.#others = sum(this.#others, others)
+    const requests = canary.requests + others.requests
+    if (requests === 0) return false
+    this.#seen = Math.min(this.#seen + requests, OUTCOMES)
+    this.#share += (requests * (canary.requests / requests - this.#share)) / Math.max(this.#seen, requests)
+    const [ofCanary, ofOthers] = [evidenceOf(true, this.#share), evidenceOf(false, this.#share)]
+    return this.#weigh(canary.failures * ofCanary + others.failures * ofOthers, now + restMs)
+  }
+
+  /** Another process has noticed that it fails more often, and says when it is tried again. */
+  restUntil(until: number): void {
+    if (this.#restsUntil !== undefined) return
+    this.#restsUntil = until
+    this.#isOurs = false
+  }
+
+  /** Whether this process was the one to notice that it fails more often, last time. */
+  get isOurs(): boolean {
+    return this.#isOurs
+  }
+
+  #weigh(evidence: number, until: number): boolean {
+    this.#evidence = Math.max(0, this.#evidence + evidence)
     if (this.#evidence < ENOUGH) return false
-    this.#restsUntil = now + restMs
+    this.#restsUntil = until
+    this.#isOurs = true
     return true
   }
 
@@ -79,6 +116,10 @@ export class CanaryWatch {
   get standing(): WatchStanding {
     return { canary: { ...this.#canary }, others: { ...this.#others }, restsUntil: this.#restsUntil }
   }
+}
+
+function sum(one: Outcomes, other: Outcomes): { requests: number; failures: number } {
+  return { requests: one.requests + other.requests, failures: one.failures + other.failures }
 }
 
 /** The logarithm of how much likelier a failure is where the canary fails more often. `share`: of the requests. @testonly */

@@ -120,3 +120,43 @@ t.test('it is tried again after its rest, and what happens meanwhile says nothin
     restsUntil: undefined,
   })
 })
+
+t.test('what others have seen counts as what was seen here', async t => {
+  const random = seeded(4)
+  // Two processes, of which each tells the other after every so many outcomes of its own.
+  for (const batch of [1, 10, 100]) {
+    const both = [new CanaryWatch(0.2), new CanaryWatch(0.2)] as const
+    const heard = () => ({ canary: { requests: 0, failures: 0 }, others: { requests: 0, failures: 0 } })
+    const waiting = [heard(), heard()]
+    let [failures, rests] = [0, false]
+    for (let at = 0; !rests && at < 100_000; at++) {
+      const here = at % 2
+      const isCanary = random() < 0.2
+      const hasFailed = isCanary && random() < 0.5
+      if (hasFailed) failures++
+      const counts = isCanary ? waiting[here]?.canary : waiting[here]?.others
+      if (counts !== undefined) {
+        counts.requests++
+        if (hasFailed) counts.failures++
+      }
+      rests = both[here]?.observe(isCanary, hasFailed, at, HOUR_MS) === true
+      const told = waiting[here]
+      if (rests || told === undefined || told.canary.requests + told.others.requests < batch) continue
+      waiting[here] = heard()
+      rests = both[1 - here]?.hear(told, at, HOUR_MS) === true
+    }
+    t.ok(rests)
+    console.log(`# MEASURED: two processes that tell each other of ${batch} outcomes: rests after ${failures} failures`)
+    t.ok(failures <= 25 + batch / 5, `${failures} failures, in messages of ${batch}`)
+  }
+})
+
+t.test('one that rests elsewhere rests here, as long', async t => {
+  const watch = new CanaryWatch(0.1)
+  watch.restUntil(1000)
+  t.ok(watch.isResting)
+  t.notOk(watch.isOurs)
+  t.notOk(watch.hear({ canary: { requests: 90, failures: 90 }, others: { requests: 9, failures: 0 } }, 1, HOUR_MS))
+  t.equal(watch.standing.restsUntil, 1000)
+  t.ok(watch.wakes(1000))
+})
