@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { explainPlan, explainRequest } from '../../src/plan/explain.js'
 import { loadPlan } from '../../src/runtime/load.js'
 import { ADMIN_SECRET, adminLine, adminOf } from '../helpers/admin.js'
-import { CHAT_ANSWER, json } from '../helpers/answers.js'
+import { CHAT_ANSWER, hang, json } from '../helpers/answers.js'
 import { canary } from '../helpers/canaries.js'
 import { startTestGateway, type TestGateway, upstreamYaml } from '../helpers/gateway.js'
 import { type RawUpstream, startRawUpstream } from '../helpers/raw-upstream.js'
@@ -55,6 +55,7 @@ models:
   "glob-*": us
   falls: { targets: [eu], fallbacks: { overloaded: [far] } }
   far: [us, { upstream: eu, as: other }]
+  slow: { targets: [eu, us, nowhere, { upstream: eu, as: other }], hedge: { after: 50ms } }
 retry: { attempts: 3, on: [5xx, connect, reset] }
 ${more}`
   const gateway = await startTestGateway(test, yaml, {
@@ -89,6 +90,43 @@ t.test('the targets of fallback models are held to the regions, too', async t =>
   t.equal(asked()[1], 1)
 })
 
+t.test('a second target that is asked beside a slow one is in its regions, too', async t => {
+  const { gateway, upstreams, asked } = await stage(t)
+  upstreams.eu.answer(hang, json(CHAT_ANSWER))
+  t.equal((await gateway.chat({ model: 'slow' }, { key: KEYS.eu })).status, 200)
+  t.same(asked(), [2, 0, 0])
+  upstreams.eu.answer(hang)
+  t.equal((await gateway.chat({ model: 'slow' }, { key: KEYS.all })).status, 200)
+  t.same(asked(), [3, 1, 0], 'others get it from abroad')
+})
+
+for (const [region, isAllowed] of [
+  ['', false],
+  [', region: us', false],
+  [', region: eu', true],
+] as const) {
+  t.test(`webhooks are called only within its regions${region || ', which must be known'}`, async t => {
+    const up = await startRawUpstream(t)
+    up.answer(json({ id: 'video_1', object: 'video', created_at: 1, status: 'queued', model: 'm', seconds: '4' }))
+    const yaml = `version: 1
+store: { type: memory }
+keys: { eu: { secret: { env: EU_KEY }, regions: [eu] }, all: { secret: { env: ALL_KEY } } }
+upstreams: { eu: { kind: openai, base: "${up.origin}", secret: { env: UPSTREAM_KEY }, region: eu } }
+models: { m: eu }
+webhooks: { secret: { env: HOOK_SECRET }, allow: [127.0.0.2]${region} }
+`
+    const gateway = await startTestGateway(t, yaml, { env: ENV })
+    const body = { model: 'm', prompt: 'a cat', webhook_url: 'https://127.0.0.2/hook' }
+    const answer = await gateway.request('/v1/videos', { body, key: KEYS.eu })
+    t.equal(answer.status, isAllowed ? 200 : 400, answer.text)
+    if (!isAllowed) {
+      t.match((answer.json() as { error: object }).error, { param: 'webhook_url', message: /regions of this key/ })
+      t.equal(up.requests.items.length, 0)
+    }
+    t.equal((await gateway.request('/v1/videos', { body, key: KEYS.all })).status, 200)
+  })
+}
+
 t.test('a model that it cannot reach is as one that it may not use', async t => {
   const { gateway, asked } = await stage(t)
   const of = async (model: string, key: string): Promise<string> => {
@@ -102,8 +140,8 @@ t.test('a model that it cannot reach is as one that it may not use', async t => 
     const { data } = (await gateway.request('/v1/models', { key })).json() as { data: { id: string }[] }
     return data.map(({ id }) => id)
   }
-  t.same(await listed(KEYS.eu), ['m', 'weighted', 'falls', 'far'])
-  t.same(await listed(KEYS.all), ['m', 'weighted', 'abroad', 'falls', 'far'])
+  t.same(await listed(KEYS.eu), ['m', 'weighted', 'falls', 'far', 'slow'])
+  t.same(await listed(KEYS.all), ['m', 'weighted', 'abroad', 'falls', 'far', 'slow'])
   t.same(asked(), [0, 0, 0])
 })
 

@@ -82,6 +82,17 @@ t.test('cheapest asks the target that charges least for this request', async t =
   t.same(look(), [1, 0], 'much input: a does')
 })
 
+t.test('cheapest asks any of those that charge the same', async t => {
+  const [a, b] = [await startRawUpstream(t), await startRawUpstream(t)]
+  for (const one of [a, b]) one.answer(json(CHAT_ANSWER))
+  const prices = 'prices: { "*": { input: 1.00, output: 10.00 } }\n'
+  const gateway = await startTestGateway(t, yaml(a, b, 'm: { targets: [a, b], strategy: cheapest }', prices))
+  for (let call = 0; call < 60; call++) await gateway.chat({ max_tokens: 10 })
+  const [ofA = 0, ofB = 0] = asked(a, b)()
+  t.equal(ofA + ofB, 60)
+  t.ok(ofA > 9 && ofB > 9, `${ofA} and ${ofB}: each half the time`)
+})
+
 t.test('cheapest knows the shipped prices without other words of prices, and keeps no ledger then', async t => {
   const [a, b] = [await startRawUpstream(t), await startRawUpstream(t)]
   for (const one of [a, b]) one.answer(json(CHAT_ANSWER))
