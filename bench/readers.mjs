@@ -4,6 +4,7 @@
 // for each of them. `rss` is the first growth for each reader: 25 to 65 MiB of it come with the first hundred readers and
 // not again (the young generation of the heap at its full size, compiled code, buffers that wait for a collection and the
 // allocator's room for them). Of `background`, 65 run at once; the others are refused.
+// `idle`: the p99 of /livez of an idle gateway in the same time, for what else the machine does; `ratio`: to it.
 // usage: node bench/readers.mjs [--quick] [LANE …]     READERS=200 MIB=200 SECONDS=60 SAID=1; writes bench/out/readers.json
 import { once } from 'node:events'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -69,7 +70,7 @@ const lanes = Object.keys(LANES).filter(name => wanted.length === 0 || wanted.so
 const rows = []
 console.log(`${READERS} readers of ${BYTES_A_SECOND} bytes a second, ${MIB} MiB each; KiB a stream, ms`)
 console.log(
-  `${'lane'.padEnd(28)}${['slope', 'rss', 'heap+ext', 'left', 'pushed', 'p50', 'p99', 'most', 'loop', 'loop p99', 'heap'].map(w => w.padStart(9)).join('')}`,
+  `${'lane'.padEnd(28)}${['slope', 'rss', 'heap+ext', 'left', 'pushed', 'p50', 'p99', 'most', 'idle', 'ratio', 'loop', 'loop p99', 'heap'].map(w => w.padStart(9)).join('')}`,
 )
 for (const lane of lanes) {
   const row = await measure(lane)
@@ -93,15 +94,16 @@ async function measure(lane) {
   writeFileSync(file, yaml.replace('@TUNNEL@', lane.includes('framed') ? 'framed' : 'raw'))
   const gateway = await startProbedGateway(upstream.port, file)
   const origin = `http://127.0.0.1:${gateway.port}`
+  const idle = await startProbedGateway(upstream.port, file)
   const asked = await LANES[lane](origin)
   await warm(gateway, asked)
   const before = await gateway.ask('heap')
   const pushedBefore = await pushed(upstream)
   await gateway.ask('reset')
-  const probe = probing(gateway)
+  const probe = probing(gateway, idle)
   const readers = await Promise.all(Array.from({ length: READERS }, () => read(gateway, asked)))
   const { most, last } = await settle(gateway, upstream, LEAST_SECONDS)
-  const times = (await probe.stop()).toSorted((a, b) => a - b)
+  const [times, idleTimes] = (await probe.stop()).map(one => one.toSorted((a, b) => a - b))
   const during = await gateway.ask('heap')
   readers.push(...(await Promise.all(Array.from({ length: READERS }, () => read(gateway, asked)))))
   const twice = await settle(gateway, upstream, 0)
@@ -109,6 +111,7 @@ async function measure(lane) {
   await setTimeout(500)
   const after = await gateway.ask('heap')
   await stop(gateway)
+  await stop(idle)
   await stop(upstream)
   const kib = bytes => bytes / 1024 / READERS
   return {
@@ -118,12 +121,18 @@ async function measure(lane) {
     left: kib(after.heapUsed + after.external - before.heapUsed - before.external),
     pushed: kib(last - pushedBefore),
     p50: times[Math.floor(times.length / 2)],
-    p99: times[Math.floor(times.length * 0.99)],
+    p99: p99(times),
     most: times.at(-1),
+    idle: p99(idleTimes),
+    ratio: p99(times) / p99(idleTimes),
     loop: during.pause,
     usual: during.usual,
     heap: kib(during.heapUsed - before.heapUsed),
   }
+}
+
+function p99(sorted) {
+  return sorted[Math.floor(sorted.length * 0.99)]
 }
 
 /** Until nothing more is taken of the upstream: the most memory in MiB, and what the upstream has pushed. */
@@ -178,9 +187,9 @@ async function leave({ socket, timer }) {
   await closed
 }
 
-/** Asks for /livez until it is stopped. */
-function probing(gateway) {
-  const thread = new Worker(new URL('livez.mjs', import.meta.url), { workerData: gateway.port })
+/** Asks for /livez of each until it is stopped. */
+function probing(...gateways) {
+  const thread = new Worker(new URL('livez.mjs', import.meta.url), { workerData: gateways.map(({ port }) => port) })
   return {
     stop: async () => {
       thread.postMessage('stop')

@@ -101,12 +101,12 @@ async function measurePauses(end) {
   await inTurns(500, 16, () => chat(one.port, 'm', { agent }))
   const during = async work => {
     await one.ask('reset')
-    const lives = new Worker(new URL('../livez.mjs', import.meta.url), { workerData: one.port })
+    const lives = new Worker(new URL('../livez.mjs', import.meta.url), { workerData: [one.port] })
     const small = pressing(4, () => chat(one.port, 'm', { agent }))
     await work()
     await small.stop()
     lives.postMessage('stop')
-    const [times] = await once(lives, 'message')
+    const [[times]] = await once(lives, 'message')
     const { pause, late } = await one.ask('pause')
     return { pause, late, livez: quantile(times, 0.99) }
   }

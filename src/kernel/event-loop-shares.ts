@@ -11,7 +11,7 @@ const BEGINNING_BYTES = 8 * 1024
 /** The same, milliseconds. It is not measured: most of it follows in microtasks. */
 const BEGINNING_MS = 1
 
-/** A relay with part of an answer to process. */
+/** A relay with part of an answer to process, or a tunnel with bytes of one of its sides. */
 export interface Worker {
   /** Only for the queue. */
   isWaiting: boolean
@@ -20,8 +20,8 @@ export interface Worker {
 }
 
 /**
- * Shares the event loop between rewritten answers that arrive faster than they can be processed, handshakes and requests of
- * WebSockets, and all other work. The runtime reads up to 2 MiB from each socket before the next one, so a hundred fast
+ * Shares the event loop between answers and tunnels whose bytes arrive faster than they can be processed, handshakes and
+ * requests of WebSockets, and all other work. The runtime reads up to 2 MiB from each socket before the next one, so a hundred fast
  * upstreams would delay every other request for seconds. When the time of a turn is used up, answers are queued, and each
  * gets a few KiB in the following turns; each turn also begins one waiting handshake or request. While connections
  * are being accepted, the queues get at most half of the time, since the last connection waits for all these turns.

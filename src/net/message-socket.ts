@@ -2,11 +2,14 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { createConnection, type Egress } from './egress.js'
 import { WebSocket, WebSocketServer, waiting } from './framed-socket.js'
+import { Inflow, type Turns } from './inflow.js'
 import { MessageQueue } from './message-queue.js'
 import { names } from './names.js'
 
 /** Bytes that may wait for a slow side; beyond it `send` asks for a pause. */
 const HIGH_WATER_BYTES = 64 * 1024
+/** Bytes that are read as messages in one step. Less than what the library takes without a pause of its own. */
+const STEP_BYTES = 8 * 1024
 
 /** Events of one side of a session whose messages are passed on, for its owner. */
 export interface MessageHandler {
@@ -30,21 +33,27 @@ export interface Passed {
 }
 
 /**
- * One side of a session whose messages are passed on, each of them whole. A read of the other side can hold thousands of
- * tiny ones, which all come although it is paused: what this side is too slow for waits as bytes, and not as that many
- * writes.
+ * One side of a session whose messages are passed on, each of them whole. It is read in steps, which take turns with all
+ * other work: a read of the connection can hold thousands of tiny messages. Those of one step all come although the other
+ * side is slower, and wait there as bytes, not as that many writes.
  */
 export class MessageSocket {
   readonly #socket: PassedSocket
+  readonly #connection: Duplex
   readonly #handler: MessageHandler
+  readonly #inflow: Inflow
   /** Messages that are not written yet. */
   #unwritten = 0
   #full = false
+  /** Messages are gathered for one system call. */
+  #gathers = false
   readonly #queue = new MessageQueue()
 
-  constructor(socket: PassedSocket, handler: MessageHandler) {
+  constructor({ socket, connection }: Passed, turns: Turns, handler: MessageHandler) {
     this.#socket = socket
+    this.#connection = connection
     this.#handler = handler
+    this.#inflow = new Inflow(turns, connection, takeReader(socket, connection), STEP_BYTES)
     socket.on('message', (data: Buffer, isBinary: boolean) => handler.message(data, !isBinary))
     socket.on('ping', () => handler.alive())
     socket.on('pong', () => handler.alive())
@@ -70,9 +79,23 @@ export class MessageSocket {
   }
 
   private write(data: Buffer | string, isText: boolean): void {
+    this.gather()
     this.#unwritten++
     this.#socket.send(data, { binary: !isText }, this.#taken)
     this.#full ||= waiting(this.#socket, this.#unwritten) > HIGH_WATER_BYTES
+  }
+
+  /** What follows a message that has just been written goes out together. */
+  private gather(): void {
+    if (this.#gathers || this.#unwritten === 0) return
+    this.#gathers = true
+    this.#connection.cork()
+    process.nextTick(this.#release)
+  }
+
+  readonly #release = (): void => {
+    this.#gathers = false
+    this.#connection.uncork()
   }
 
   readonly #taken = (): void => {
@@ -89,15 +112,15 @@ export class MessageSocket {
   }
 
   pause(): void {
-    this.#socket.pause()
+    this.#inflow.pause()
   }
 
   resume(): void {
-    if (this.#socket.isPaused) this.#socket.resume()
+    this.#inflow.resume()
   }
 
   get isPaused(): boolean {
-    return this.#socket.isPaused
+    return this.#connection.isPaused()
   }
 
   ping(): void {
@@ -114,6 +137,19 @@ export class MessageSocket {
 
   terminate(): void {
     this.#socket.terminate()
+  }
+}
+
+/**
+ * Takes the library's listener off the connection, and returns it as a function: bytes are read when they are given to it.
+ * The library reads nothing after a close frame or a fault.
+ */
+function takeReader(socket: PassedSocket, connection: Duplex): (bytes: Buffer) => void {
+  const [read] = connection.listeners('data')
+  if (read === undefined) throw new Error('nothing reads the connection of a WebSocket')
+  connection.off('data', read as (bytes: Buffer) => void)
+  return bytes => {
+    if (!socket.isRead) read.call(connection, bytes)
   }
 }
 
@@ -250,10 +286,13 @@ const PASSED = { perMessageDeflate: false, closeTimeout: NO_CLOSE_TIMEOUT_MS } a
 class PassedSocket extends WebSocket {
   /** The code for a peer that broke the protocol, or sent too much; 0 for none. */
   faultCode = 0
+  /** A close frame or a fault has been read: nothing more is. */
+  isRead = false
   #mayClose = false
 
   /** What the library calls. A close frame comes with its reason, or with nothing at all; a fault with its code alone. */
   override close(code?: number, reason?: string | Buffer): void {
+    this.isRead = true
     if (this.#mayClose) super.close(code, reason)
     else if (code !== undefined && reason === undefined) this.faultCode = code
     else this.emit('concluded', code ?? 1005, String(reason ?? ''))
@@ -262,6 +301,6 @@ class PassedSocket extends WebSocket {
   /** Sends a close frame, the first or the answer, for which the library ends the connection. */
   finish(code?: number, reason?: string): void {
     this.#mayClose = true
-    this.close(code, reason)
+    super.close(code, reason)
   }
 }

@@ -1,6 +1,7 @@
-import { Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import t from 'tap'
 import { chunk, startStream } from '../helpers/answers.js'
+import { endOf } from '../helpers/event-loop.js'
 import { withResolvers } from '../helpers/journal.js'
 import type { Peer } from '../helpers/raw-upstream.js'
 import { CLIENTS, clientOf, FOUR, type TextClient } from '../helpers/text-clients.js'
@@ -34,15 +35,6 @@ function flood({ socket }: Peer, piece: string): void {
   }
   socket.on('drain', more)
   more()
-}
-
-/** The gateway's end of a client's or an upstream's connection; both are in this process. */
-function endOf(client: Socket): Socket | undefined {
-  const handles = (process as unknown as { _getActiveHandles(): unknown[] })._getActiveHandles()
-  return handles.find(
-    (one): one is Socket =>
-      one instanceof Socket && one.remotePort === client.localPort && one.localPort === client.remotePort,
-  )
 }
 
 interface Stalled {

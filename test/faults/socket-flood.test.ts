@@ -1,8 +1,8 @@
 import { once } from 'node:events'
-import { Socket } from 'node:net'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { textFrame } from '../../src/wire/frames.js'
 import { chatEvent, chunk, hang, startStream } from '../helpers/answers.js'
+import { endOf, mostAtOnce, slowClock } from '../helpers/event-loop.js'
 import { CALLER, oneUpstream, startTestGateway, type TestGateway } from '../helpers/gateway.js'
 import { inTime, withResolvers } from '../helpers/journal.js'
 import { withStage } from '../helpers/metered.js'
@@ -29,26 +29,6 @@ function handshake({ origin, key }: TestGateway): string {
   ]
   const head = `GET /v1/responses HTTP/1.1\r\nhost: ${new URL(origin).host}\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==`
   return `${head}\r\n${lines.join('\r\n')}\r\n\r\n`
-}
-
-/** Each look at the clock takes a millisecond, so that the machine does not matter. */
-function slowClock(test: Test): void {
-  const real = performance.now
-  let now = real.call(performance)
-  performance.now = () => ++now
-  test.teardown(() => {
-    performance.now = real
-  })
-}
-
-/** How much is counted between two turns of the event loop at most, until it is `all`. */
-async function mostAtOnce(counted: () => number, all: number): Promise<number> {
-  let most = 0
-  for (let last = counted(); last < all; last = counted()) {
-    await new Promise(resolve => setImmediate(resolve))
-    most = Math.max(most, counted() - last)
-  }
-  return most
 }
 
 t.test('handshakes and requests of sockets take turns with all other work', async t => {
@@ -99,6 +79,7 @@ t.test('the events of one read of an upstream go to a socket in few writes', asy
   client.socket.write(SPEAK)
   await asked
   const sending = endOf(client.socket)
+  if (sending === undefined) throw new Error('the connection is open')
   let writes = 0
   const write = sending.write.bind(sending) as (bytes: Buffer, done?: () => void) => boolean
   Object.assign(sending, {
@@ -117,14 +98,3 @@ t.test('the events of one read of an upstream go to a socket in few writes', asy
   await inTime(whole.promise, () => `the client has heard ${heard.length} bytes`)
   t.ok(writes <= 10, `${writes} writes for ${events.length} events`)
 })
-
-/** The gateway's end of a client's connection: it is in this process. */
-function endOf(client: Socket): Socket {
-  const handles = (process as unknown as { _getActiveHandles(): unknown[] })._getActiveHandles()
-  const end = handles.find(
-    (one): one is Socket =>
-      one instanceof Socket && one.remotePort === client.localPort && one.localPort === client.remotePort,
-  )
-  if (end === undefined) throw new Error('the connection is open')
-  return end
-}

@@ -67,9 +67,9 @@ export class FramedSession implements Session {
     if (call.kernel.draining) this.drain()
   }
 
-  private end(by: By, { socket, connection }: Passed): End {
+  private end(by: By, passed: Passed): End {
     const other = otherThan(by)
-    const side = new Side(connection, this.#opened)
+    const side = new Side(passed.connection, this.#opened)
     const handler: MessageHandler = {
       message: (data, isText) => this.message(by, other, data, isText),
       drained: () => this.#ends[other].socket.resume(),
@@ -80,7 +80,7 @@ export class FramedSession implements Session {
       fault: (code, reason, overLimit) => this.part({ by, code, reason, overLimit }),
       gone: () => this.gone(by),
     }
-    return { socket: new MessageSocket(socket, handler), side }
+    return { socket: new MessageSocket(passed, this.#context.call.kernel.turns, handler), side }
   }
 
   // ── messages

@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream'
 import { GatewayError } from '../../core/errors.js'
-import type { Worker } from '../../kernel/event-loop-shares.js'
+import { Inflow } from '../../net/inflow.js'
 import { closeFrame, pingFrame, textFrame } from '../../wire/frames.js'
 import {
   ABNORMAL,
@@ -55,9 +55,8 @@ export class RawSession implements Session {
   #fault: Fault | undefined
   /** The client reads slower than the upstream sends, so the upstream is paused. */
   #isFull = false
-  /** Bytes of the upstream that wait for their turn, because many upstreams send much at once. */
-  #rest: Buffer | undefined
-  readonly #share: Worker = { isWaiting: false, turn: () => this.takeTurn() }
+  readonly #fromClient: Inflow
+  readonly #fromUpstream: Inflow
   /** When the session began to end; 0 before that. */
   #closingSince = 0
   /** When a message last began; `#hadMessage`: whether one has begun since the last check. */
@@ -78,54 +77,33 @@ export class RawSession implements Session {
     this.#down = new Lane(this.#observer.down, bytes => this.toClient(bytes))
     const { call } = context
     call.kernel.need(TUNNELS).add(this)
-    this.#client.on('data', (bytes: Buffer) => this.fromClient(bytes))
+    const { turns } = call.kernel
+    this.#fromClient = new Inflow(turns, this.#client, bytes => this.passUp(bytes))
+    this.#fromUpstream = new Inflow(turns, upstream, bytes => this.passDown(bytes))
     this.#client.on('end', () => this.clientEnded())
     this.#client.on('close', () => this.clientEnded())
     this.#client.on('drain', () => {
       this.#isFull = false
-      if (this.#rest === undefined) upstream.resume()
+      this.#fromUpstream.resume()
     })
-    upstream.on('data', (bytes: Buffer) => this.fromUpstream(bytes))
-    upstream.on('drain', () => this.#client.resume())
+    upstream.on('drain', () => this.#fromClient.resume())
     upstream.on('error', cause => this.broke(cause))
     upstream.on('end', () => this.upstreamEnded())
     upstream.on('close', () => this.upstreamEnded())
     const opening = openingMessage(call, context.route, context.exchange)
     if (typeof opening === 'string') this.toUpstream(textFrame(opening, true))
-    if (context.client.rest.length > 0) this.fromClient(context.client.rest)
+    if (context.client.rest.length > 0) this.#fromClient.push(context.client.rest)
     if (call.kernel.draining) this.drain()
   }
 
   // ── bytes
 
-  private fromClient(bytes: Buffer): void {
+  private passUp(bytes: Buffer): void {
     this.#clientSide.active = true
     this.#context.call.bytesIn += bytes.length
-    if (!this.#up.push(bytes)) this.#client.pause()
+    if (!this.#up.push(bytes)) this.#fromClient.pause()
     if (this.#up.reader.stopped) this.stopped('client')
     this.endFinishedSides()
-  }
-
-  private fromUpstream(bytes: Buffer): void {
-    if (this.#rest === undefined && !this.#context.call.kernel.turns.tryRun(this.#share, bytes.length)) {
-      this.#rest = bytes
-      this.#upstream.pause()
-      return
-    }
-    this.passRest()
-    this.passDown(bytes)
-  }
-
-  private takeTurn(): void {
-    if (this.#rest === undefined || this.#state === 'over') return
-    this.passRest()
-    if (!this.#isFull) this.#upstream.resume()
-  }
-
-  private passRest(): void {
-    const rest = this.#rest
-    this.#rest = undefined
-    if (rest !== undefined) this.passDown(rest)
   }
 
   private passDown(bytes: Buffer): void {
@@ -133,7 +111,7 @@ export class RawSession implements Session {
     const fits = this.#down.push(bytes)
     if (this.#down.reader.stopped) this.stopped('upstream')
     this.endFinishedSides()
-    if (!fits) this.#upstream.pause()
+    if (!fits) this.#fromUpstream.pause()
   }
 
   private toUpstream(bytes: Buffer): boolean {
@@ -234,8 +212,8 @@ export class RawSession implements Session {
   }
 
   private readOn(): void {
-    this.#client.resume()
-    this.#upstream.resume()
+    this.#fromClient.resume()
+    this.#fromUpstream.resume()
   }
 
   /** Ends the connection to a side that was sent everything, if nothing more of it could be read or is expected. */
@@ -258,7 +236,6 @@ export class RawSession implements Session {
 
   private upstreamEnded(): void {
     if (this.#upstreamSide.gone) return
-    this.passRest()
     this.#upstreamSide.gone = true
     const { call } = this.#context
     if (this.#state === 'open' && !this.#down.reader.closed) {
@@ -283,7 +260,7 @@ export class RawSession implements Session {
       }
       this.parted()
       this.#upstream.end()
-      this.#upstream.resume()
+      this.#fromUpstream.resume()
     }
     this.endBothSides()
   }
