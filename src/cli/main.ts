@@ -6,6 +6,7 @@ import { initCommand } from './init.js'
 import { CommandError, coloured, EXIT, type Io, type Output, paints, print } from './io.js'
 import { keysCommand } from './keys.js'
 import { ledgerCommand } from './ledger.js'
+import { receiptsCommand } from './receipts.js'
 import { reloadCommand } from './reload.js'
 import { routesCommand } from './routes.js'
 import { schemaCommand } from './schema.js'
@@ -29,6 +30,7 @@ const COMMANDS: readonly Define[] = [
   tasksCommand,
   spendCommand,
   ledgerCommand,
+  receiptsCommand,
   schemaCommand,
   initCommand,
   simulateCommand,

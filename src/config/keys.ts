@@ -7,6 +7,7 @@ import type { Entries, Entry } from './entries.js'
 import { readCallerRules, warnOfUnknownModels } from './groups.js'
 import { KnownModels } from './known-models.js'
 import type { RawGroup, RawKey, RawKeySecret } from './raw.generated.js'
+import { readCapture } from './receipts.js'
 import { quoted } from './report.js'
 import { digestOf, readSecret } from './secrets.js'
 import { parseMoment } from './units.js'
@@ -50,6 +51,7 @@ function readKey(entry: Entry<RawKey>, raw: RawKey, owners: Map<string, string>,
     strict: raw.strict ?? false,
     ...(raw.expose === undefined ? {} : { expose: raw.expose }),
     ...(expires === undefined ? {} : { expires }),
+    ...(raw.capture === undefined ? {} : { capture: readCapture(raw.capture, site.child('capture'), context) }),
     ...(secrets.length === 0 && absent.length > 0 ? { absent: absent.join(', ') } : {}),
   }
 }

@@ -24,6 +24,7 @@ import { type ParsedBefore, ParsedFiles } from './parsed-files.js'
 import { type Overrides, readSettings } from './process-settings.js'
 import type { RawGroup, RawKey, RawKind, RawProtocol, RawResourceKind, RawTaskKind } from './raw.generated.js'
 import { checkReachable } from './reachable.js'
+import { checkCapture } from './receipts.js'
 import { checkRegions } from './regions.js'
 import { listed, quoted, Report } from './report.js'
 import { readRequestSchemas } from './request-schemas.js'
@@ -131,6 +132,7 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
   const defaultModels = gather(documents, 'default_models', report)
   const routes = withDefaultModels(read, defaultModels, { models, upstreams, modelNames: modelEntries }, context)
   const settings = readSettings(main, options.overrides ?? {}, context)
+  checkCapture(main, settings.receipts, keyEntries, context)
   const schemas = readRequestSchemas(gather(documents, 'schemas', report), routes, root, context)
   // Routes of an interface that could not be opened are not known: what they serve is not out of reach.
   if (!interfaces.includes(undefined)) {

@@ -12,6 +12,7 @@ import { type ListenOverrides, readListen } from './listen.js'
 import { checkAllowed, readMedia } from './media.js'
 import { readOverload } from './overload.js'
 import type { RawGateway } from './raw.generated.js'
+import { readReceipts } from './receipts.js'
 import { readSecret } from './secrets.js'
 import { readDuration, readLimits, readRetry, readTimeouts } from './settings.js'
 import { readSpool } from './spool.js'
@@ -47,6 +48,7 @@ type Settings = Pick<
   | 'tasks'
   | 'webhooks'
   | 'admin'
+  | 'receipts'
 >
 
 /** The sections of the main file that are one thing each, with what holds where they say nothing. */
@@ -75,6 +77,7 @@ export function readSettings(main: Document, overrides: Overrides, context: Cont
     media: readMedia(sectionOf(main, 'media'), at('media'), context),
     tasks: readTasks(sectionOf(main, 'tasks'), at('tasks'), context),
     ...readWebhooks(sectionOf(main, 'webhooks'), at('webhooks'), context),
+    ...readReceipts(main, store, context),
     ...readAdmin(sectionOf(main, 'admin'), at('admin'), overrides.adminPort, context),
   }
 }

@@ -27,6 +27,7 @@ export type RawGateway = {
   readonly time_zone?: string
   readonly unpriced?: RawUnpriced
   readonly ledger?: { readonly retention?: string }
+  readonly receipts?: RawReceipts
   readonly include?: RawInclude
   readonly interfaces?: readonly string[]
   readonly defaults?: RawRouteDefaults
@@ -203,6 +204,7 @@ export type RawKey = {
   readonly networks?: RawNetworks
   readonly priority?: RawPriority
   readonly expose?: RawExpose
+  readonly capture?: RawCapture
 }
 export type RawCallerLimits = {
   readonly requests?: RawRates
@@ -220,6 +222,11 @@ export type RawWhenStoreFails = 'open' | 'closed'
 export type RawRates = string | readonly string[]
 export type RawBudgets = string | readonly string[]
 export type RawRegions = readonly string[]
+export type RawCapture = {
+  readonly mask?: readonly ('emails' | 'cards' | 'phones' | 'addresses')[]
+  readonly words?: readonly string[]
+  readonly keep?: string
+}
 export type RawRouteGlobs = readonly string[]
 export type RawNetworks = readonly string[]
 export type RawExpose = readonly ('upstream' | 'model' | 'attempts' | 'cost' | 'timing' | 'generation')[]
@@ -254,6 +261,13 @@ export type RawPool = {
   readonly idle?: string
   readonly age?: string
   readonly tcp_keep_alive?: string
+}
+export type RawReceipts = RawReceiptsSettings | 'on' | 'off'
+export type RawReceiptsSettings = {
+  readonly to?: string
+  readonly keep?: string
+  readonly when_full?: 'drop' | 'refuse'
+  readonly key?: RawSecret
 }
 export type RawPrices = RawPriceList | 'off'
 export type RawPriceList = Readonly<Record<string, RawPriceOrFree>>

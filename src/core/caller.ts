@@ -1,6 +1,7 @@
 import type { CallerPolicy } from './bounds.js'
 import type { Exposed } from './exposed.js'
 import type { Priority } from './priority.js'
+import type { CaptureConfig } from './receipts.js'
 import type { AllowedRegions } from './region.js'
 
 export interface Caller {
@@ -11,6 +12,8 @@ export interface Caller {
   readonly models: readonly string[]
   /** Absent: all. {@link may} has looked at them. */
   readonly regions?: NonNullable<AllowedRegions>
+  /** Absent: nothing of what it sends and gets is kept. */
+  readonly capture?: CaptureConfig
   /** Absent: `normal`. */
   readonly priority?: Priority
   /** What its answers say of who answered. Absent: as the file has it. */

@@ -16,6 +16,7 @@ import type { Placement } from './placement.js'
 import type { OverloadConfig } from './priority.js'
 import type { AdminConfig, KeySecret, ListenConfig, SpoolConfig, TasksConfig, WebhookConfig } from './process-config.js'
 import type { RateLimitsConfig } from './rate-limits-config.js'
+import type { CaptureConfig, ReceiptsConfig } from './receipts.js'
 import type { BatchRule, ModelHint, ResourceAction, ResourceList, ResumableUpload } from './resources.js'
 import type {
   Answer,
@@ -60,6 +61,8 @@ export interface Config {
   readonly webhooks?: WebhookConfig
   /** Absent: no admin listener. */
   readonly admin?: AdminConfig
+  /** Absent: none are written. */
+  readonly receipts?: ReceiptsConfig
   /** How connections leave that belong to no upstream; upstreams have their own. */
   readonly egress?: EgressConfig
   /** Absent: no word of limits, prices and groups is in the files, and nothing is counted. */
@@ -99,6 +102,8 @@ export interface KeyConfig extends CallerRules {
   readonly strict: boolean
   /** Absent: as the file has it. */
   readonly expose?: readonly Exposed[]
+  /** Absent: nothing of what it sends and gets is kept. */
+  readonly capture?: CaptureConfig
   /** Why no secret is present (`KEY_OPS is not set`), for the table that `serve` prints. */
   readonly absent?: string
 }

@@ -103,6 +103,14 @@ export const DEFAULTS = {
     disabled: false,
     strict: false,
   },
+  receiptsSettings: {
+    keep: 2592000000, // 30d
+    when_full: 'drop',
+  },
+  capture: {
+    mask: ['emails', 'cards', 'phones', 'addresses'],
+    keep: 604800000, // 7d
+  },
   keySecret: {
     generate: false,
   },

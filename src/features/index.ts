@@ -18,6 +18,7 @@ import { members } from './members/index.js'
 import { metrics } from './metrics/index.js'
 import { mirrors } from './mirrors/index.js'
 import { overload } from './overload/index.js'
+import { receipts } from './receipts/index.js'
 import { regions } from './regions/index.js'
 import { resources } from './resources/index.js'
 import { responses } from './responses/index.js'
@@ -32,6 +33,7 @@ import { tunnels } from './tunnels/index.js'
  */
 export const FEATURES: readonly Feature[] = [
   metrics,
+  receipts,
   cors,
   links,
   clientSecrets,

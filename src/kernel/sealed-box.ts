@@ -21,7 +21,8 @@ export class SealedBox {
   }
 }
 
-class Sealer {
+/** Seals bytes with a key of 32 bytes. */
+export class Sealer {
   readonly #key: Uint8Array
 
   constructor(key: Uint8Array) {

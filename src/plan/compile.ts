@@ -50,6 +50,7 @@ export class CompiledPlan implements Plan {
   readonly media: Plan['media']
   readonly tasks: Plan['tasks']
   readonly webhooks: Plan['webhooks']
+  readonly receipts?: NonNullable<Plan['receipts']>
   readonly learnsHealth: boolean
   readonly egress: Plan['egress']
   readonly hasRegions: boolean
@@ -104,6 +105,7 @@ export class CompiledPlan implements Plan {
     this.media = config.media
     this.tasks = config.tasks
     this.webhooks = config.webhooks
+    if (config.receipts !== undefined) this.receipts = config.receipts
     this.learnsHealth = learnsHealth(config)
     this.egress = config.egress
     this.admin = parts.admin

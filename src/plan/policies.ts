@@ -76,6 +76,7 @@ export class Policies {
       strict: config.strict,
       ...(config.expose === undefined ? {} : { expose: config.expose }),
       ...(priority === undefined ? {} : { priority }),
+      ...(config.capture === undefined ? {} : { capture: config.capture }),
       ...(regions === undefined ? {} : { regions }),
       ...(policy === undefined ? {} : { policy }),
     }

@@ -32,6 +32,7 @@ import type { LoadedPlan } from './load.js'
 import { GatewayMetrics } from './metrics.js'
 import { type Opened, openFiles, type Start, startOf } from './opening.js'
 import { messageOf, StartError } from './problems.js'
+import { recordTasks } from './receipts.js'
 import { type PlanSource, type ReloadOptions, Reloads } from './reload.js'
 import { restingFor, shownBy } from './resting.js'
 import { routingFor, shownRouting } from './routing.js'
@@ -129,6 +130,7 @@ export class Gateway {
       health: this.#health,
       plans: () => this.#reloads,
     })
+    recordTasks(pipeline)
     this.#admin = plan.admin && new Admin(plan.admin, this.#adminParts(pipeline, seat))
     this.closed = new Promise(ended => {
       this.#ended = ended

@@ -10,6 +10,7 @@ import { limits } from '../features/limits/index.js'
 import type { EventFamilies, StateFamilies } from '../features/metrics/families.js'
 import { type MetricsText, metrics } from '../features/metrics/index.js'
 import { MS_PER_SECOND } from '../features/metrics/spec.js'
+import { receipts } from '../features/receipts/index.js'
 import { TASKS } from '../features/tasks/tasks.js'
 import type { Kernel } from '../kernel/kernel.js'
 import type { Pipeline } from '../kernel/pipeline.js'
@@ -71,6 +72,8 @@ export class GatewayMetrics {
         service.taskCharged(record, found?.model.name ?? '')
       }
     }
+    const written = pipeline.serviceOf(receipts)
+    if (written !== undefined) written.onCount = (what, count) => events.receipts.of(what).add(count)
     const { onChange, hooks } = tasks
     tasks.onChange = change => {
       events.taskChanges.of(change.kind, change.to).add(1)

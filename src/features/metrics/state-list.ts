@@ -16,6 +16,12 @@ export const EVENT_METRICS = {
     labels: [],
     help: 'What could not be stored.',
   },
+  receipts: {
+    name: 'gateway_receipts_total',
+    kind: 'counter',
+    labels: ['result'],
+    help: 'Receipts: written, or dropped because they could not be; writes that failed (failed_writes); requests that were refused because they would have none (refused).',
+  },
   taskChanges: {
     name: 'gateway_task_changes_total',
     kind: 'counter',

@@ -12,6 +12,7 @@ import { type EgressFacts, egressFacts } from './egress-facts.js'
 import { headerLines } from './format.js'
 import { type GroupFacts, groupFacts, limitFacts, type RuleFacts, ruleFacts } from './limit-facts.js'
 import { type ModelFacts, modelFacts } from './model-facts.js'
+import { captureFact, receiptsFact } from './receipt-facts.js'
 import { type RegionFacts, regionFacts } from './region-facts.js'
 
 /** A plan as plain data, without a secret in it: what `explain --json` prints. */
@@ -27,6 +28,8 @@ export interface PlanFacts {
   /** Where it is not the usual one. */
   readonly transport?: string
   readonly workers?: number
+  /** Where receipts are written; absent: none are. */
+  readonly receipts?: string
   readonly keys: readonly KeyFacts[]
   readonly groups: readonly GroupFacts[]
   /** What keys with regions reach. */
@@ -37,6 +40,8 @@ export interface PlanFacts {
 }
 
 export interface KeyFacts extends RuleFacts {
+  /** What of its content is kept. */
+  readonly capture?: string
   readonly name: string
   readonly models: readonly string[]
   /** Whether nothing of its requests may be lost in translation. */
@@ -122,6 +127,7 @@ export function planFacts(plan: Plan, config: Config): PlanFacts {
     store: storeFact(plan.store),
     log: plan.log.level,
     ...(plan.expose.length === 0 ? {} : { expose: plan.expose }),
+    ...(plan.receipts === undefined ? {} : { receipts: receiptsFact(plan.receipts) }),
     ...(plan.transport === 'fast' ? {} : { transport: plan.transport }),
     ...(plan.workers === 1 ? {} : { workers: plan.workers }),
     keys: Object.entries(config.keys).map(([name, key]) => keyFacts(name, key)),
@@ -151,7 +157,7 @@ function storeFact(store: StoreConfig): string {
 }
 
 function keyFacts(name: string, key: KeyConfig): KeyFacts {
-  const { models, secrets, expires, disabled, absent, strict, expose, ...rules } = key
+  const { models, secrets, expires, disabled, absent, strict, expose, capture, ...rules } = key
   const off = disabled ? 'disabled' : secrets.length === 0 ? (absent ?? 'no secret') : undefined
   return {
     name,
@@ -160,6 +166,7 @@ function keyFacts(name: string, key: KeyConfig): KeyFacts {
     ...(expose === undefined ? {} : { expose }),
     secrets: secrets.map(secretText),
     ...(off === undefined ? {} : { off }),
+    ...(capture === undefined ? {} : { capture: captureFact(capture) }),
     ...(expires === undefined ? {} : { expires: new Date(expires).toISOString() }),
     ...ruleFacts(rules),
   }

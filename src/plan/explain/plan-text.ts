@@ -8,8 +8,22 @@ import { regionRows } from './region-facts.js'
 
 /** The plan for people to read; the same facts give the same text. */
 export function planText(facts: PlanFacts): string {
-  const { listen, cors, store, log, expose, transport, workers, keys, groups, regions, upstreams, models, routes } =
-    facts
+  const {
+    listen,
+    cors,
+    store,
+    log,
+    expose,
+    transport,
+    workers,
+    receipts,
+    keys,
+    groups,
+    regions,
+    upstreams,
+    models,
+    routes,
+  } = facts
   const lines = [
     ...columns([
       ['listen', listen],
@@ -19,6 +33,7 @@ export function planText(facts: PlanFacts): string {
       ...(expose === undefined ? [] : [['expose', expose.join(' ')]]),
       ...(transport === undefined ? [] : [['transport', transport]]),
       ...(workers === undefined ? [] : [['workers', String(workers)]]),
+      ...(receipts === undefined ? [] : [['receipts', receipts]]),
     ]),
     ...section('keys', columns(keys.flatMap(keyRows), '  ')),
     ...(groups.length === 0 ? [] : section('groups', columns(groups.flatMap(groupRows), '  '))),
@@ -37,13 +52,18 @@ function groupRows({ name, models, ...rules }: GroupFacts): readonly (readonly s
 }
 
 function keyRows(key: KeyFacts): readonly (readonly string[])[] {
-  const { name, models, secrets, off, expires, strict, expose, ...rules } = key
+  const { name, models, secrets, off, expires, strict, expose, capture, ...rules } = key
   const until = expires === undefined ? [] : [`expires ${expires}`]
   const state = off === undefined ? 'on' : 'off'
   const shown = expose === undefined ? [] : [`exposes ${expose.join(' ') || 'nothing'}`]
   const more = [...until, ...(strict === true ? ['strict'] : []), ...shown]
   const said = [...(off === undefined ? secrets : [off]), ...more].join(', ')
-  return [[name, state, models.join(' ') || 'no models', said], ...ruleRows(rules).map(row => ['', ...row])]
+  const captured = capture === undefined ? [] : [['', '', capture]]
+  return [
+    [name, state, models.join(' ') || 'no models', said],
+    ...captured,
+    ...ruleRows(rules).map(row => ['', ...row]),
+  ]
 }
 
 function upstreamRows({
