@@ -3,6 +3,7 @@ import { GatewayError } from './errors.js'
 import { isObject } from './json.js'
 import type { Limits } from './limits.js'
 import type { ModelPointer, Pointer } from './route-settings.js'
+import { keepsState, namesState } from './stateful.js'
 import type { VectorForm, VectorRule } from './vectors.js'
 import type { Violation } from './violation.js'
 
@@ -125,13 +126,26 @@ const SAID: ReadonlyMap<string, boolean> = new Map([
 /** A stateful request needs one of these members. */
 const ASKING = ['input', 'previous_response_id', 'conversation', 'prompt'] as const
 
+/** What of a route says whether its requests belong to conversations. */
+interface StateRoute {
+  readonly protocol: { readonly name: string } | undefined
+  readonly lane: string
+  readonly answer: string | undefined
+}
+
+/** Checks what a request says of its conversation, on routes where it may name one. Throws `invalid_parameter`. */
+export function checkState({ protocol, lane, answer }: StateRoute, member: InBody): void {
+  if (keepsState(protocol?.name, lane)) checkInput(member)
+  if (namesState(protocol?.name, answer)) checkConversation(member)
+}
+
 /** Throws `invalid_parameter` where nothing is asked: upstreams say so in many ways, and some answer all the same. */
-export function checkInput(inBody: InBody): void {
+function checkInput(inBody: InBody): void {
   if (!ASKING.some(name => (inBody(name) ?? null) !== null)) throw missing('input')
 }
 
 /** Throws `invalid_parameter` where a request names what came before it in no form, or in two. */
-export function checkConversation(inBody: InBody): void {
+function checkConversation(inBody: InBody): void {
   const [previous, conversation] = [inBody('previous_response_id') ?? null, inBody('conversation') ?? null]
   if (previous !== null && typeof previous !== 'string') throw noText('previous_response_id')
   if (conversation !== null && typeof conversation !== 'string' && !isObject(conversation)) throw noText('conversation')

@@ -1,26 +1,16 @@
-import {
-  type InBody,
-  MAX_MODEL_CHARS,
-  malformedBody,
-  modelIn,
-  streamIn,
-  violated,
-  wantedVectors,
-} from '../core/admission.js'
+import { type InBody, MAX_MODEL_CHARS, modelIn, streamIn, violated, wantedVectors } from '../core/admission.js'
 import { withDefault } from '../core/default-model.js'
 import { GatewayError } from '../core/errors.js'
-import { isObject, type JsonObject, parseJson } from '../core/json.js'
+import type { JsonObject } from '../core/json.js'
 import type { Route } from '../core/plan.js'
-import type { ResourceReference } from '../core/resources.js'
 import type { ModelPointer, Pointer } from '../core/route-settings.js'
 import type { Violation } from '../core/violation.js'
 import { demandOfDocument, demandOfMembers } from '../wire/demand.js'
-import { notedNames } from '../wire/demand-values.js'
 import { mostHeapOf } from '../wire/json-cost.js'
-import { findValue } from '../wire/json-edit.js'
-import { JsonScanner, type ScanOptions, type WatchedKeys } from '../wire/json-scan.js'
+import { JsonScanner } from '../wire/json-scan.js'
 import { parseSmall } from '../wire/json-small.js'
-import { MemberKeys } from '../wire/member-keys.js'
+import type { MemberKeys } from '../wire/member-keys.js'
+import { isInBody, scannedMembers, scanOptions, schemaOf } from '../wire/scanned-body.js'
 import type { Body, Span } from './body.js'
 import type { Call } from './call.js'
 import { chainOf } from './chain.js'
@@ -108,31 +98,6 @@ function isCounted({ generation }: Call): boolean {
   return generation.plan.accounting !== undefined
 }
 
-/** The schema of JSON bodies. */
-function schemaOf(route: Route): Route['validate'] {
-  return route.body === 'multipart' ? route.validateJson : route.validate
-}
-
-/** Cached: one object for all requests of a route. */
-function scanOptions(route: Route): ScanOptions {
-  const known = SCANS.get(route)
-  if (known !== undefined) return known
-  const { control, limits, references, members, protocol } = route
-  const watched = referenceMembers(references)
-  const noted = protocol?.amounts && notedNames(protocol.amounts)
-  const made = {
-    control,
-    depth: limits.depth,
-    members: limits.members,
-    values: limits.values,
-    ...(watched && { watched }),
-    ...(noted && { noted }),
-    ...(members.any.length > 0 && { ruled: new MemberKeys(members.any) }),
-  }
-  SCANS.set(route, made)
-  return made
-}
-
 /** For a small document without escaped keys. If two members have one name, the document has only the last one. */
 function isRuled(document: JsonObject, bytes: Buffer, keys: MemberKeys | undefined): boolean {
   if (keys === undefined) return false
@@ -143,38 +108,12 @@ function isRuled(document: JsonObject, bytes: Buffer, keys: MemberKeys | undefin
   return false
 }
 
-/** Members that name resources, for a scanner to watch for; undefined if the route has none. */
-function referenceMembers(names: readonly ResourceReference[]): WatchedKeys | undefined {
-  if (names.length === 0) return undefined
-  const members = new Set(names.map(({ path }) => JSON.stringify(path.findLast(segment => segment !== '*'))))
-  const quoted = [...members]
-  return { quoted, bare: quoted.map(member => Buffer.from(member.slice(1, -1))) }
-}
-
-const SCANS = new WeakMap<Route, ScanOptions>()
-
 /** Reads a scanned body; returns the position of the model's name. */
 function readScanned(call: Call, route: Route, scanner: JsonScanner, bytes: Buffer): Span | undefined {
-  const problem = scanner.end()
-  if (problem !== undefined) throw malformedBody(problem, route.limits)
-  const validate = schemaOf(route)
-  const skeleton = validate === undefined ? '' : scanner.skeleton()
-  const shape: unknown = skeleton === '' ? undefined : JSON.parse(skeleton)
-  const inBody: InBody = name => {
-    const found = scanner.found(name)
-    return found === undefined || found.value !== undefined ? found?.value : {}
-  }
-  if (validate !== undefined) checkSchema(validate, withDefault(shape, route.model), call, inBody)
-  // A long skeleton may lack the last items.
-  const isWhole = isObject(shape) && skeleton.length < MAX_WHOLE_SKELETON_CHARS
-  readPointers(call, route, inBody, isWhole ? name => shape[name] : undefined)
-  readVectors(call, route, name => (isObject(shape) ? shape[name] : valueIn(bytes, name)))
-  return standsInBody(route.model) ? scanner.found(route.model.name) : undefined
-}
-
-/** Whether the pointer refers to a member of a JSON body. */
-export function standsInBody(pointer: Pointer | undefined): pointer is Pointer {
-  return pointer?.from === 'body' || pointer?.from === 'form'
+  const { control, whole, member } = scannedMembers(route, scanner, bytes, found => noteModel(call, found))
+  readPointers(call, route, control, whole)
+  readVectors(call, route, member)
+  return isInBody(route.model) ? scanner.found(route.model.name) : undefined
 }
 
 function checkEncoding(call: Call): void {
@@ -234,15 +173,6 @@ function readPointers(call: Call, route: Route, inBody: InBody, whole?: InBody):
 function readVectors(call: Call, { protocol }: Route, inBody: InBody): void {
   if (protocol?.vectors !== undefined) call.set(VECTORS, wantedVectors(protocol.vectors, inBody))
 }
-
-/** The value of a top-level member of a valid document without a skeleton. */
-function valueIn(bytes: Buffer, name: string): unknown {
-  const found = findValue(bytes, [name])
-  return found && parseJson(bytes.toString('utf8', found.start, found.end))
-}
-
-/** A shorter skeleton is certainly whole. */
-const MAX_WHOLE_SKELETON_CHARS = 128 * 1024
 
 function readModel(call: Call, pointer: ModelPointer, inBody: InBody): string {
   const byDefault = call.get(DEFAULT_MODEL)

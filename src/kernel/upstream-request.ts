@@ -4,6 +4,7 @@ import { rewritten } from '../core/transform.js'
 import type { UpstreamRequest } from '../net/pools.js'
 import { apply, type Edit, edited, findValue, firstMember } from '../wire/json-edit.js'
 import { type IsReserved, mergeQuery } from '../wire/query.js'
+import { isInBody } from '../wire/scanned-body.js'
 import type { Body, HeldBody } from './body.js'
 import type { Call } from './call.js'
 import { chainOf } from './chain.js'
@@ -11,7 +12,6 @@ import { changesOf, isOwnQuery } from './changes.js'
 import { sentForm } from './form.js'
 import type { Reach } from './generation.js'
 import { declaredLength } from './read-body.js'
-import { standsInBody } from './read-request.js'
 import { joined, yieldToEventLoop } from './translate/steps.js'
 import { UPLOAD_OBSERVER, Upload } from './upload.js'
 
@@ -137,7 +137,7 @@ async function largeBody(call: Call, exchange: Exchange, body: HeldBody): Promis
 function naming(call: Call, exchange: Exchange, body: HeldBody): readonly Edit[] {
   const { named, model, route } = call
   const pointer = route?.model
-  if (!standsInBody(pointer) || !call.namesModel || (named && exchange.model === model)) return UNCHANGED
+  if (!isInBody(pointer) || !call.namesModel || (named && exchange.model === model)) return UNCHANGED
   return [rename(body, pointer.name, exchange.model)]
 }
 

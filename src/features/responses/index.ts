@@ -1,4 +1,4 @@
-import { checkInput } from '../../core/admission.js'
+import { checkState } from '../../core/admission.js'
 import type { Frame } from '../../core/codec.js'
 import { jsonText, parseExact } from '../../core/exact-json.js'
 import { isObject } from '../../core/json.js'
@@ -29,7 +29,7 @@ export const responses: Feature = {
     if (route === undefined || !readsState(route)) return undefined
     const creates = isStateful(route)
     const onMembers: NonNullable<Stage['onMembers']> = (call, member, whole) => {
-      if (creates) checkInput(member)
+      checkState(route, member)
       call.set(TURN_OPTIONS, readTurnOptions(member, whole && referencesIn(whole('input'))))
     }
     if (route.lane !== 'exchange') return { name: 'responses', onMembers }

@@ -1,4 +1,4 @@
-import { checkConversation, type InBody, noText } from '../../core/admission.js'
+import { type InBody, noText } from '../../core/admission.js'
 import { isObject, parseJson } from '../../core/json.js'
 import type { Exchange, Route } from '../../core/plan.js'
 import { keepsState, namesState } from '../../core/stateful.js'
@@ -25,9 +25,8 @@ export function readsState(route: Pick<Route, 'protocol' | 'lane' | 'answer'>): 
   return namesState(route.protocol?.name, route.answer)
 }
 
-/** The request's members about its conversation; `references` undefined if not known yet. Throws `invalid_parameter`. */
+/** The request's members about its conversation; `references` undefined if not known yet. */
 export function readTurnOptions(inBody: InBody, references?: readonly string[]): TurnOptions {
-  checkConversation(inBody)
   const [previous, conversation] = [inBody('previous_response_id'), inBody('conversation')]
   return {
     previous: typeof previous === 'string' ? previous : undefined,

@@ -1,24 +1,14 @@
-import {
-  checkConversation,
-  checkInput,
-  type InBody,
-  malformedBody,
-  modelIn,
-  streamIn,
-  tooLarge,
-  violated,
-  wantedVectors,
-} from '../../core/admission.js'
-import { isLeftOut, withDefault, writesDefault } from '../../core/default-model.js'
+import { checkState, type InBody, modelIn, streamIn, tooLarge, wantedVectors } from '../../core/admission.js'
+import { isLeftOut, writesDefault } from '../../core/default-model.js'
 import { GatewayError } from '../../core/errors.js'
-import { isObject } from '../../core/json.js'
 import type { Match, Route } from '../../core/plan.js'
 import type { ModelPointer, Pointer } from '../../core/route-settings.js'
-import { KEEP_MEMBER, keepsState, mayAskToKeep, namesState } from '../../core/stateful.js'
+import { KEEP_MEMBER, keepsState, mayAskToKeep } from '../../core/stateful.js'
 import type { VectorForm } from '../../core/vectors.js'
 import { asBuffer } from '../../wire/bytes.js'
 import { JsonScanner } from '../../wire/json-scan.js'
 import { withoutKept } from '../../wire/kept-members.js'
+import { isInBody, scannedMembers, scanOptions } from '../../wire/scanned-body.js'
 import type { Ask } from './ask.js'
 
 /** Rule of an error that says what cannot be explained; no client gets it. */
@@ -50,20 +40,20 @@ export function readRequest({ route, params }: Match, query: URLSearchParams | u
     const message = 'the body of this route is a form, which is not supported here: omit it'
     throw new GatewayError('unsupported_media_type', message, { rule: UNREAD })
   }
-  const scanner = body === undefined || !isJson(route) ? undefined : scan(route, body)
+  const scanned = body === undefined || !isJson(route) ? undefined : scan(route, asBuffer(body))
+  const scanner = scanned?.scanner
   if (body !== undefined && asksToKeep(route, scanner)) {
     return readRequest({ route, params }, query, { ...ask, body: withoutKept(body) })
   }
   const read: Read = ({ from, name }) => {
     if (from === 'path') return params[name]
     if (from === 'query') return query?.get(name) ?? undefined
-    return valueAt(scanner?.found(name))
+    return scanned?.control(name)
   }
   const model =
     route.model === undefined ? '' : modelOf(route.model, read, scanner === undefined ? ask.model : undefined)
-  const members: unknown = body === undefined || scanner === undefined ? undefined : JSON.parse(bufferText(body))
-  const member: InBody = name => (isObject(members) ? members[name] : undefined)
-  if (members !== undefined) checkState(route, member)
+  const member: InBody = scanned?.member ?? (() => undefined)
+  if (scanned !== undefined) checkState(route, scanned.control)
   const isBehind = keepsState(route.protocol?.name, route.lane) && member('background') === true
   const vectors = route.protocol?.vectors && wantedVectors(route.protocol.vectors, member)
   return {
@@ -72,23 +62,13 @@ export function readRequest({ route, params }: Match, query: URLSearchParams | u
     body,
     ...(vectors === undefined ? {} : { vectors }),
     ...(isBehind && { background: { isStored: member('store') !== false } }),
-    ...(route.model === undefined || !inBody(route.model) ? { span: undefined } : placeOf(route.model, scanner)),
+    ...(route.model === undefined || !isInBody(route.model) ? { span: undefined } : placeOf(route.model, scanner)),
   }
 }
 
 /** Whether the answer should be kept by the gateway. */
 function asksToKeep({ protocol }: Route, scanner: JsonScanner | undefined): boolean {
   return mayAskToKeep(protocol?.name) && valueAt(scanner?.found(KEEP_MEMBER)) === true
-}
-
-/** What a request says of its conversation. */
-function checkState({ protocol, lane, answer }: Route, member: InBody): void {
-  if (keepsState(protocol?.name, lane)) checkInput(member)
-  if (namesState(protocol?.name, answer)) checkConversation(member)
-}
-
-function bufferText(body: Uint8Array): string {
-  return asBuffer(body).toString('utf8')
 }
 
 /** One that is too long to be read is there all the same. */
@@ -103,13 +83,15 @@ function placeOf(pointer: ModelPointer, scanner: JsonScanner | undefined): Pick<
   return { span, ...(isMissing && { missing: pointer.name }) }
 }
 
+function scan(route: Route, body: Buffer): ReturnType<typeof scannedMembers> & { readonly scanner: JsonScanner } {
+  const scanner = new JsonScanner(scanOptions(route))
+  scanner.push(body)
+  return { ...scannedMembers(route, scanner, body), scanner }
+}
+
 /** Whether a body that is given is read as JSON: also where it could be a form. */
 function isJson({ body }: Route): boolean {
   return body === 'json' || body === 'multipart'
-}
-
-function inBody({ from }: Pointer): boolean {
-  return from === 'body' || from === 'form'
 }
 
 function bodyOf(route: Route, { body }: Ask): Uint8Array | undefined {
@@ -119,17 +101,6 @@ function bodyOf(route: Route, { body }: Ask): Uint8Array | undefined {
   throw tooLarge(route.limits.body)
 }
 
-function scan({ body: form, control, limits, ...route }: Route, body: Uint8Array): JsonScanner {
-  const validate = form === 'multipart' ? route.validateJson : route.validate
-  const scanner = new JsonScanner({ control, depth: limits.depth, members: limits.members, values: limits.values })
-  scanner.push(body)
-  const problem = scanner.end()
-  if (problem !== undefined) throw malformedBody(problem, limits)
-  const violation = validate?.(withDefault(JSON.parse(scanner.skeleton()), route.model))[0]
-  if (violation !== undefined) throw violated(violation)
-  return scanner
-}
-
 function modelOf(pointer: ModelPointer, read: Read, asked: string | undefined): string {
   return modelIn(pointer, read(pointer) ?? asked).model
 }
@@ -137,6 +108,6 @@ function modelOf(pointer: ModelPointer, read: Read, asked: string | undefined): 
 function streamOf({ stream }: Route, read: Read, ask: Ask, bodyRead: boolean): boolean {
   if (typeof stream === 'string') return stream === 'always'
   const value = read(stream)
-  if (value === undefined || value === null) return !(inBody(stream) && bodyRead) && ask.stream === true
+  if (value === undefined || value === null) return !(isInBody(stream) && bodyRead) && ask.stream === true
   return streamIn(stream, value)
 }
