@@ -65,21 +65,21 @@ export class Dispatch implements Work, Race<Attempt> {
   /** Calls beside the one at hand, of requests that take several. */
   #others: OtherCalls | undefined
   readonly #started = performance.now()
-  readonly #otherwise: (failure: Failure) => boolean
+  readonly #onExhausted: (failure: Failure) => boolean
 
-  /** `otherwise` is asked about the last failure: where it is true, the caller answers the request in another way. */
+  /** `onExhausted` is asked about the last failure: where it is true, the caller answers the request in another way. */
   constructor(
     call: Call,
     route: Route,
     body: Body,
     exchanges: readonly Exchange[],
-    otherwise: (failure: Failure) => boolean = () => false,
+    onExhausted: (failure: Failure) => boolean = () => false,
   ) {
     this.#call = call
     this.#route = route
     this.#body = body
     this.#walk = new Walk(call, exchanges)
-    this.#otherwise = otherwise
+    this.#onExhausted = onExhausted
   }
 
   start(): void {
@@ -115,7 +115,7 @@ export class Dispatch implements Work, Race<Attempt> {
     this.#asked = asked
     gated.pass(
       () => this.ask(asked),
-      shut => this.skip(shut),
+      rejection => this.skip(rejection),
     )
   }
 
@@ -146,7 +146,7 @@ export class Dispatch implements Work, Race<Attempt> {
     else if (this.#failed !== undefined) {
       const failed = this.#failed
       this.#failed = undefined
-      this.goOn(failed)
+      this.afterFailure(failed)
     }
   }
 
@@ -181,9 +181,9 @@ export class Dispatch implements Work, Race<Attempt> {
   }
 
   /** A stage gives this target up before it is asked. */
-  private skip(shut: GatewayError): void {
+  private skip(rejection: GatewayError): void {
     if (this.#walk.skip()) this.try()
-    else if (this.#refused === undefined) throw shut
+    else if (this.#refused === undefined) throw rejection
     else this.logFailure(this.#refused.failure)
   }
 
@@ -244,11 +244,11 @@ export class Dispatch implements Work, Race<Attempt> {
     const known = this.#others
     const others = known ?? (await othersOf(call, exchange, translator, whole))
     call.cancellation.throwIfCancelled()
-    const shut = this.decideAgain(asked, others)
-    if ((shut instanceof Promise ? await shut : shut) !== undefined || gated.isOver) return
+    const rejection = this.decideAgain(asked, others)
+    if ((rejection instanceof Promise ? await rejection : rejection) !== undefined || gated.isOver) return
     call.losses = translator.losses
     // While the upstream works only the request's bytes are in memory; for another target they are decoded again.
-    if (!this.#media.holds && translator.letGo()) {
+    if (!this.#media.holds && translator.release()) {
       this.#decoded = undefined
       call.memory.release()
     }
@@ -264,17 +264,17 @@ export class Dispatch implements Work, Race<Attempt> {
     const { gated } = asked
     if (gated.isOver || (others === undefined && this.#media?.holds !== true)) return undefined
     gated.calls = 1 + (others?.size ?? 0)
-    const decide = (shut: GatewayError | undefined): GatewayError | undefined => {
+    const decide = (rejection: GatewayError | undefined): GatewayError | undefined => {
       this.#call.cancellation.throwIfCancelled()
-      if (shut === undefined) return undefined
+      if (rejection === undefined) return undefined
       this.#others?.cancel()
       this.#others = undefined
-      if (gated.beside === undefined) this.skip(shut)
+      if (gated.beside === undefined) this.skip(rejection)
       else this.giveUpHedge(asked)
-      return shut
+      return rejection
     }
-    const shut = gated.beforeSend()
-    return shut instanceof Promise ? shut.then(decide) : decide(shut)
+    const rejection = gated.beforeSend()
+    return rejection instanceof Promise ? rejection.then(decide) : decide(rejection)
   }
 
   private attempt(asked: Asked, translator: Translator | undefined): Attempt {
@@ -301,7 +301,7 @@ export class Dispatch implements Work, Race<Attempt> {
   private failed(failed: Failed): void {
     const { gated, failure } = failed
     if (this.#hedge === undefined) {
-      this.goOn(failed)
+      this.afterFailure(failed)
       return
     }
     const { call, exchange } = gated
@@ -314,7 +314,7 @@ export class Dispatch implements Work, Race<Attempt> {
   }
 
   /** No attempt is under way: stages say what comes next. */
-  private goOn(failed: Failed): void {
+  private afterFailure(failed: Failed): void {
     const { gated, failure, translator } = failed
     const call = this.#call
     if (isAnswer(failure)) this.#refused = failed
@@ -337,8 +337,8 @@ export class Dispatch implements Work, Race<Attempt> {
     }
     if (!isRepeated) others?.cancel()
     noteCause(call, failure)
-    pause(call, waitMs, goesOn => {
-      if (goesOn) this.try()
+    pause(call, waitMs, continues => {
+      if (continues) this.try()
       else if (!call.answered) this.giveUp(exchange, failure, translator, others)
     })
   }
@@ -350,7 +350,7 @@ export class Dispatch implements Work, Race<Attempt> {
     translator: Translator | undefined,
     others: OtherCalls | undefined,
   ): void {
-    if (this.#otherwise(failure)) return
+    if (this.#onExhausted(failure)) return
     if (others !== undefined && translator !== undefined) {
       this.#others = others
       this.rescue(exchange, failure, translator).catch((cause: unknown) => this.#call.fail(cause))

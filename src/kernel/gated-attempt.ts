@@ -101,59 +101,60 @@ export class GatedAttempt extends Slots implements AttemptView, AttemptUsage {
   }
 
   /**
-   * Leads the attempt through its gates: `ask` once it has passed all, `skip` with the error of the first that is shut, neither
+   * Leads the attempt through its gates: `ask` once it has passed all, `skip` with the error of the first that rejects it, neither
    * if it has ended meanwhile. What a gate or one of these throws goes to `fail`. Waits only if a gate does.
    */
   pass(
     ask: () => void,
-    skip: (shut: GatewayError) => void,
+    skip: (rejection: GatewayError) => void,
     fail: (cause: unknown) => void = cause => this.call.fail(cause),
   ): void {
-    const go = (shut: GatewayError | 'over' | undefined): void => {
-      if (shut === undefined) ask()
-      else if (shut !== 'over') skip(shut)
+    const go = (rejection: GatewayError | 'over' | undefined): void => {
+      if (rejection === undefined) ask()
+      else if (rejection !== 'over') skip(rejection)
     }
     try {
-      const shut = this.enter()
-      if (shut instanceof Promise) shut.then(go).catch(fail)
-      else go(shut)
+      const rejection = this.enter()
+      if (rejection instanceof Promise) rejection.then(go).catch(fail)
+      else go(rejection)
     } catch (cause) {
       fail(cause)
     }
   }
 
   /**
-   * Asks the gates in turn. The error of the first that is shut: for those before it the attempt has ended then. `over`: it has
+   * Asks the gates in turn. The error of the first that rejects it: for those before it the attempt has ended then. `over`: it has
    * ended while a gate was deciding.
    */
   enter(): Maybe<GatewayError | 'over' | undefined> {
     const { pairs } = chainOf(this.call)
     while (this.#passed < pairs.length) {
       const decision = pairs[this.#passed]?.beforeAttempt?.(this)
-      if (decision instanceof Promise) return decision.then(shut => this.#decided(shut) ?? this.enter())
-      const shut = this.#decided(decision)
-      if (shut !== undefined) return shut
+      if (decision instanceof Promise) return decision.then(rejection => this.#decided(rejection) ?? this.enter())
+      const rejection = this.#decided(decision)
+      if (rejection !== undefined) return rejection
     }
     return undefined
   }
 
-  /** What is sent is known: asks the stages that it has passed once more. The error of the first that is shut ends the attempt. */
+  /** What is sent is known: asks the stages that it has passed once more. The error of the first that rejects it ends the attempt. */
   beforeSend(from = 0): Maybe<GatewayError | undefined> {
     const { pairs } = chainOf(this.call)
     for (let at = from; at < this.#passed; at++) {
       const decision = pairs[at]?.beforeSend?.(this)
-      if (decision instanceof Promise) return decision.then(shut => this.#shut(shut) ?? this.beforeSend(at + 1))
-      if (decision !== undefined) return this.#shut(decision)
+      if (decision instanceof Promise)
+        return decision.then(rejection => this.#rejection(rejection) ?? this.beforeSend(at + 1))
+      if (decision !== undefined) return this.#rejection(decision)
     }
     return undefined
   }
 
-  #shut(shut: GatewayError | undefined): GatewayError | undefined {
-    if (shut !== undefined) this.end('skipped', undefined, shut)
-    return shut
+  #rejection(rejection: GatewayError | undefined): GatewayError | undefined {
+    if (rejection !== undefined) this.end('skipped', undefined, rejection)
+    return rejection
   }
 
-  #decided(shut: GatewayError | undefined): GatewayError | 'over' | undefined {
+  #decided(rejection: GatewayError | undefined): GatewayError | 'over' | undefined {
     if (!this.#open) {
       // It gives back what it took too late. What the client has got is another one's.
       const outcome = {
@@ -163,12 +164,12 @@ export class GatedAttempt extends Slots implements AttemptView, AttemptUsage {
         task: undefined,
         ...NOTHING_SENT,
       }
-      if (shut === undefined) this.#tell(this.#passed, outcome)
+      if (rejection === undefined) this.#tell(this.#passed, outcome)
       return 'over'
     }
-    if (shut === undefined) this.#passed++
-    else this.end('skipped', undefined, shut)
-    return shut
+    if (rejection === undefined) this.#passed++
+    else this.end('skipped', undefined, rejection)
+    return rejection
   }
 
   /**

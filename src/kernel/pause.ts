@@ -8,11 +8,11 @@ import type { Watched } from './watchdog.js'
 class Pause implements Watched {
   readonly #call: Call
   readonly #until: number
-  readonly #over: (goesOn: boolean) => void
+  readonly #over: (continues: boolean) => void
   readonly #watched: number
   #isOver = false
 
-  constructor(call: Call, milliseconds: number, over: (goesOn: boolean) => void) {
+  constructor(call: Call, milliseconds: number, over: (continues: boolean) => void) {
     this.#call = call
     this.#until = performance.now() + milliseconds
     this.#over = over
@@ -29,16 +29,16 @@ class Pause implements Watched {
     this.end(false)
   }
 
-  private end(goesOn: boolean): void {
+  private end(continues: boolean): void {
     if (this.#isOver) return
     this.#isOver = true
     this.#call.kernel.watchdog.delete(this.#watched)
-    this.#over(goesOn)
+    this.#over(continues)
   }
 }
 
 /** Calls `over` once, after this time or earlier: with false if the call has ended or must end. Without a wait, at once. */
-export function pause(call: Call, milliseconds: number, over: (goesOn: boolean) => void): void {
+export function pause(call: Call, milliseconds: number, over: (continues: boolean) => void): void {
   if (milliseconds <= 0) over(true)
   else new Pause(call, milliseconds, over)
 }

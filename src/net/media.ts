@@ -28,7 +28,7 @@ interface Media {
 }
 
 /** A URL that a client sent, and its position in the body: `messages[0].content[1].image_url.url`. */
-interface MediaWish {
+interface WantedMedia {
   readonly url: string
   readonly at?: string
 }
@@ -67,14 +67,14 @@ export class MediaFetcher {
    * fetched for the same request; connections leave by `egress`.
    */
   async fetchAll(
-    wishes: readonly MediaWish[],
+    wanted: readonly WantedMedia[],
     signal?: AbortSignal,
     earlier = NONE,
     egress?: Egress,
   ): Promise<readonly Media[]> {
     const { maxCount, maxTotal } = this.#options
-    const urls = new Map(wishes.map(wish => [wish.url, wish]))
-    const [first] = wishes
+    const urls = new Map(wanted.map(part => [part.url, part]))
+    const [first] = wanted
     if (urls.size + earlier.count > maxCount)
       throw refused(first, `more than ${maxCount} URLs would have to be fetched`)
     const budget = { left: maxTotal - earlier.bytes, egress }
@@ -83,15 +83,15 @@ export class MediaFetcher {
     const found = new Map<string, Media>()
     const waiting = [...urls.values()]
     const work = async (): Promise<void> => {
-      for (let wish = waiting.shift(); wish !== undefined; wish = waiting.shift())
-        found.set(wish.url, await this.one(wish, all, budget))
+      for (let part = waiting.shift(); part !== undefined; part = waiting.shift())
+        found.set(part.url, await this.one(part, all, budget))
     }
     try {
       await Promise.all(Array.from({ length: MAX_CONCURRENT_FETCHES }, work))
     } finally {
       stop.abort()
     }
-    return wishes.flatMap(({ url }) => found.get(url) ?? [])
+    return wanted.flatMap(({ url }) => found.get(url) ?? [])
   }
 
   async fetch(url: string, signal?: AbortSignal): Promise<Media> {
@@ -100,33 +100,33 @@ export class MediaFetcher {
     return media
   }
 
-  private async one(wish: MediaWish, signal: AbortSignal, budget: Budget): Promise<Media> {
+  private async one(part: WantedMedia, signal: AbortSignal, budget: Budget): Promise<Media> {
     const time = AbortSignal.timeout(this.#options.timeoutMs)
     const both = AbortSignal.any([signal, time])
     try {
-      return await this.follow(wish, both, budget)
+      return await this.follow(part, both, budget)
     } catch (error) {
       if (error instanceof GatewayError) throw error
       if (isOutOfDescriptors(error)) throw outOfDescriptors(error)
-      if (time.aborted) throw refused(wish, 'it took too long', error)
+      if (time.aborted) throw refused(part, 'it took too long', error)
       if (signal.aborted) throw new GatewayError('client_gone', 'The client disconnected.', { cause: error })
-      if (error instanceof Blocked) throw refused(wish, 'it may not be fetched', error)
-      throw refused(wish, 'it could not be fetched', error)
+      if (error instanceof Blocked) throw refused(part, 'it may not be fetched', error)
+      throw refused(part, 'it could not be fetched', error)
     }
   }
 
-  private async follow(wish: MediaWish, signal: AbortSignal, budget: Budget): Promise<Media> {
-    let url = this.#guard.url(wish.url)
+  private async follow(part: WantedMedia, signal: AbortSignal, budget: Budget): Promise<Media> {
+    let url = this.#guard.url(part.url)
     for (let hop = 0; hop <= this.#options.maxRedirects; hop++) {
-      const answer = await this.hop(wish, url, signal, budget)
+      const answer = await this.hop(part, url, signal, budget)
       if (!('location' in answer)) return answer
       url = this.#guard.url(answer.location, url)
     }
-    throw refused(wish, 'it redirects too often')
+    throw refused(part, 'it redirects too often')
   }
 
   private async hop(
-    wish: MediaWish,
+    part: WantedMedia,
     url: URL,
     signal: AbortSignal,
     budget: Budget,
@@ -149,41 +149,41 @@ export class MediaFetcher {
       body.on('error', () => undefined)
       const { location } = headers
       if (REDIRECTS.includes(statusCode) && typeof location === 'string') return { location }
-      if (statusCode !== 200) throw refused(wish, 'its server did not return a document')
-      const type = this.check(wish, headers)
+      if (statusCode !== 200) throw refused(part, 'its server did not return a document')
+      const type = this.check(part, headers)
       const length = Number(headers['content-length'] ?? 0)
-      if (length > maxBytes || length > budget.left) throw refused(wish, 'it is too large')
-      return await this.read(wish, body, budget, type)
+      if (length > maxBytes || length > budget.left) throw refused(part, 'it is too large')
+      return await this.read(part, body, budget, type)
     } finally {
       client.destroy().catch(() => undefined)
     }
   }
 
-  private check(wish: MediaWish, headers: Headers): string {
+  private check(part: WantedMedia, headers: Headers): string {
     const encoding = headers['content-encoding']
     // It was asked for plain; what comes packed may unpack to anything.
-    if (encoding !== undefined && encoding !== 'identity') throw refused(wish, 'its server sent it compressed')
+    if (encoding !== undefined && encoding !== 'identity') throw refused(part, 'its server sent it compressed')
     const written = headers['content-type']
     const type = mediaTypeOf(typeof written === 'string' ? written : undefined)
     if (type === undefined || (type !== '' && !this.#types.includes(type)))
-      throw refused(wish, `it is not one of ${this.#types.join(', ')}`)
+      throw refused(part, `it is not one of ${this.#types.join(', ')}`)
     return type
   }
 
-  private async read(wish: MediaWish, body: AsyncIterable<Buffer>, budget: Budget, type: string): Promise<Media> {
+  private async read(part: WantedMedia, body: AsyncIterable<Buffer>, budget: Budget, type: string): Promise<Media> {
     const chunks: Buffer[] = []
     let size = 0
     let mime: string | undefined
     const judge = (): void => {
       mime = sniff(chunks.length === 1 ? (chunks[0] ?? Buffer.alloc(0)) : Buffer.concat(chunks))
       if (mime === undefined || !this.#types.includes(mime)) {
-        throw refused(wish, `it is not one of ${this.#types.join(', ')}`, new Error(`sent as ${type || 'nothing'}`))
+        throw refused(part, `it is not one of ${this.#types.join(', ')}`, new Error(`sent as ${type || 'nothing'}`))
       }
     }
     for await (const chunk of body) {
       size += chunk.length
       budget.left -= chunk.length
-      if (size > this.#options.maxBytes || budget.left < 0) throw refused(wish, 'it is too large')
+      if (size > this.#options.maxBytes || budget.left < 0) throw refused(part, 'it is too large')
       chunks.push(chunk)
       if (mime === undefined && size >= HEAD_BYTES) judge()
     }
@@ -201,8 +201,8 @@ interface Budget {
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>
 
 /** The message for the client: it reveals neither the URL's host nor what is behind it. */
-function refused(wish: MediaWish | undefined, why: string, cause?: unknown): GatewayError {
-  const param = wish?.at
+function refused(part: WantedMedia | undefined, why: string, cause?: unknown): GatewayError {
+  const param = part?.at
   const place = param === undefined ? '' : ` at '${param}'`
   return new GatewayError('invalid_parameter', `The URL${place} cannot be used: ${why}.`, {
     param,

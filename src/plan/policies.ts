@@ -59,7 +59,7 @@ export class Policies {
     const group = this.groupOf(config)
     const policy = this.#policy(name, config, group, previous?.policy)
     const theirs = group?.models ?? []
-    const models = theirs.reduce(meet, config.models)
+    const models = theirs.reduce(intersection, config.models)
     const regions = regionsInCommon([config.regions, ...chain(group).map(one => one.config.regions)])
     let names: NameSet | undefined
     const may = (model: string): boolean => {
@@ -180,7 +180,7 @@ function all(
 }
 
 /** Names and globs for what two lists have in common; of globs that overlap in part, the first: nothing is left out. */
-function meet(ones: readonly string[], others: readonly string[]): readonly string[] {
+function intersection(ones: readonly string[], others: readonly string[]): readonly string[] {
   return [...new Set(ones.flatMap(one => others.flatMap(other => narrower(one, other) ?? [])))]
 }
 

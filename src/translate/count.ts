@@ -38,7 +38,7 @@ export class CountTranslator implements Translator {
     return this.#client.encodeRequest(this.#request, this.#target)
   }
 
-  letGo(): boolean {
+  release(): boolean {
     return false
   }
 

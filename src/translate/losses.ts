@@ -37,7 +37,7 @@ export class Losses {
   }
 
   /** Drops the body: from now on losses of answers are noted alone, by names that need none. */
-  letGo(): void {
+  release(): void {
     this.#decoded = { body: {}, inherited: this.#decoded.inherited }
   }
 

@@ -79,7 +79,7 @@ export class TextPair implements TextTranslator {
     return this.server.server.answerBody === undefined
   }
 
-  letGo(): boolean {
+  release(): boolean {
     const { answerBody } = this.server.server
     if (answerBody === undefined) return false
     const { model, stream, streamUsage } = this.#request
@@ -91,7 +91,7 @@ export class TextPair implements TextTranslator {
     this.#answer = { ...this.#answer, request: bare, body: answerBody(this.#answer.body) }
     this.#request = bare
     this.#sent = bare
-    this.losses.letGo()
+    this.losses.release()
     return true
   }
 

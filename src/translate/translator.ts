@@ -25,7 +25,7 @@ export interface Translator {
   /** The request as the upstream takes it, or the call of that number. Throws `untranslatable`. */
   encode(nth?: number): JsonObject
   /** Drops what only the request is made of. False where its answers need that, too. */
-  letGo(): boolean
+  release(): boolean
   /** An upstream's whole answer, with those of other calls, in the client's protocol. Throws `bad_upstream_response`. */
   document(answer: Json, others?: readonly Json[]): Translated
   error(status: number, body: Json | undefined): UpstreamError

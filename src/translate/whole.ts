@@ -55,7 +55,7 @@ export class WholeTranslator implements Translator {
     return this.#client.encodeRequest(seeded, this.#target)
   }
 
-  letGo(): boolean {
+  release(): boolean {
     return false
   }
 

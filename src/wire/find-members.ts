@@ -106,7 +106,7 @@ class Finder implements FoundMembers {
       const met = next.find(({ rule, depth }) => depth === rule.path.length - 1)
       const here = next.length === 0 ? at : [...at, key]
       if (met === undefined) this.descend(item, next, here)
-      else if (this.meet(met.rule, item, here)) out.add(item)
+      else if (this.apply(met.rule, item, here)) out.add(item)
     }
     this.removals.push(...removals(container, out))
   }
@@ -118,7 +118,7 @@ class Finder implements FoundMembers {
   }
 
   /** True if the item should be removed. */
-  private meet({ action }: MemberRule, item: Item, at: DocumentPath): boolean {
+  private apply({ action }: MemberRule, item: Item, at: DocumentPath): boolean {
     if (action === 'refuse') this.refused.push(at)
     else if (action === 'drop') this.dropped.push(at)
     else this.namesIn(item, action, at)

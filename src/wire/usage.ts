@@ -46,7 +46,7 @@ export class UsagePlaces {
   constructor(paths: UsagePaths) {
     this.#numbers = numbersOf(paths)
     for (const [index, { field, places }] of this.#numbers.entries()) {
-      for (const [rank, path] of places.entries()) lead(this.#first, path).ends.push({ index, rank, field })
+      for (const [rank, path] of places.entries()) stepAlong(this.#first, path).ends.push({ index, rank, field })
     }
     this.roots = rootsOf(this.#numbers.flatMap(({ places }) => places)).slice(0, MAX_ROOTS)
     this.names = [...new Set(this.roots.map(root => `"${root.at(-1)}"`))].map(name => Buffer.from(name))
@@ -229,7 +229,7 @@ function stepOf(): Step {
 }
 
 /** The step at the end of a path, created if missing. */
-function lead(first: Step, path: Path): Step {
+function stepAlong(first: Step, path: Path): Step {
   let at = first
   for (const name of path) {
     if (name === EVERY) {

@@ -70,9 +70,14 @@ async function openResponse(
   body: Body,
   creates: boolean,
 ): Promise<readonly Exchange[]> {
-  const wishes = call.get(TURN_OPTIONS)
-  if (wishes === undefined) return candidates
-  const turn = await openTurn(call, creates ? wishes : { ...wishes, store: false, background: false }, body, candidates)
+  const options = call.get(TURN_OPTIONS)
+  if (options === undefined) return candidates
+  const turn = await openTurn(
+    call,
+    creates ? options : { ...options, store: false, background: false },
+    body,
+    candidates,
+  )
   call.set(TURN, turn)
   addEarlierInput(call, () => turn.earlierInput)
   call.mustFinish = !turn.options.background

@@ -43,18 +43,18 @@ export function readTurnOptions(inBody: InBody, references?: readonly string[]):
  */
 export async function openTurn(
   call: Call,
-  wishes: TurnOptions,
+  options: TurnOptions,
   body: Body,
   exchanges: readonly Exchange[] = [],
 ): Promise<ResponseTurn> {
   const owner = call.key
-  const before = await findHistory(call, owner, wishes, body, exchanges)
+  const before = await findHistory(call, owner, options, body, exchanges)
   const { conversations } = call.kernel.need(STATE)
   const responseId = responseIdOf(call)
   // A background run stores its response itself.
-  const kept = responseId === undefined ? wishes : { ...wishes, store: false }
+  const kept = responseId === undefined ? options : { ...options, store: false }
   const turn = new ResponseTurn(conversations, owner, call.model, kept, before, responseId)
-  await turn.meet(wishes.references ?? (await referencesOf(call, body)), relayedTo(exchanges))
+  await turn.findReferences(options.references ?? (await referencesOf(call, body)), relayedTo(exchanges))
   if (mayBeCompacted(turn, body)) turn.open = await call.kernel.need(STATE).compactions.opener(owner)
   localOf(call)?.began(turn)
   return turn

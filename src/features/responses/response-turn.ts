@@ -77,14 +77,14 @@ export class ResponseTurn {
     conversations: Conversations,
     owner: string,
     model: string,
-    wishes: TurnOptions,
+    options: TurnOptions,
     before: TurnHistory,
     id: string = newId('resp_'),
   ) {
     this.#conversations = conversations
     this.owner = owner
     this.#model = model
-    this.options = wishes
+    this.options = options
     this.history = before
     this.id = id
   }
@@ -131,7 +131,7 @@ export class ResponseTurn {
    * Looks up the client's references, before any upstream is called. Throws `not_found` for items that are not this owner's,
    * and for items that were made elsewhere unless one of the exchanges is declared to accept these.
    */
-  async meet(references: readonly string[], exchanges: readonly Exchange[] = []): Promise<void> {
+  async findReferences(references: readonly string[], exchanges: readonly Exchange[] = []): Promise<void> {
     const earlier = this.history.by === 'gateway' ? this.history.conversation.items : []
     this.#found = await this.#conversations.locate(this.owner, references, earlier, exchanges)
   }

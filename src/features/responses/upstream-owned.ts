@@ -34,7 +34,7 @@ export function relayedAnywhere(route: Route): readonly Exchange[] {
 
 /**
  * Calls the upstream that keeps a response, and passes its answer on. `below`: a path below that of creating responses;
- * `otherwise`: see {@link Dispatch}.
+ * `onExhausted`: see {@link Dispatch}.
  */
 export function askOwner(
   call: Call,
@@ -42,9 +42,9 @@ export function askOwner(
   exchange: Exchange,
   below: string,
   body = NO_BODY,
-  otherwise?: (failure: Failure) => boolean,
+  onExhausted?: (failure: Failure) => boolean,
 ): void {
-  new Dispatch(call, route, body, [belowOf(exchange, route.method, below)], otherwise).start()
+  new Dispatch(call, route, body, [belowOf(exchange, route.method, below)], onExhausted).start()
 }
 
 /** The exchange with another path and method: `/v1/responses?v=1` and `/x` become `/v1/responses/x?v=1`. */

@@ -77,7 +77,7 @@ export async function accept(
   // An upstream that returns the parent's id continues the parent.
   const { parent } = order
   if (parent !== undefined && reading.id !== undefined && reading.id === parent.task.upstreamId) {
-    return await goOn(order, entry, parent, reading, target, gated)
+    return await continueParent(order, entry, parent, reading, target, gated)
   }
   const first = Date.now() + Math.max(target.shape.poll.first, retryAfter(headers) ?? 0)
   gated.end('accepted', status, undefined, 0, entry.task.id)
@@ -132,7 +132,7 @@ async function keepSaid(
 }
 
 /** Continues the parent and removes the new record. What an earlier attempt reported of the parent no longer holds. */
-async function goOn(
+async function continueParent(
   order: Order,
   entry: TaskEntry,
   parent: TaskEntry,
@@ -156,13 +156,13 @@ async function goOn(
     const noted = notes === undefined ? next : { ...next, notes }
     const saved = await tasks.save(known, noted, now + shape.poll.first)
     if (saved !== undefined) {
-      await lead(order, saved.task.id)
+      await redirectKey(order, saved.task.id)
       await tasks.repository.remove(entry)
       return { type: 'begun', entry: saved }
     }
     known = await tasks.repository.find(task.kind, task.owner, task.id)
   }
-  if (notes !== undefined) await tasks.tellEnd({ ...entry.task, notes, state: 'cancelled' })
+  if (notes !== undefined) await tasks.reportEnd({ ...entry.task, notes, state: 'cancelled' })
   return { type: 'refused', error: gone(order) }
 }
 
@@ -172,7 +172,7 @@ export function withNotes({ notes: _, ...task }: Task, gated: GatedAttempt | und
 }
 
 /** Points the client's idempotency key to that task. */
-async function lead({ call, draft, body, key }: Order, id: string): Promise<void> {
+async function redirectKey({ call, draft, body, key }: Order, id: string): Promise<void> {
   if (key === undefined) return
   const before = { id: draft.id, digest: await digestOf(call, body) }
   await call.kernel.need(TASKS).repository.claimKey(draft.owner, key, { ...before, id }, before)

@@ -30,7 +30,7 @@ export async function cancelUpstream(tasks: TaskRecords, entry: TaskEntry): Prom
     if (!isDone && task.faults < MAX_MISSES) {
       await repository.replace(entry, { ...task, faults: task.faults + 1 }, Date.now() + RETRY_PAUSE_MS)
     } else if (task.phase === 'deleting') {
-      await tasks.tellEnd(task)
+      await tasks.reportEnd(task)
       await keepTombstone(host.store, task)
       await results.drop(task)
       await repository.remove(entry)

@@ -40,7 +40,7 @@ export async function keptContent(
 /** Sends pieces: the next one is read after the client has taken the last one. */
 class Sending implements Work {
   readonly #call: Call
-  #goOn: () => void = () => undefined
+  #resume: () => void = () => undefined
   #over = false
 
   constructor(call: Call) {
@@ -54,9 +54,9 @@ class Sending implements Work {
       for (let next = first; next.done !== true; next = await rest.next()) {
         if (this.#over) return
         const drained = new Promise<void>(resolve => {
-          this.#goOn = resolve
+          this.#resume = resolve
         })
-        if (!call.write(next.value, this.#goOn)) await drained
+        if (!call.write(next.value, this.#resume)) await drained
       }
       call.end()
     } catch (cause) {
@@ -70,7 +70,7 @@ class Sending implements Work {
 
   cancel(): void {
     this.#over = true
-    this.#goOn()
+    this.#resume()
   }
 
   cut(error: GatewayError): boolean {

@@ -26,5 +26,5 @@ export interface TaskRecords {
   wake(kind: string, due: number | null): void
   save(entry: TaskEntry, task: Task, due: number | null): Promise<TaskEntry | undefined>
   /** Reports a task's end to features; does not change the record. */
-  tellEnd(task: Task): Promise<void>
+  reportEnd(task: Task): Promise<void>
 }

@@ -125,10 +125,10 @@ export class Submission {
       const { left, waitMs } = walk.failed(gated, { error: last.error, condition: last.condition })
       if (left.length === 0 || waitMs === 0) continue
       const lease = new SubmitLease(call.kernel.need(TASKS), known)
-      const goesOn = await new Promise<boolean>(resolve => pause(call, waitMs, resolve))
+      const continues = await new Promise<boolean>(resolve => pause(call, waitMs, resolve))
       known = await lease.end()
       changed(known)
-      if (!goesOn) return last
+      if (!continues) return last
     }
     return last
   }

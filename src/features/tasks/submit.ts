@@ -28,7 +28,7 @@ export async function submit(
   body: Body,
 ): Promise<void> {
   const tasks = call.kernel.need(TASKS)
-  const { input, parent } = call.get(ORDER) ?? raise()
+  const { input, parent } = call.get(ORDER) ?? noOrder()
   const origin = originOf(call)
   const hook =
     task.webhook === undefined
@@ -72,7 +72,7 @@ export async function submit(
 /** What records show of the request, and the task that it continues. */
 const ORDER = slot<{ readonly input: Task['input']; readonly parent: TaskEntry | undefined }>('task_order')
 
-function raise(): never {
+function noOrder(): never {
   throw new Error('a task has its candidates from here')
 }
 

@@ -191,7 +191,7 @@ export class Tasks {
   /** Reports the end to features and removes their notes. The task stays due until this is done. */
   private async tellAndForget(entry: TaskEntry): Promise<TaskEntry> {
     try {
-      await this.tellEnd(entry.task)
+      await this.reportEnd(entry.task)
     } catch (error) {
       this.host.onStoreFault(error)
       return entry
@@ -200,7 +200,7 @@ export class Tasks {
     return (await this.repository.replace(entry, task, null)) ?? entry
   }
 
-  async tellEnd(task: Task): Promise<void> {
+  async reportEnd(task: Task): Promise<void> {
     if (task.notes !== undefined) await this.host.taskEnded(endOf(task, task.notes), task.notes.values)
   }
 
@@ -306,10 +306,10 @@ export class Tasks {
     const target = targetOf(this.host.generation.plan, task)
     const name = `${task.kind} ${task.target?.upstream}`
     const asked = Date.now()
-    const endOr = async (mayEnd: boolean, goOn: () => Promise<void>): Promise<void> => {
+    const endOr = async (mayEnd: boolean, otherwise: () => Promise<void>): Promise<void> => {
       const over = target && mayEnd ? pastDeadline(task, target.shape, asked) : undefined
       if (target !== undefined && over !== undefined) await this.end(entry, over, target.shape)
-      else await goOn()
+      else await otherwise()
     }
     const latest = asked + (target?.shape.poll.slowest ?? MINUTE_MS)
     // A task whose last poll succeeded is polled once more at its deadline; one with failed polls ends without.

@@ -15,27 +15,27 @@ const PAUSE_MS = { first: 100, longest: 1000 }
  */
 export async function withdraw(kernel: Kernel, task: Task, key: string | undefined, entry?: TaskEntry): Promise<void> {
   try {
-    await takeOut(kernel, task, key, entry)
+    await deleteRecord(kernel, task, key, entry)
   } catch (error) {
     if (!isStoreFault(error)) throw error
     kernel.onStoreFault(error)
-    void goOn(kernel, task, key)
+    void retryDelete(kernel, task, key)
   }
 }
 
-async function goOn(kernel: Kernel, task: Task, key: string | undefined): Promise<void> {
+async function retryDelete(kernel: Kernel, task: Task, key: string | undefined): Promise<void> {
   const until = Date.now() + kernel.generation.plan.tasks.lease
   for (let pause = PAUSE_MS.first; Date.now() + pause < until; pause = Math.min(2 * pause, PAUSE_MS.longest)) {
     await sleep(pause, undefined, { ref: false })
     try {
-      return await takeOut(kernel, task, key)
+      return await deleteRecord(kernel, task, key)
     } catch {
       // The store is still unavailable, which was reported.
     }
   }
 }
 
-async function takeOut(kernel: Kernel, task: Task, key: string | undefined, entry?: TaskEntry): Promise<void> {
+async function deleteRecord(kernel: Kernel, task: Task, key: string | undefined, entry?: TaskEntry): Promise<void> {
   const { repository } = kernel.need(TASKS)
   const { kind, owner, id } = task
   let left =

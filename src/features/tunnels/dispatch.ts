@@ -84,8 +84,8 @@ export class TunnelDispatch implements Work {
       return
     }
     noteCause(call, failure)
-    pause(call, waitMs, goesOn => {
-      if (goesOn) this.try()
+    pause(call, waitMs, continues => {
+      if (continues) this.try()
       else this.giveUp(failure)
     })
   }

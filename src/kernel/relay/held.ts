@@ -3,7 +3,7 @@ import { single, type UpstreamHeaders } from '../response-headers.js'
 import { HeldBytes } from './held-bytes.js'
 import type { Relay, Source } from './relay.js'
 
-interface Ways {
+interface HeldOptions {
   /** Opens the relay that the answer gets. */
   readonly open: () => Relay | undefined
   /** Whether another attempt is under way, which may answer instead. */
@@ -16,16 +16,16 @@ interface Ways {
 export class HeldRelay implements Relay {
   readonly #attempt: Source
   readonly #isStream: boolean
-  readonly #ways: Ways
+  readonly #options: HeldOptions
   readonly #held = new HeldBytes()
   #relay: Relay | undefined
   #isReleased = false
   #hasBegun = false
 
-  constructor(attempt: Source, headers: UpstreamHeaders, ways: Ways) {
+  constructor(attempt: Source, headers: UpstreamHeaders, options: HeldOptions) {
     this.#attempt = attempt
     this.#isStream = single(headers['content-type'])?.toLowerCase().startsWith('text/event-stream') === true
-    this.#ways = ways
+    this.#options = options
   }
 
   get step(): number | undefined {
@@ -48,17 +48,17 @@ export class HeldRelay implements Relay {
 
   private release(): void {
     this.#isReleased = true
-    const relay = this.#ways.open()
+    const relay = this.#options.open()
     // One that is refused by its head wins nothing.
     if (relay === undefined) return
-    this.#ways.claim()
+    this.#options.claim()
     this.#relay = relay
     const bytes = this.#held.take()
     if (bytes.length > 0) relay.data(bytes)
   }
 
   end(): void {
-    if (!this.#isReleased && this.#ways.hasRival()) {
+    if (!this.#isReleased && this.#options.hasRival()) {
       const message = 'The upstream ended its answer without content.'
       this.#attempt.failed('bad_response', new GatewayError('bad_upstream_response', message, { phase: 'fin' }))
       return

@@ -66,16 +66,16 @@ export class RemoteMedia {
     if (first === undefined) return
     const { region } = generation.plan.media.fetch ?? {}
     if (fetcher === undefined || !mayReach(this.#call.caller?.regions, region)) throw notFetched(first, translation)
-    const wishes = missing.map(({ source, at }) => ({ url: source.url, ...(at !== undefined && { at }) }))
+    const needed = missing.map(({ source, at }) => ({ url: source.url, ...(at !== undefined && { at }) }))
     const earlier: Earlier = { count: this.#found.size, bytes: this.#bytes }
     this.#stop ??= new AbortController()
-    const documents = await fetcher.fetchAll(wishes, this.#stop.signal, earlier, generation.reach(upstream).egress)
+    const documents = await fetcher.fetchAll(needed, this.#stop.signal, earlier, generation.reach(upstream).egress)
     const room = this.#call.memory.reserve(
       documents.reduce((sum, { bytes }) => sum + Math.ceil((bytes.length * 4) / 3), 0),
     )
     if (room !== undefined) await room
     for (const [index, { mime, bytes }] of documents.entries()) {
-      const url = wishes[index]?.url ?? ''
+      const url = needed[index]?.url ?? ''
       if (this.#found.has(url)) continue
       this.#bytes += bytes.length
       this.#found.set(url, { mime, base64: bytes.toString('base64') })

@@ -71,10 +71,10 @@ export class OtherCalls {
       return 'over'
     }
     try {
-      const shut = gated.enter()
-      if (!(shut instanceof Promise)) return shut
+      const rejection = gated.enter()
+      if (!(rejection instanceof Promise)) return rejection
       // The calls may have been abandoned meanwhile.
-      return shut.then(one => (one === undefined && this.#end.signal.aborted ? fail(undefined) : one)).catch(fail)
+      return rejection.then(one => (one === undefined && this.#end.signal.aborted ? fail(undefined) : one)).catch(fail)
     } catch (cause) {
       return fail(cause)
     }
@@ -95,8 +95,8 @@ export class OtherCalls {
     const call = this.#call
     const gated = new GatedAttempt(call, this.#exchange, true)
     gated.calls = this.#requests.length + 1
-    const shut = this.enter(gated)
-    if ((shut instanceof Promise ? await shut : shut) !== undefined) return undefined
+    const rejection = this.enter(gated)
+    if ((rejection instanceof Promise ? await rejection : rejection) !== undefined) return undefined
     const { pool } = call.generation.reach(upstream)
     const started = performance.now()
     const note = (phase: string, status?: number, error?: GatewayError): void => {
