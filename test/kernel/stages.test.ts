@@ -196,8 +196,8 @@ t.test('a route has the stages that it needs, and no others', async t => {
   await gateway.request('/v1/models')
   await gateway.log.find(line => line.msg === 'request')
   t.same(seen, [
-    ...['identify: keys', 'admit: in_flight', 'serve: answers'],
-    ...['isKey: keys', 'settle: in_flight', 'record: log probe'],
+    ...['identify: keys', 'admit: in_flight', 'serve: answers', 'beforeAttempt: expose', 'afterAttempt: expose'],
+    ...['isKey: keys', 'onAnswerHead: expose', 'settle: in_flight', 'record: log probe'],
   ])
 })
 
