@@ -10,6 +10,8 @@ import type { StoredKeys } from './stored-keys.js'
 const HALF_CACHED_KEYS = 10_000
 /** How often the store is polled for changed keys while its keys are used, milliseconds. */
 const POLL_MS = 500
+/** A cached key counts if a poll confirmed it that began at most so long ago, milliseconds: changes take effect within a second. */
+const FRESH_MS = 900
 /** After so many polls without a use polling pauses, until the next use. */
 const MAX_IDLE_POLLS = 20
 /** Look-ups under way at a time. */
@@ -23,14 +25,15 @@ export interface CachedKey {
 
 /**
  * Caches keys of the store. While they are used, one small record that lists changes is polled twice a second; without
- * use nothing is read. If the store is unavailable, cached keys keep working.
+ * use nothing is read. Where polls are late, because the process or the store is busy, requests wait for one. If the store is
+ * unavailable, cached keys keep working.
  */
 export class KeyCache {
   readonly #store: Store
   readonly #keys: StoredKeys
   readonly #secrets: KeySecrets
   readonly #cached = new LruCache<CachedKey>(HALF_CACHED_KEYS)
-  readonly #pending = new Map<string, Promise<CachedKey>>()
+  readonly #pending = new Map<string, { readonly since: number; readonly reading: Promise<CachedKey> }>()
   /** Names whose change may still be under way, and until when, on the monotonic clock. */
   readonly #settling = new Map<string, number>()
   /** Until then, every key may still be changing. */
@@ -39,6 +42,9 @@ export class KeyCache {
   #number = 0
   #timer: NodeJS.Timeout | undefined
   #polling: Promise<void> | undefined
+  /** When the last poll began that was answered, on the monotonic clock; while the store is unavailable, that does not count. */
+  #confirmed = Number.NEGATIVE_INFINITY
+  #isAway = false
   #idlePolls = 0
   #counting: Promise<void> | undefined
   /** Called once when keys have terms that only a gateway with limits can enforce. */
@@ -54,7 +60,7 @@ export class KeyCache {
 
   /** A digest's cached key, if the cache is up to date. */
   known(sha256: string): CachedKey | undefined {
-    if (this.#timer === undefined) return undefined
+    if (this.#timer === undefined || !this.isFresh(performance.now())) return undefined
     this.#idlePolls = 0
     return this.#cached.get(sha256)
   }
@@ -64,12 +70,17 @@ export class KeyCache {
    * reading it. Throws `unavailable` if the store does not answer.
    */
   async read(sha256: string, presented?: string): Promise<CachedKey> {
+    const since = performance.now()
     const pending = this.#pending.get(sha256)
-    if (pending !== undefined) return await pending
+    if (pending !== undefined && since - pending.since < FRESH_MS) return await pending.reading
     if (this.#pending.size >= MAX_LOOKUPS) throw unavailable(undefined)
-    const reading = this.lookUp(sha256, presented).finally(() => this.#pending.delete(sha256))
-    this.#pending.set(sha256, reading)
-    return await reading
+    const lookUp = { since, reading: this.lookUp(sha256, presented) }
+    this.#pending.set(sha256, lookUp)
+    try {
+      return await lookUp.reading
+    } finally {
+      if (this.#pending.get(sha256) === lookUp) this.#pending.delete(sha256)
+    }
   }
 
   /** Polls for changed keys now. Never throws. */
@@ -98,7 +109,7 @@ export class KeyCache {
   }
 
   private async load(sha256: string): Promise<CachedKey> {
-    if (this.#timer === undefined) this.see(await readRevision(this.#store))
+    await this.confirmed()
     this.#idlePolls = 0
     this.#timer ??= setInterval(() => void this.tick(), POLL_MS).unref()
     const known = this.#cached.get(sha256)
@@ -110,6 +121,21 @@ export class KeyCache {
     return found
   }
 
+  private isFresh(now: number): boolean {
+    return this.#isAway || now - this.#confirmed < FRESH_MS
+  }
+
+  /** Resolves when the cache is up to date, or the store is unavailable. */
+  private async confirmed(): Promise<void> {
+    const arrived = performance.now()
+    if (this.#timer !== undefined && this.isFresh(arrived)) return
+    // A poll that is under way may have begun too long ago; the one after it has not.
+    for (let polls = 0; polls < 2; polls++) {
+      await (this.#polling ?? this.poll())
+      if (this.isFresh(arrived)) return
+    }
+  }
+
   private async tick(): Promise<void> {
     if (this.#polling !== undefined) return
     if (++this.#idlePolls > MAX_IDLE_POLLS) this.close()
@@ -117,9 +143,17 @@ export class KeyCache {
   }
 
   private async poll(): Promise<void> {
+    const begun = performance.now()
     this.#polling = readRevision(this.#store)
-      .then(revision => this.see(revision))
-      .catch((error: unknown) => this.onFault(error))
+      .then(revision => {
+        this.see(revision)
+        this.#confirmed = begun
+        this.#isAway = false
+      })
+      .catch((error: unknown) => {
+        this.#isAway = true
+        this.onFault(error)
+      })
       .finally(() => {
         this.#polling = undefined
       })

@@ -5,6 +5,7 @@ import type { Plan } from '../../../src/core/plan.js'
 import { type Store, type StoredRecord, StoreError } from '../../../src/core/store.js'
 import { Callers } from '../../../src/features/keys/callers.js'
 import { MemoryStore } from '../../../src/stores/memory.js'
+import { withResolvers } from '../../helpers/journal.js'
 import { reached } from '../../helpers/store-keys.js'
 
 // Look-ups of one process in a store, call by call.
@@ -15,13 +16,22 @@ class CountingStore extends MemoryStore {
   isAway = false
   /** Called before each read. */
   onRead: (namespace: string) => Promise<void> = async () => undefined
+  /** Called with what it has read already. */
+  afterRead: (namespace: string) => Promise<void> = async () => undefined
 
   override async get(namespace: string, owner: string, key: string): Promise<StoredRecord | undefined> {
     this.reads++
     await this.onRead(namespace)
     if (this.isAway) throw new StoreError('unavailable', 'the store is away')
-    return await super.get(namespace, owner, key)
+    const found = await super.get(namespace, owner, key)
+    await this.afterRead(namespace)
+    return found
   }
+}
+
+/** Keeps the event loop busy for so many milliseconds. */
+function stall(milliseconds: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds)
 }
 
 const NAMES = new Set<string>()
@@ -123,6 +133,36 @@ t.test('a change under way while its key is read is not missed', async t => {
   goOn()
   t.ok(await revoked)
   t.equal(await reached('unknown', () => two.find(secret)), 'unknown')
+})
+
+t.test('F-A10 a process whose event loop stalls polls before it admits a cached key again', async t => {
+  const store = new CountingStore()
+  const [one, two] = [processOn(t, store), processOn(t, store)]
+  const secret = await created(one.callers, 'ann')
+  t.equal(await two.find(secret), 'ann')
+  await one.callers.stored.revoke('ann')
+  stall(1000)
+  t.equal(await two.find(secret), 'unknown')
+})
+
+t.test('F-A10 a poll that began too long ago confirms nothing', async t => {
+  const store = new CountingStore()
+  const [one, two] = [processOn(t, store), processOn(t, store)]
+  const secret = await created(one.callers, 'ann')
+  t.equal(await two.find(secret), 'ann')
+  const held = withResolvers<void>()
+  store.afterRead = async namespace => {
+    if (namespace !== 'key-revisions') return
+    store.afterRead = async () => undefined
+    await held.promise
+  }
+  const polled = two.callers.refresh()
+  await one.callers.stored.revoke('ann')
+  stall(1000)
+  const found = two.find(secret)
+  held.resolve()
+  t.equal(await found, 'unknown')
+  await polled
 })
 
 t.test('a process that missed very many changes reads all keys again', async t => {
