@@ -31,6 +31,14 @@ export interface AmountPaths {
   readonly free: boolean
 }
 
+/** What the verbs of a target may change of what a request asks for. */
+export interface VerbAmounts {
+  /** Of what is sent, where a verb names one of them. */
+  readonly paths: AmountPaths | undefined
+  /** Bytes of text that they add at most. */
+  readonly text: number
+}
+
 /** What a request asks for, at most. */
 export interface Demand {
   /** Tokens of the input: no tokenizer makes more than one of a byte. Media have a flat bound each. */

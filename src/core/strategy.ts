@@ -1,3 +1,4 @@
+import type { VerbAmounts } from './amounts.js'
 import type { FailureCause, FailureRules } from './failure-cause.js'
 import type { Hedge, StreamContract } from './limits.js'
 import type { When } from './when.js'
@@ -67,6 +68,8 @@ export interface ExchangeRouting {
   readonly contract?: StreamContract
   /** Absent: no other target is asked beside it. */
   readonly hedge?: Hedge
+  /** Absent: no verb changes what requests ask for, or nothing is counted. */
+  readonly adds?: VerbAmounts
 }
 
 /** What a model says of how it is routed. */

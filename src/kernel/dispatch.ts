@@ -6,7 +6,7 @@ import type { DecodedRequest } from '../translate/decode.js'
 import { translatorOf } from '../translate/pair.js'
 import type { Translator } from '../translate/translator.js'
 import { Attempt } from './attempt.js'
-import type { Body, HeldBody } from './body.js'
+import type { Body } from './body.js'
 import type { Call } from './call.js'
 import { chainOf } from './chain.js'
 import { changedBody, changesOf } from './changes.js'
@@ -16,6 +16,7 @@ import { noteCause } from './outcome.js'
 import { passAnswer } from './passed-refusal.js'
 import { pause } from './pause.js'
 import type { Race } from './race.js'
+import { sentAmounts } from './sent-amounts.js'
 import type { Maybe, Next } from './stages.js'
 import { logFailed } from './trail.js'
 import { decodeRequest } from './translate/decoded-request.js'
@@ -190,8 +191,8 @@ export class Dispatch implements Work, Race<Attempt> {
   private ask(asked: Asked): void {
     const { exchange } = asked.gated
     const { translation } = exchange
-    if (translation === undefined && this.#body.type === 'bytes' && isLarge(this.#body.bytes.length)) {
-      this.relayLarge(asked, this.#body).catch((cause: unknown) => this.fault(asked, cause))
+    if (translation === undefined && this.#isInSteps(exchange)) {
+      this.relayInSteps(asked).catch((cause: unknown) => this.fault(asked, cause))
     } else if (translation === undefined) this.relay(asked)
     else this.translate(asked, translation).catch((cause: unknown) => this.fault(asked, cause))
   }
@@ -209,14 +210,26 @@ export class Dispatch implements Work, Race<Attempt> {
     attempt.send(request)
   }
 
-  private async relayLarge(asked: Asked, body: HeldBody): Promise<void> {
+  /** Large bodies, and those whose verbs change what they ask for: stages decide again before they are sent. */
+  #isInSteps({ adds }: Exchange): boolean {
+    return adds?.paths !== undefined || (this.#body.type === 'bytes' && isLarge(this.#body.bytes.length))
+  }
+
+  private async relayInSteps(asked: Asked): Promise<void> {
     const call = this.#call
-    const { exchange } = asked.gated
-    const request = await buildLargeRequest(call, exchange, changedBody(call, exchange, body))
+    const { gated } = asked
+    const { exchange } = gated
+    const body = changedBody(call, exchange, this.#body)
+    const request =
+      body.type === 'bytes' ? await buildLargeRequest(call, exchange, body) : buildRequest(call, exchange, body)
     // No copy is sent.
-    if (request.body === body.bytes) call.bodyMemory.shrink(body.bytes.length)
+    if (this.#body.type === 'bytes' && request.body === this.#body.bytes)
+      call.bodyMemory.shrink(this.#body.bytes.length)
     call.cancellation.throwIfCancelled()
-    if (!asked.gated.isOver) this.attempt(asked, undefined).send(request)
+    gated.sentValues = sentAmounts(call, exchange, body, request.body)
+    const shut = this.decideAgain(asked, undefined)
+    if ((shut instanceof Promise ? await shut : shut) !== undefined || gated.isOver) return
+    this.attempt(asked, undefined).send(request)
   }
 
   private async translate(asked: Asked, translation: Translation): Promise<void> {
@@ -244,6 +257,7 @@ export class Dispatch implements Work, Race<Attempt> {
     const known = this.#others
     const others = known ?? (await othersOf(call, exchange, translator, whole))
     call.cancellation.throwIfCancelled()
+    gated.sentValues = sentAmounts(call, exchange, body, request.body)
     const rejection = this.decideAgain(asked, others)
     if ((rejection instanceof Promise ? await rejection : rejection) !== undefined || gated.isOver) return
     call.losses = translator.losses
@@ -262,7 +276,8 @@ export class Dispatch implements Work, Race<Attempt> {
   /** Stages decide again where what is sent is not what they knew. An error: the attempt is given up, and another begun. */
   private decideAgain(asked: Asked, others: OtherCalls | undefined): Maybe<GatewayError | undefined> {
     const { gated } = asked
-    if (gated.isOver || (others === undefined && this.#media?.holds !== true)) return undefined
+    const isOther = others !== undefined || this.#media?.holds === true || gated.exchange.adds?.paths !== undefined
+    if (gated.isOver || !isOther) return undefined
     gated.calls = 1 + (others?.size ?? 0)
     const decide = (rejection: GatewayError | undefined): GatewayError | undefined => {
       this.#call.cancellation.throwIfCancelled()

@@ -1,6 +1,7 @@
 import type { GatewayError } from '../core/errors.js'
 import type { Json } from '../core/json.js'
 import type { Exchange, Usage } from '../core/plan.js'
+import type { Values } from '../wire/demand-values.js'
 import type { AttemptUsage } from './attempt-usage.js'
 import type { Call } from './call.js'
 import { chainOf } from './chain.js'
@@ -27,6 +28,7 @@ export class GatedAttempt extends Slots implements AttemptView, AttemptUsage {
   isSent = false
   times: AttemptTimes | undefined
   calls = 1
+  sentValues: Values | undefined
   /** What features keep with the task that it begins, by their names. */
   notes: TaskNotes | undefined
   #usage: Usage | undefined

@@ -3,6 +3,7 @@ import type { Caller } from '../core/caller.js'
 import type { GatewayError } from '../core/errors.js'
 import type { Json } from '../core/json.js'
 import type { Exchange, Plan, Route, Usage } from '../core/plan.js'
+import type { Values } from '../wire/demand-values.js'
 import type { Body } from './body.js'
 import type { Call } from './call.js'
 import type { Failure } from './failure.js'
@@ -58,8 +59,8 @@ export interface Stage {
   /** Before an upstream is called. An error that is returned, not thrown, rejects this candidate only. */
   beforeAttempt?(attempt: AttemptView): Maybe<GatewayError | undefined>
   /**
-   * What is sent differs from what `beforeAttempt` knew: media were fetched for it (`withAddedInput`), or the request takes several
-   * calls (`attempt.calls`). Errors as there.
+   * What is sent differs from what `beforeAttempt` knew: media were fetched for it (`withAddedInput`), the request takes several
+   * calls (`attempt.calls`), or verbs changed what it asks for (`attempt.sentValues`). Errors as there.
    */
   beforeSend?(attempt: AttemptView): Maybe<GatewayError | undefined>
   /** Last changes of a request's headers, relayed or translated: trace headers. `headers` is a flat name, value list. */
@@ -160,6 +161,8 @@ export interface AttemptView extends Slots {
   readonly beside: AttemptView | undefined
   /** How many calls the request takes at this target: 1 until `beforeSend` knows another number. */
   readonly calls: number
+  /** What is sent at the paths of `exchange.adds`: known in `beforeSend`, of tasks and further calls from the first gate on. */
+  readonly sentValues: Values | undefined
   /** Whether the upstream may have received some of the request. If not, it costs nothing. */
   readonly isSent: boolean
   /** Its times: a stage that needs them sets an empty object in `beforeAttempt`. */

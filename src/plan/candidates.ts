@@ -3,17 +3,22 @@ import type { Codec, Traits } from '../core/codec.js'
 import type { Config, ModelConfig, TargetConfig, VerbConfig } from '../core/config.js'
 import type { Retry, Timeouts } from '../core/limits.js'
 import type { Choice, Exchange, Group, Translation } from '../core/plan.js'
+import { amountsOf } from '../core/price-fit.js'
 import { routingOf } from '../core/strategy.js'
 import { compileFormVerbs } from './form-verbs.js'
 import type { Found } from './model-index.js'
-import { compileUsage } from './protocols.js'
+import { compileAmounts, compileUsage } from './protocols.js'
 import { compileRateLimits, compileResets } from './rate-limits.js'
 import { mergeHealth, mergeRetry, mergeTimeouts } from './settings.js'
 import type { RouteTariffs } from './tariffs.js'
 import { upstreamName } from './upstream-name.js'
 import type { CompiledUpstream, Endpoint } from './upstreams.js'
+import { verbAmounts } from './verb-amounts.js'
 import { compileVerbs } from './verbs.js'
 import { groupTargets } from './weights.js'
+
+/** What the configuration says beside models and upstreams. */
+type Settings = Pick<Config, 'timeouts' | 'retry' | 'health' | 'protocols' | 'accounting'>
 
 /** A route's settings for its exchanges. */
 export interface ExchangeSettings {
@@ -58,7 +63,7 @@ export function candidatesOf(
   model: ModelConfig,
   settings: ExchangeSettings,
   upstreams: ReadonlyMap<string, CompiledUpstream>,
-  config: Pick<Config, 'timeouts' | 'retry' | 'health' | 'protocols'>,
+  config: Settings,
 ): CandidateGroups {
   return groupTargets(model.targets, model.strategy).map(targets =>
     targets.flatMap(target => {
@@ -175,7 +180,7 @@ function exchangeOf(
   model: ModelConfig,
   { compiled: { upstream, config: written }, endpoint, codecs, traits }: Served,
   settings: ExchangeSettings,
-  config: Pick<Config, 'timeouts' | 'retry' | 'health' | 'protocols'>,
+  config: Settings,
 ): Unnamed {
   const translation: Translation | undefined = codecs && {
     ...codecs,
@@ -187,7 +192,8 @@ function exchangeOf(
     ),
     usage: compileUsage(config.protocols[codecs.client.protocol]?.usage),
   }
-  const resets = compileResets(config.protocols[codecs?.client.protocol ?? settings.protocol ?? '']?.rate_limits)
+  const spoken = codecs?.client.protocol ?? settings.protocol
+  const resets = compileResets(config.protocols[spoken]?.rate_limits)
   const request = [
     // The route's verbs use the fields of its own protocol, so they do not apply to translated requests.
     ...(translation === undefined ? (settings.request ?? []) : []),
@@ -196,7 +202,8 @@ function exchangeOf(
     ...model.request,
     ...target.request,
   ]
-  const failures = config.protocols[codecs?.client.protocol ?? settings.protocol]?.failures
+  const failures = config.protocols[spoken]?.failures
+  const adds = config.accounting && verbAmounts(request, compileAmounts(amountsOf(config.protocols, spoken)))
   return {
     upstream,
     translation,
@@ -219,6 +226,7 @@ function exchangeOf(
     ...(resets !== undefined && { resets }),
     ...(model.stream !== undefined && { contract: model.stream }),
     ...(model.hedge !== undefined && { hedge: model.hedge }),
+    ...(adds !== undefined && { adds }),
   }
 }
 

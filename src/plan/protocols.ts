@@ -59,7 +59,11 @@ function compileSubprotocols({ pass = [], answer = [] }: NonNullable<ProtocolCon
   return { pass: name => passed.has(name), answer }
 }
 
-function compileAmounts(config: AmountsConfig): AmountPaths {
+/** Undefined: nothing is declared, and answers are text. */
+export function compileAmounts(config: AmountsConfig): AmountPaths
+export function compileAmounts(config: AmountsConfig | undefined): AmountPaths | undefined
+export function compileAmounts(config: AmountsConfig | undefined): AmountPaths | undefined {
+  if (config === undefined) return undefined
   const paths = (written: string | readonly string[] = []): readonly Path[] => [written].flat().map(parsePath)
   const { output, choices, images, characters, items, seconds, audio = false, batch = false, free = false } = config
   return {

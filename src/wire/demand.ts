@@ -72,6 +72,20 @@ function demand(input: InputSize, at: Values, paths: AmountPaths, size: number):
   }
 }
 
+/** The same where what is sent says otherwise. `paths`: of the protocol in which it is sent. */
+export function demandAsSent(known: Demand, at: Values, paths: AmountPaths): Demand {
+  const sent = demand(NO_INPUT, at, paths, 0)
+  const says = (of: AmountPaths['output']): boolean => largest(of, at) !== undefined
+  return {
+    ...known,
+    output: sent.output ?? known.output,
+    ...((says(paths.choices) || says(paths.items)) && { choices: sent.choices }),
+    ...(says(paths.images) && { images: sent.images }),
+    ...(sent.characters > 0 && { characters: sent.characters }),
+    ...(says(paths.seconds) && { seconds: sent.seconds }),
+  }
+}
+
 /** The largest number at the paths; lists count their elements. */
 function largest(paths: AmountPaths['output'], at: Values): number | undefined {
   let most: number | undefined

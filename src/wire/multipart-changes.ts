@@ -80,6 +80,12 @@ export class MultipartChanges {
     for (const name of this.#added.keys()) if (!isKept(name)) this.#added.delete(name)
   }
 
+  /** Of a text field, as it is sent. */
+  value(name: string): string | undefined {
+    const [first] = this.named(name)
+    return this.#added.get(name) ?? first?.value ?? first?.field?.value
+  }
+
   /** Throws {@link MultipartError} if the body cannot represent the value. */
   edits(): readonly Edit[] {
     const { boundary } = this.#form

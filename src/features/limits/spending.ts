@@ -10,7 +10,7 @@ import type { Call } from '../../kernel/call.js'
 import { copied } from '../../kernel/inner.js'
 import { slot } from '../../kernel/slot.js'
 import type { AttemptView, Maybe, Outcome } from '../../kernel/stages.js'
-import { SESSION } from '../../wire/demand.js'
+import { demandAsSent, SESSION } from '../../wire/demand.js'
 import { BATCH_LINES } from '../batches/uploaded-lines.js'
 import type { Book } from './book.js'
 import { CHARGED, type Used, usedBy } from './charge.js'
@@ -37,6 +37,7 @@ interface Taken {
 
 type Draft = { -readonly [Member in keyof Omit<LedgerRecord, 'charges'>]: LedgerRecord[Member] }
 
+const NOT_YET: Worst = { input: 0, output: 0, tokens: 0, cost: 0 }
 const NO_SCOPES: readonly Scope[] = []
 const NO_BOUNDS: Pick<CallerPolicy, 'scopes'> = { scopes: NO_SCOPES }
 
@@ -63,11 +64,11 @@ export class Spending {
     const target = summaryOf(tariff ?? NO_BOUNDS)
     const demand = this.#demand(attempt)
     const most = smaller(caller.maxOutput, target.maxOutput)
-    if (most !== undefined && (demand.output ?? 0) > most)
-      throw outputTooLarge(demand.output ?? 0, most, this.#outputName)
+    this.#checkOutput(demand, most)
     const shut = this.#checkPrice(call, tariff, caller, target, demand)
     if (shut !== undefined) return shut
-    const worst = worstOf(demand, this.#route.protocol?.amounts, tariff, most)
+    const isLater = this.#isLater(attempt) && target.queue === undefined
+    const worst = isLater ? NOT_YET : worstOf(demand, this.#route.protocol?.amounts, tariff, most)
     const claims = this.#claims(call, caller, target, worst)
     const take = (outcome: Reservation | Shortage): Maybe<GatewayError | undefined> =>
       this.#take(attempt, claims, outcome, { demand, worst }, target.queue)
@@ -84,6 +85,7 @@ export class Spending {
     const demand = this.#demand(attempt)
     const policy = summaryOf(boundsOf(call))
     const most = smaller(policy.maxOutput, summaryOf(exchange.tariff ?? NO_BOUNDS).maxOutput)
+    this.#checkOutput(demand, most)
     const worst = worstOf(demand, this.#route.protocol?.amounts, exchange.tariff, most)
     attempt.set(TAKEN, { ...taken, demand, worst, held: { tokens: worst.tokens, cost: worst.cost } })
     const [tokens, budget] = [worst.tokens - before.tokens, worst.cost - before.cost]
@@ -146,19 +148,28 @@ export class Spending {
     else cut(outcome)
   }
 
-  get #outputName(): string | undefined {
-    return this.#route.protocol?.amounts?.output[0]?.join('.')
+  /** Verbs may change what it asks for: `adjust` reserves it, before it is sent. Only limits that queue take room before that. */
+  #isLater({ exchange, sentValues }: AttemptView): boolean {
+    const { task, tunnel } = this.#route
+    return exchange.adds?.paths !== undefined && sentValues === undefined && task === undefined && tunnel === undefined
   }
 
-  #demand({ call, calls, isFurther }: AttemptView): Demand {
+  #checkOutput({ output = 0 }: Demand, most: number | undefined): void {
+    const [name] = this.#route.protocol?.amounts?.output ?? []
+    if (most !== undefined && output > most) throw outputTooLarge(output, most, name?.join('.'))
+  }
+
+  #demand({ call, calls, isFurther, exchange: { adds }, sentValues }: AttemptView): Demand {
     if (this.#route.tunnel !== undefined) return SESSION
     const known = call.get(DEMAND) ?? demandOf(call.body, this.#route.protocol?.amounts)
     call.set(DEMAND, known)
     if (this.#route.protocol?.amounts?.batch === true) return { ...known, requests: requestsOf(known, call) }
     const own = isFurther || calls > 1 ? { ...known, images: Math.min(known.images, 1), choices: 1 } : known
-    const sent = { tokens: own.input, likely: own.likelyInput, links: own.links }
+    const asked = sentValues && adds?.paths ? demandAsSent(own, sentValues, adds.paths) : own
+    const sent = { tokens: own.input + (adds?.text ?? 0), likely: own.likelyInput, links: own.links }
     const input = withAddedInput(call, sent)
-    return input === sent ? own : { ...own, input: input.tokens, likelyInput: input.likely }
+    const isSame = input.tokens === own.input && input.likely === own.likelyInput
+    return isSame ? asked : { ...asked, input: input.tokens, likelyInput: input.likely }
   }
 
   #claims(call: Call, caller: ScopeSummary, target: ScopeSummary, { tokens, cost }: Worst): readonly Claim[] {

@@ -6,9 +6,11 @@ import { formAsJson } from '../../kernel/form-json.js'
 import { GatedAttempt } from '../../kernel/gated-attempt.js'
 import { NoResponseError, send } from '../../kernel/http-call.js'
 import { pause } from '../../kernel/pause.js'
+import { sentAmounts } from '../../kernel/sent-amounts.js'
 import { buildRequest } from '../../kernel/upstream-request.js'
 import { Walk } from '../../kernel/walk.js'
 import type { UpstreamRequest } from '../../net/pools.js'
+import type { Values } from '../../wire/demand-values.js'
 import { jsonWithMembers } from '../members/index.js'
 import { accept, gone, type Order, type Outcome, withNotes } from './acceptance.js'
 import { claim } from './claim.js'
@@ -96,6 +98,8 @@ export class Submission {
         continue
       }
       const gated = new GatedAttempt(call, exchange)
+      // What it costs is kept with the task, so it is known before the first gate.
+      if (exchange.adds?.paths !== undefined) gated.sentValues = await this.sentValues(exchange)
       const shut = await entering(gated)
       if (shut !== undefined) {
         if (shut.type === 'over') return shut.refused
@@ -201,6 +205,11 @@ export class Submission {
   private unconfirmed(gated: GatedAttempt, status: number | undefined): void {
     gated.end('unconfirmed', status, undefined, 0, this.#order.draft.id)
     this.#last = gated
+  }
+
+  private async sentValues(exchange: Exchange): Promise<Values | undefined> {
+    const { body } = await this.request(exchange)
+    return sentAmounts(this.#order.call, exchange, this.#order.body, body)
   }
 
   private async request(exchange: Exchange): Promise<UpstreamRequest> {

@@ -6,6 +6,7 @@ import type { Call } from '../call.js'
 import { Drain, drains } from '../drain.js'
 import { GatedAttempt } from '../gated-attempt.js'
 import { NoResponseError, send, type UpstreamResponse } from '../http-call.js'
+import { sentAmounts } from '../sent-amounts.js'
 import type { Maybe } from '../stages.js'
 
 /**
@@ -95,6 +96,7 @@ export class OtherCalls {
     const call = this.#call
     const gated = new GatedAttempt(call, this.#exchange, true)
     gated.calls = this.#requests.length + 1
+    gated.sentValues = sentAmounts(call, this.#exchange, undefined, request.body)
     const rejection = this.enter(gated)
     if ((rejection instanceof Promise ? await rejection : rejection) !== undefined) return undefined
     const { pool } = call.generation.reach(upstream)

@@ -193,13 +193,13 @@ function factsOf(
   sent: Sent | GatewayError,
 ): ExchangeFacts {
   const { upstream, model, retry, health, timeouts, contract, hedge, tariff, when } = exchange
-  const charge = chargeFacts(exchange, request.route, request.asker.caller, request.sent)
   const { params, asker } = request
   const call = read.stream ? exchange.streamCall : exchange.call
   const variables = { ...params, model }
   const target = call instanceof UpstreamCall ? call.shown(variables) : call.text
   const translation = translationFor(exchange, asker)
   const { translated, body } = sent instanceof GatewayError ? { translated: undefined, body: undefined } : sent
+  const charge = chargeFacts(exchange, request.route, asker.caller, { body: request.sent, sent: body })
   return {
     ...place,
     ...(when === undefined ? {} : { when: conditionText(when, request) }),

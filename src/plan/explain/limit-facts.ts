@@ -1,5 +1,5 @@
 import type { CallerRules, GroupConfig } from '../../core/accounting-config.js'
-import type { Demand } from '../../core/amounts.js'
+import type { Demand, VerbAmounts } from '../../core/amounts.js'
 import { boundText, priceText, usdText } from '../../core/bound-text.js'
 import type { Scope, ScopeLimits } from '../../core/bounds.js'
 import type { Caller } from '../../core/caller.js'
@@ -7,7 +7,8 @@ import type { Exchange, Route } from '../../core/plan.js'
 import type { Priority } from '../../core/priority.js'
 import { worstOf } from '../../core/worst.js'
 import { asBuffer } from '../../wire/bytes.js'
-import { demandOfBytes, SESSION } from '../../wire/demand.js'
+import { demandAsSent, demandOfBytes, SESSION } from '../../wire/demand.js'
+import { valuesOfBytes } from '../../wire/demand-values.js'
 import { duration } from './format.js'
 
 /** What a target charges, and what an attempt reserves there before it is sent. */
@@ -92,12 +93,12 @@ function boundsOf(limits: ScopeLimits): readonly string[] {
   ]
 }
 
-/** `body` is the client's. */
+/** `body` is the client's, `sent` what the upstream gets. */
 export function chargeFacts(
-  { tariff }: Exchange,
+  { tariff, adds }: Exchange,
   route: Route,
   { policy }: Pick<Caller, 'policy'>,
-  body: Uint8Array | undefined,
+  { body, sent }: { readonly body: Uint8Array | undefined; readonly sent: string | undefined },
 ): ChargeFacts | undefined {
   if (tariff === undefined) return undefined
   const { price, unpriced } = tariff
@@ -106,7 +107,7 @@ export function chargeFacts(
     paths?.batch !== true && (paths?.free === true || (route.model === undefined && route.task === undefined))
   if (isFree) return { price: 'nothing is charged' }
   const missing = `none: ${unpriced === 'free' ? 'free' : 'refused'} where a budget holds that does not say otherwise`
-  const demand = demandOf(route, body)
+  const demand = demandSent(demandOf(route, body), adds, sent)
   const scopes = [...(policy?.scopes ?? []), ...tariff.scopes]
   const limits = scopes.map(scope => scope.limits.max_output).filter(limit => limit !== undefined)
   const most = limits.length === 0 ? undefined : Math.min(...limits)
@@ -123,6 +124,17 @@ export function chargeFacts(
       ? {}
       : { reserved: `${worst.tokens} tokens${price === undefined ? '' : `, ${usdText(worst.cost)} at most`}` }),
   }
+}
+
+function demandSent(
+  demand: Demand | undefined,
+  adds: VerbAmounts | undefined,
+  sent: string | undefined,
+): Demand | undefined {
+  if (demand === undefined || adds === undefined) return demand
+  const input = demand.input + adds.text
+  if (sent === undefined || adds.paths === undefined) return { ...demand, input }
+  return { ...demandAsSent(demand, valuesOfBytes(Buffer.from(sent), adds.paths), adds.paths), input }
 }
 
 function demandOf(route: Route, body: Uint8Array | undefined): Demand | undefined {
