@@ -216,15 +216,14 @@ export class Dispatch implements Work, Race<Attempt> {
   }
 
   private async relayInSteps(asked: Asked): Promise<void> {
-    const call = this.#call
+    const [call, held] = [this.#call, this.#body]
     const { gated } = asked
     const { exchange } = gated
-    const body = changedBody(call, exchange, this.#body)
+    const body = changedBody(call, exchange, held)
     const request =
       body.type === 'bytes' ? await buildLargeRequest(call, exchange, body) : buildRequest(call, exchange, body)
     // No copy is sent.
-    if (this.#body.type === 'bytes' && request.body === this.#body.bytes)
-      call.bodyMemory.shrink(this.#body.bytes.length)
+    if (held.type === 'bytes' && request.body === held.bytes) call.bodyMemory.shrink(held.bytes.length)
     call.cancellation.throwIfCancelled()
     gated.sentValues = sentAmounts(call, exchange, body, request.body)
     const shut = this.decideAgain(asked, undefined)
@@ -302,7 +301,7 @@ export class Dispatch implements Work, Race<Attempt> {
     )
     asked.attempt = attempt
     asked.translator = translator
-    if (race !== undefined && asked === this.#asked) this.#hedgeAt = hedgeTime(gated)
+    if (race !== undefined && asked === this.#asked) this.#hedgeAt = gated.hedgeAt
     return attempt
   }
 
@@ -398,12 +397,4 @@ export class Dispatch implements Work, Race<Attempt> {
 /** Whether the upstream did answer, with nothing but a refusal. */
 function isAnswer({ condition }: Failure): boolean {
   return typeof condition === 'number' && condition < 300
-}
-
-function hedgeTime(gated: GatedAttempt): number {
-  for (const patience of chainOf(gated.call).patience) {
-    const milliseconds = patience(gated)
-    if (milliseconds !== undefined) return performance.now() + milliseconds
-  }
-  return Number.POSITIVE_INFINITY
 }

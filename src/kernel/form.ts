@@ -49,18 +49,25 @@ export async function readForm(call: Call, route: Route): Promise<FormBody> {
   }
 }
 
-/** A form's bytes for this exchange, and their number. */
-export function sentForm(
-  { spool, form }: FormBody,
-  call: Call,
-  exchange: Exchange,
-): { readonly length: number; readonly bytes: Readable } {
+/** What becomes of a form for this exchange. */
+export function formFor({ form }: FormBody, call: Call, exchange: Exchange): MultipartChanges {
   const changes = new MultipartChanges(form)
   const { model, named, route } = call
   const isOther = !named || exchange.model !== model
   if (route?.model?.from === 'form' && isOther && call.namesModel) changes.set(route.model.name, exchange.model)
   changeFields(call, exchange, changes)
   exchange.form?.(changes)
+  return changes
+}
+
+/** A form's bytes for this exchange, and their number. */
+export function sentForm(
+  body: FormBody,
+  call: Call,
+  exchange: Exchange,
+): { readonly length: number; readonly bytes: Readable } {
+  const { spool } = body
+  const changes = formFor(body, call, exchange)
   const edits = withFormErrors(() => changes.edits(), undefined)
   const edit = new MultipartEdit(edits)
   return {

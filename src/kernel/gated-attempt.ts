@@ -69,6 +69,15 @@ export class GatedAttempt extends Slots implements AttemptView, AttemptUsage {
     return chainOf(this.call).leaves.some(leaves => leaves(this))
   }
 
+  /** When another target is asked beside it, if it is sent now, by `performance.now()`. */
+  get hedgeAt(): number {
+    for (const patience of chainOf(this.call).patience) {
+      const milliseconds = patience(this)
+      if (milliseconds !== undefined) return performance.now() + milliseconds
+    }
+    return Number.POSITIVE_INFINITY
+  }
+
   /** A connection has come free, after a wait. */
   placed(): void {
     if (this.times !== undefined) this.times.placed = performance.now()
