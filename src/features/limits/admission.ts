@@ -79,8 +79,9 @@ export class Admission {
  * Requests that upstreams are asked for. Lists of models, stored objects and the state of tasks cost nothing and count as
  * nothing.
  */
-function asksUpstream({ lane, task, model }: Route): boolean {
-  return lane === 'exchange' || task?.action === 'submit' || (lane === 'answer' && model !== undefined)
+function asksUpstream({ lane, task, model, answer }: Route): boolean {
+  if (lane === 'answer') return model !== undefined && answer !== 'model'
+  return lane === 'exchange' || task?.action === 'submit'
 }
 
 /**
