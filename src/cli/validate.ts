@@ -107,7 +107,14 @@ async function reportText({ plan, config, problems }: LoadedPlan, file: string, 
     count(plan.routes.length, 'route'),
   ]
   print(io.stdout, `${green(file)} is valid: ${facts.join(', ')}`)
-  for (const line of absentOf(config)) print(io.stdout, `  ${line}`)
+  for (const line of [...secretsOf(config), ...absentOf(config)]) print(io.stdout, `  ${line}`)
+}
+
+/** How many secrets take turns, of upstreams that have several. */
+function secretsOf({ upstreams }: Config): readonly string[] {
+  return Object.entries(upstreams).flatMap(([name, { otherSecrets = [] }]) =>
+    otherSecrets.length === 0 ? [] : [`the upstream ${name} has ${otherSecrets.length + 1} secrets`],
+  )
 }
 
 /** Entries that are disabled because their secret is missing: not an error of the file. */

@@ -29,7 +29,10 @@ t.test('gateway audit of the shipped file has a line for each route and no hole'
   const { code, stdout, stderr } = await run(['audit', 'gateway.yaml'], { cwd: packageRoot() })
   t.equal(code, 0, stderr)
   const lines = stdout.split('\n')
-  t.match(lines[0], /^ROUTE +KEY +MODELS +CALLER +SCHEMA +BODY +TIME-OUTS .* BUDGET +RETRY +ABORT +LOG +METRIC$/)
+  t.match(
+    lines[0],
+    /^ROUTE +KEY +MODELS +CALLER +SCHEMA +BODY +TIME-OUTS .* BUDGET +RETRY +SECRETS +ABORT +LOG +METRIC$/,
+  )
   t.match(stdout, /\nPOST \/v1\/chat\/completions +keys +name +- +yes +32MiB +3s\/5m\/2m\/30m +yes /)
   // The plan has no routes for health.
   const served = (JSON.parse(routes.stdout) as { serves: string }[]).filter(({ serves }) => serves !== 'health')

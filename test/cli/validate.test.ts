@@ -17,6 +17,23 @@ t.test('validate prints what a valid file contains, and exits 0', async t => {
   t.equal(code, 0)
 })
 
+t.test('validate and audit say how many secrets an upstream has', async t => {
+  const text = `version: 1
+keys: { local: { secret: { env: TEST_KEY }, models: ["*"] } }
+upstreams: { several: { kind: openai, secrets: [{ env: FIRST }, { env: SECOND }, { env: THIRD }] } }
+models: { m: several }
+`
+  const cwd = t.testdir({ 'gateway.yaml': text })
+  const all = { ...env, FIRST: 'the-first-secret', SECOND: 'the-second-secret', THIRD: 'the-third-secret' }
+  const { stdout } = await run(['validate'], { cwd, env: all })
+  t.match(stdout, /^ {2}the upstream several has 3 secrets$/m)
+  const { SECOND: _, ...two } = all
+  t.match((await run(['validate'], { cwd, env: two })).stdout, /^ {2}the upstream several has 2 secrets$/m)
+  const audit = await run(['audit', '--format', 'json'], { cwd, env: all })
+  const { rows } = JSON.parse(audit.stdout) as { rows: { route: string; policies: Record<string, string> }[] }
+  t.match(rows.find(({ route }) => route === 'POST /v1/chat/completions')?.policies, { secrets: '3' })
+})
+
 t.test('validate counts warnings by themselves', async t => {
   const cwd = t.testdir({ 'gateway.yaml': BAD })
   const { stdout } = await run(['validate'], { cwd, env: { TEST_KEY: 'short' } })

@@ -160,6 +160,16 @@ export const COLUMNS: readonly Column[] = [
     },
   },
   {
+    name: 'secrets',
+    shows: 'how many secrets a target has, at most; `-` where none needs one',
+    hole: 'none',
+    judge({ exchanges }) {
+      const counts = exchanges.map(one => one.secrets?.length ?? (one.upstream.credential === undefined ? 0 : 1))
+      const most = Math.max(0, ...counts)
+      return most === 0 ? NONE : { cell: String(most) }
+    },
+  },
+  {
     name: 'abort',
     shows: "what becomes of the upstream's work when the client has gone",
     hole: 'the answer is read to its end, which no time-out bounds',
