@@ -226,8 +226,8 @@ export class Dispatch implements Work, Race<Attempt> {
     if (held.type === 'bytes' && request.body === held.bytes) call.bodyMemory.shrink(held.bytes.length)
     call.cancellation.throwIfCancelled()
     gated.sentValues = sentAmounts(call, exchange, body, request.body)
-    const shut = this.decideAgain(asked, undefined)
-    if ((shut instanceof Promise ? await shut : shut) !== undefined || gated.isOver) return
+    const rejection = this.decideAgain(asked, undefined)
+    if ((rejection instanceof Promise ? await rejection : rejection) !== undefined || gated.isOver) return
     this.attempt(asked, undefined).send(request)
   }
 
