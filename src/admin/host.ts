@@ -1,6 +1,7 @@
 import type { Scope } from '../core/bounds.js'
 import type { Caller } from '../core/caller.js'
 import type { Config } from '../core/config.js'
+import type { LogLevel } from '../core/log-config.js'
 import type { Problem } from '../core/problems.js'
 import type { CanaryStanding } from '../features/canaries/index.js'
 import type { ShownHealth } from '../features/health/shown.js'
@@ -11,6 +12,7 @@ import type { MirrorStanding } from '../features/mirrors/index.js'
 import type { Task } from '../features/tasks/record.js'
 import type { Kernel } from '../kernel/kernel.js'
 import type { CompiledPlan } from '../plan/compile.js'
+import type { LogState } from '../sinks/log.js'
 
 /** The gateway as the admin API sees it. */
 export interface AdminHost {
@@ -24,6 +26,8 @@ export interface AdminHost {
   faultsOf(name: string, terms: Readonly<Record<string, unknown>>): readonly string[]
   /** Reads the files again. Problems with an error: nothing has changed. */
   reload(): Promise<{ readonly isValid: boolean; readonly problems: readonly Problem[] }>
+  /** The log of this process; another level is for all workers. */
+  readonly log: { readonly state: LogState; level(level: LogLevel): Promise<void> }
   /** Finishes what is open and ends the process. */
   drain(): void
   /** Replaces the workers one after another. Absent: this process is the only one. */

@@ -6,7 +6,7 @@ export type Schema = JsonObject
 
 /** One endpoint: the table of these is what the router serves, and what the OpenAPI document describes. */
 export interface AdminRoute {
-  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** `/admin/keys/{name}` */
   readonly path: string
   /** One line, for the document. */

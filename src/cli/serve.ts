@@ -1,5 +1,5 @@
 import { Option } from 'commander'
-import { LOG_LEVELS, type LogLevel } from '../core/config.js'
+import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from '../core/log-config.js'
 import type { Secret } from '../core/secret.js'
 import type { WorkerCount } from '../core/worker-count.js'
 import type { StartOptions } from '../runtime/gateway.js'
@@ -18,6 +18,7 @@ interface Options extends SourceOptions {
   readonly adminPort?: number
   readonly workers?: WorkerCount
   readonly logLevel?: LogLevel
+  readonly logFormat?: LogFormat
   readonly watch: boolean
   readonly showKey?: boolean
 }
@@ -37,6 +38,9 @@ export const serveCommand: Define = (parent, io, end) => {
     .option('--admin-port <number>', 'port of the admin API, instead of the one in the file; 0 switches it off', port)
     .option('--workers <number>', 'processes that serve, instead of the number in the file; auto: one a core', workers)
     .addOption(new Option('--log-level <level>', 'log level, instead of the one in the file').choices(LOG_LEVELS))
+    .addOption(
+      new Option('--log-format <format>', 'how the log is written, instead of as the file says').choices(LOG_FORMATS),
+    )
     .option('--no-watch', 'do not reload when files change')
     .option('--show-key', 'always print generated keys; otherwise a terminal shows a key once, when it is created')
     .addHelpText('after', example('gateway serve', 'gateway serve gateway.yaml --port 9000 --log-level warn'))
@@ -62,7 +66,7 @@ async function serve(file: string, options: Options, io: Io): Promise<number> {
 
 async function startOptions(
   file: string,
-  { port, host, adminPort, workers, logLevel, watch }: Options,
+  { port, host, adminPort, workers, logLevel, logFormat, watch }: Options,
   kept: Map<string, KeptKey>,
   io: Io,
 ): Promise<StartOptions> {
@@ -81,6 +85,7 @@ async function startOptions(
     ...(adminPort === undefined ? {} : { adminPort }),
     ...(workers === undefined ? {} : { workers }),
     ...(logLevel === undefined ? {} : { logLevel }),
+    ...(logFormat === undefined ? {} : { logFormat }),
   }
   return { file, env: io.env, overrides, watch, generated }
 }

@@ -1,4 +1,4 @@
-import { type Config, LOG_LEVELS, type LogLevel } from '../core/config.js'
+import type { Config } from '../core/config.js'
 import { DEFAULTS } from '../core/defaults.generated.js'
 import type { TasksConfig, WebhookConfig } from '../core/process-config.js'
 import { withFirstEvent } from '../core/timeouts.js'
@@ -9,6 +9,7 @@ import { type Document, Site } from './document.js'
 import { sectionOf } from './entries.js'
 import { readHealth } from './health.js'
 import { type ListenOverrides, readListen } from './listen.js'
+import { type LogOverrides, readLog } from './log.js'
 import { checkAllowed, readMedia } from './media.js'
 import { readOverload } from './overload.js'
 import type { RawGateway } from './raw.generated.js'
@@ -20,8 +21,7 @@ import { readStore } from './store.js'
 import { readWorkers } from './workers.js'
 
 /** Settings of the command line; they win over the file. */
-export interface Overrides extends ListenOverrides {
-  readonly logLevel?: LogLevel
+export interface Overrides extends ListenOverrides, LogOverrides {
   /** Of the admin listener; 0: none. */
   readonly adminPort?: number
   readonly workers?: WorkerCount
@@ -69,7 +69,7 @@ export function readSettings(main: Document, overrides: Overrides, context: Cont
     retry: { ...DEFAULTS.retry, ...readRetry(sectionOf(main, 'retry'), at('retry'), context) },
     store,
     spool: readSpool(main, at('spool'), store, context),
-    log: { level: overrides.logLevel ?? readLogLevel(main, at('log'), context) },
+    log: readLog(main, at('log'), overrides, context),
     expose: sectionOf(main, 'expose') ?? [],
     transport: sectionOf(main, 'transport') ?? DEFAULTS.transport,
     ...readOverload(sectionOf(main, 'overload'), at('overload'), context),
@@ -88,15 +88,6 @@ function readTasks(raw: RawGateway['tasks'], site: Site, context: Context): Task
     return written === undefined ? DEFAULTS.tasks[name] : readDuration(written, site.child(name), context)
   }
   return { lease: read('lease'), wait: read('wait') }
-}
-
-function readLogLevel(main: Document, site: Site, context: Context): LogLevel {
-  const written = interpolate(sectionOf(main, 'log')?.level ?? DEFAULTS.log.level, site.child('level'), context)
-  const level = LOG_LEVELS.find(name => name === written)
-  if (level === undefined && !written.includes('${')) {
-    context.report.error('bad-value', site.child('level'), `this variable is not one of ${LOG_LEVELS.join(', ')}`)
-  }
-  return level ?? DEFAULTS.log.level
 }
 
 /** Fewest characters of a secret that is not a `whsec_…`. */

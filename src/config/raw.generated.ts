@@ -139,7 +139,25 @@ export type RawSpool = {
   readonly memory?: RawSize
   readonly disk?: RawSize
 }
-export type RawLog = { readonly level?: string }
+export type RawLog = {
+  readonly level?: string
+  readonly format?: string
+  readonly to?: 'stderr' | RawLogFile
+  readonly sample?: {
+    readonly ok?: number
+    readonly client_error?: number
+    readonly upstream_error?: number
+    readonly client_abort?: number
+    readonly gateway_error?: number
+  }
+  readonly fields?: readonly ('method' | 'mirror_of' | 'route' | 'path' | 'client' | 'key' | 'model' | 'upstream' | 'target' | 'status' | 'outcome' | 'stream' | 'error' | 'cause' | 'phase' | 'limit' | 'param' | 'rule' | 'attempts' | 'first_ms' | 'total_ms' | 'bytes_in' | 'bytes_out' | 'events' | 'trailing' | 'truncated' | 'early_response' | 'dropped' | 'blocked' | 'close' | 'closed_by' | 'input_tokens' | 'output_tokens' | 'total_tokens' | 'cached_tokens' | 'cache_write_tokens' | 'reasoning_tokens' | 'input_audio_tokens' | 'output_audio_tokens' | 'audio_seconds' | 'cost_usd' | 'generation')[]
+}
+export type RawLogFile = {
+  readonly file: string
+  readonly size?: RawSize
+  readonly age?: string
+  readonly keep?: number
+}
 export type RawInclude = readonly string[]
 export type RawMedia = { readonly fetch?: RawMediaFetch }
 export type RawMediaFetch = {

@@ -9,6 +9,7 @@ import type { FailureRules } from './failure-cause.js'
 import type { HealthRule, HealthSettings } from './health.js'
 import type { Json, JsonObject } from './json.js'
 import type { Hedge, Limits, Retry, StreamContract, Timeouts } from './limits.js'
+import type { LogConfig } from './log-config.js'
 import type { MediaConfig } from './media.js'
 import type { MembersConfig } from './members.js'
 import type { Params } from './params.js'
@@ -47,7 +48,7 @@ export interface Config {
   readonly health: HealthRule & HealthSettings
   readonly store: StoreConfig
   readonly spool: SpoolConfig
-  readonly log: { readonly level: LogLevel }
+  readonly log: LogConfig
   /** What answers say of who answered; keys may have a list of their own. */
   readonly expose: readonly Exposed[]
   readonly transport: TransportName
@@ -86,9 +87,6 @@ export interface Config {
 
 /** Who serves clients and sends requests to upstreams: mostly the gateway's own code, or `node:http` and a library alone. */
 export type TransportName = 'fast' | 'node'
-
-export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
-export type LogLevel = (typeof LOG_LEVELS)[number]
 
 export interface KeyConfig extends CallerRules {
   /** What the caller may present; none when every one of them is absent. Plain values and digests may be mixed. */

@@ -69,8 +69,14 @@ export const DEFAULTS = {
     memory: 67108864, // 64MiB
     disk: 2147483648, // 2GiB
   },
+  logFile: {
+    size: 67108864, // 64MiB
+    age: 86400000, // 24h
+    keep: 7,
+  },
   log: {
     level: 'info',
+    format: 'auto',
   },
   admin: {
     host: '127.0.0.1',

@@ -57,6 +57,8 @@ export interface RequestEntry {
   /** The answer began before all of an upload had come. */
   readonly early: boolean
   readonly usage: Usage | undefined
+  /** Millionths of a USD, as the ledger has it. Absent: nothing was charged, or nothing is counted. */
+  readonly cost?: number | undefined
   /** How a WebSocket that was passed through ended: its close code (RFC 6455 §7.1.5), and who ended it. */
   readonly closed: { readonly code: number; readonly by: 'client' | 'upstream' | 'gateway' } | undefined
   /** What translation to the upstream's protocol left out, by the client's names. */
@@ -73,6 +75,8 @@ export interface CommonParts {
   /** After the client, up to the status. */
   readonly names: string
   readonly isAscii: boolean
+  /** What the parts were made of. */
+  readonly named: Pick<RequestEntry, 'method' | 'route' | 'key' | 'model' | 'upstream'> & { readonly target: string }
 }
 
 /** A request that one attempt answered well: {@link RequestEntry} without what only others have. Times as `performance.now()`. */
@@ -93,8 +97,8 @@ export interface GoodRequest {
 /** Where settled requests go. `record` and `recordGood` never throw and never wait. */
 export interface Sink {
   record(entry: RequestEntry): void
-  /** The same line, without an entry in between. `ended`: as `performance.now()`. */
-  recordGood(request: GoodRequest, parts: CommonParts, ended: number): void
+  /** The same line, without an entry in between. `ended`: as `performance.now()`; `cost`: as {@link RequestEntry.cost}. */
+  recordGood(request: GoodRequest, parts: CommonParts, ended: number, cost?: number): void
   /** Whether lines of these levels are written: what goes into them is gathered only then. */
   readonly debugs: boolean
   readonly traces: boolean

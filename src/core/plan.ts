@@ -2,12 +2,13 @@ import type { AmountPaths } from './amounts.js'
 import type { Accounting, Tariff } from './bounds.js'
 import type { Caller, KeyRing } from './caller.js'
 import type { Codec, Traits } from './codec.js'
-import type { Config, LogLevel } from './config.js'
+import type { Config } from './config.js'
 import type { EgressConfig } from './egress.js'
 import type { Family } from './errors.js'
 import type { Exposed } from './exposed.js'
 import type { HealthRule, ProbeConfig } from './health.js'
 import type { Limits, Retry, Timeouts } from './limits.js'
+import type { LogConfig } from './log-config.js'
 import type { MediaConfig } from './media.js'
 import type { RouteMembers } from './members.js'
 import type { MessageRules, Subprotocols } from './message-rules.js'
@@ -46,7 +47,7 @@ export interface Plan extends Pick<Config, 'receipts'> {
   readonly limits: Limits
   readonly store: StoreConfig
   readonly spool: SpoolConfig
-  readonly log: { readonly level: LogLevel }
+  readonly log: LogConfig
   readonly expose: Config['expose']
   /** What some caller's answers may say: of the file or a key of it, and everything where the store may have keys. */
   readonly exposing: readonly Exposed[]

@@ -7,6 +7,7 @@ import { answerPeers } from '../admin/workers.js'
 import type { AdminPlan } from '../core/process-config.js'
 import type { Kernel } from '../kernel/kernel.js'
 import type { Log } from '../sinks/log.js'
+import { changeLevel, followLevel } from './own-log.js'
 import { listen } from './server.js'
 import { callerOf, faultsOf } from './store-keys.js'
 import { TaskStore } from './task-store.js'
@@ -32,6 +33,7 @@ export class Admin {
   ) {
     this.#settings = settings
     answerPeers(kernel)
+    followLevel(log, kernel.peers)
     const host: AdminHost = {
       kernel,
       drain,
@@ -47,6 +49,12 @@ export class Admin {
       },
       get config() {
         return running().config
+      },
+      log: {
+        get state() {
+          return log.state
+        },
+        level: level => changeLevel(level, log, kernel.peers),
       },
       faultsOf: (name, terms) => faultsOf(name, terms as Parameters<typeof faultsOf>[1], running().plan),
       tasks: (filter, limit, after) =>

@@ -21,7 +21,7 @@ import { Kernel } from '../kernel/kernel.js'
 import { Pipeline } from '../kernel/pipeline.js'
 import type { Feature } from '../kernel/stages.js'
 import { Pools } from '../net/pools.js'
-import { type Log, openLog } from '../sinks/log.js'
+import type { Log } from '../sinks/log.js'
 import { Admin } from './admin.js'
 import { descriptorLimit, onCrowded, warnOfDescriptors } from './descriptors.js'
 import { Embedded, type SimulatorPlace } from './embedded.js'
@@ -31,6 +31,7 @@ import { retentionOf } from './ledger-retention.js'
 import type { LoadedPlan } from './load.js'
 import { GatewayMetrics } from './metrics.js'
 import { type Opened, openFiles, type Start, startOf } from './opening.js'
+import { startLog } from './own-log.js'
 import { messageOf, StartError } from './problems.js'
 import { recordTasks } from './receipts.js'
 import { type PlanSource, type ReloadOptions, Reloads } from './reload.js'
@@ -96,7 +97,7 @@ export class Gateway {
     this.#embedded = embedded
     this.#store = store
     this.#isAlone = seat === undefined
-    this.#log = openLog(plan.log.level, options.log, seat?.peers.number)
+    this.#log = startLog(plan.log, options.log, seat?.peers.number)
     state.attach(this.#log)
     this.#sweeper = new Sweeper(store, state, () => retentionOf(this.plan))
     const pipeline = new Pipeline(options.features ?? FEATURES)

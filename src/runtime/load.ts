@@ -3,7 +3,8 @@ import { type Loaded, load } from '../config/load.js'
 import { TooMuchText } from '../config/open.js'
 import type { ParsedBefore } from '../config/parsed-files.js'
 import { compileSchema } from '../config/schemas.js'
-import type { Config, LogLevel } from '../core/config.js'
+import type { Config } from '../core/config.js'
+import type { LogFormat, LogLevel } from '../core/log-config.js'
 import type { Problem } from '../core/problems.js'
 import type { Secret } from '../core/secret.js'
 import { atOnce, inSlices, type Steps } from '../core/steps.js'
@@ -16,6 +17,7 @@ export interface Overrides {
   readonly host?: string
   readonly port?: number
   readonly logLevel?: LogLevel
+  readonly logFormat?: LogFormat
   /** Of the admin listener; 0: none. */
   readonly adminPort?: number
   readonly workers?: WorkerCount

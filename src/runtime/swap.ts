@@ -51,7 +51,7 @@ export class Swap implements Target {
         kernel.swap(generation)
         applyLimits(server, plan.limits)
         renewCertificate(server, plan.listen)
-        log.level(plan.log.level)
+        log.configure(plan.log)
       },
       drop: () => generation.retire(),
     }

@@ -10,15 +10,24 @@ const MAX_WAITING_BYTES = 4 * 1024 * 1024
 const RETRY_MS = 50
 /** How long the last lines wait for the current write, milliseconds: a stuck reader must not keep the process alive. */
 const CLOSE_TIMEOUT_MS = 500
+const LINE_FEED = 0x0a
 /** Maximum bytes of a UTF-16 unit in UTF-8 (characters beyond the BMP are two units). */
 const MAX_BYTES_PER_UNIT = 3
+
+/** Where lines are written. */
+export interface Place {
+  readonly descriptor: number
+  /** Called before a batch of so many bytes: it may change the descriptor. Calls `ready` once, in any case. */
+  prepare?(bytes: number, ready: () => void): void
+  close?(): void
+}
 
 /**
  * Writes lines to a file descriptor in batches, one write at a time, without ever holding up who logs. A line becomes
  * bytes at once: as a string, pieced together as it is, it would be copied by the garbage collector until the batch is full.
  */
 export class LineWriter {
-  readonly #descriptor: number
+  readonly #place: Place
   readonly #batchBytes: number
   #batch: Buffer
   #used = 0
@@ -34,15 +43,23 @@ export class LineWriter {
   #closing = false
   #timer: NodeJS.Timeout | undefined
   #dropped = 0
+  /** How many dropped lines have been reported. */
+  #reported = 0
+  /** What was written last is a part of a line. */
+  #isWithinLine = false
+  /** The rest of that line is lost. */
+  #isTorn = false
+  /** Lines that were lost since it was called last; it is called when lines are written again. */
+  onDropped: (lines: number) => void = () => undefined
 
   /** `batchBytes`: most that is written at once, unless a line is longer. */
-  constructor(descriptor: number, batchBytes: number = BATCH_BYTES) {
-    this.#descriptor = descriptor
+  constructor(place: number | Place, batchBytes: number = BATCH_BYTES) {
+    this.#place = typeof place === 'number' ? { descriptor: place } : place
     this.#batchBytes = batchBytes
     this.#batch = Buffer.allocUnsafeSlow(batchBytes)
   }
 
-  /** Lines that a blocked reader cost. */
+  /** Lines that a blocked reader, or a full disk, cost. */
   get dropped(): number {
     return this.#dropped
   }
@@ -72,6 +89,14 @@ export class LineWriter {
 
   /** Writes the rest once the current write has ended; gives up if the reader is stuck. */
   async close(): Promise<void> {
+    try {
+      await this.#finish()
+    } finally {
+      this.#place.close?.()
+    }
+  }
+
+  async #finish(): Promise<void> {
     this.#closing = true
     clearTimeout(this.#timer)
     if (this.#landed !== undefined && !(await this.#landing())) {
@@ -83,7 +108,7 @@ export class LineWriter {
     this.#full = []
     this.#used = 0
     try {
-      for (let rest of batches) while (rest.length > 0) rest = rest.subarray(writeSync(this.#descriptor, rest))
+      for (let rest of batches) while (rest.length > 0) rest = rest.subarray(writeSync(this.#place.descriptor, rest))
     } catch {
       this.#dropped++
     }
@@ -126,29 +151,59 @@ export class LineWriter {
     this.#timer = undefined
     if (this.#writing !== undefined || this.#closing) return
     if (this.#full.length === 0 && this.#used > 0) this.#turn(this.#batchBytes)
-    const next = this.#full.shift()
-    if (next === undefined) return
-    this.#waiting -= next.length
-    this.#send(next)
+    const batch = this.#full.shift()
+    if (batch === undefined) return
+    this.#waiting -= batch.length
+    const next = this.#isTorn ? Buffer.concat([Buffer.of(LINE_FEED), batch]) : batch
+    this.#isTorn = false
+    if (this.#place.prepare === undefined) {
+      this.#send(next)
+      return
+    }
+    this.#writing = next
+    this.#landed = () => undefined
+    this.#place.prepare(next.length, () => {
+      const landed = this.#landed
+      this.#landed = undefined
+      landed?.()
+      if (!this.#closing) this.#send(next)
+    })
   }
 
   #send(bytes: Buffer): void {
     this.#writing = bytes
     this.#landed = () => undefined
-    write(this.#descriptor, bytes, (error, written) => {
+    write(this.#place.descriptor, bytes, (error, written) => {
       const landed = this.#landed
       this.#landed = undefined
       const blocked = error?.code === 'EAGAIN'
       // The reader is gone or the disk is full: this batch is lost, the next one is tried again.
-      if (error !== null && !blocked) this.#dropped++
+      if (error !== null && !blocked) this.#lose(bytes)
       const rest = bytes.subarray(error === null ? written : blocked ? 0 : bytes.length)
       this.#writing = rest.length === 0 ? undefined : rest
+      if (error === null) this.#isWithinLine = rest.length > 0 && bytes[written - 1] !== LINE_FEED
       if (rest.length === 0 && bytes.buffer.byteLength === this.#batchBytes) this.#spare = Buffer.from(bytes.buffer)
       landed?.()
       if (this.#closing) return
       if (rest.length > 0) setTimeout(() => this.#retryLater(rest), blocked ? RETRY_MS : 0).unref()
-      else if (error === null) this.#resume()
+      else if (error === null) this.#landedWell()
     })
+  }
+
+  /** A part of a batch is lost: if it begins within a line, that line has no end yet. */
+  #lose(bytes: Buffer): void {
+    for (const byte of bytes) if (byte === LINE_FEED) this.#dropped++
+    this.#isTorn = this.#isWithinLine
+    this.#isWithinLine = false
+  }
+
+  #landedWell(): void {
+    const lost = this.#dropped - this.#reported
+    if (lost > 0 && this.#waiting < MAX_WAITING_BYTES / 2) {
+      this.#reported = this.#dropped
+      this.onDropped(lost)
+    }
+    this.#resume()
   }
 
   #retryLater(rest: Buffer): void {

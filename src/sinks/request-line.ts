@@ -1,3 +1,4 @@
+import { microText } from '../core/bound-text.js'
 import type { CommonParts, GoodRequest, RequestEntry } from '../core/entry.js'
 import type { Usage } from '../core/plan.js'
 
@@ -39,6 +40,7 @@ export function requestLine(entry: RequestEntry, level: string, time: string): s
     number('close', entry.closed?.code) +
     string('closed_by', entry.closed?.by) +
     tokens(usage) +
+    cost(entry.cost) +
     `,"generation":${entry.generation}}\n`
   )
 }
@@ -53,11 +55,17 @@ export function commonParts(
     string('model', entry.model) +
     string('upstream', entry.upstream) +
     string('target', entry.target)
-  return { route, names, isAscii: ASCII.test(route) && ASCII.test(names) }
+  return { route, names, isAscii: ASCII.test(route) && ASCII.test(names), named: entry }
 }
 
 /** {@link requestLine} of a good request, byte for byte, with few strings to join. Its own values are ASCII. */
-export function goodLine(request: GoodRequest, parts: CommonParts, ended: number, time: string): string {
+export function goodLine(
+  request: GoodRequest,
+  parts: CommonParts,
+  ended: number,
+  time: string,
+  micro?: number,
+): string {
   const { client, started, firstByte } = request
   return (
     `{"level":"info","time":"${time}","msg":"request","id":"${request.id}${parts.route}` +
@@ -68,6 +76,7 @@ export function goodLine(request: GoodRequest, parts: CommonParts, ended: number
     `,"bytes_in":${request.bytesIn},"bytes_out":${request.bytesOut}` +
     (request.stream ? `,"events":${request.events}` : '') +
     tokens(request.usage) +
+    cost(micro) +
     `,"generation":${request.generation.number}}\n`
   )
 }
@@ -85,6 +94,11 @@ function tokens(usage: Usage | undefined): string {
     number('output_audio_tokens', usage.outputAudio) +
     number('audio_seconds', usage.seconds)
   )
+}
+
+/** USD, from millionths. */
+function cost(micro: number | undefined): string {
+  return micro === undefined ? '' : `,"cost_usd":${microText(micro)}`
 }
 
 /** Left out where one attempt went well: `upstream` and `target` say it all. */

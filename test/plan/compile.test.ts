@@ -17,7 +17,7 @@ import {
 import { fc } from '../helpers/property.js'
 
 t.test('what the configuration says of the process goes into the plan as it is', async t => {
-  const config = chatConfig({ log: { level: 'warn' } })
+  const config = chatConfig({ log: { level: 'warn', format: 'auto' } })
   const { plan, problems } = compiled(config)
   t.same(problems, [])
   t.match(plan, {

@@ -12,7 +12,7 @@ function told(): { readonly state: StoreState; readonly messages: string[] } {
     },
   })
   const state = new StoreState()
-  state.attach(openLog('info', stream))
+  state.attach(openLog({ level: 'info', format: 'json' }, stream))
   return { state, messages }
 }
 

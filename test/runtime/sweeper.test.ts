@@ -24,7 +24,7 @@ function stage(t: Test): { store: MemoryStore; state: StoreState; sweeper: Sweep
   })
   const store = new MemoryStore({ records: 2 })
   const state = new StoreState()
-  state.attach(openLog('info', stream))
+  state.attach(openLog({ level: 'info', format: 'json' }, stream))
   const sweeper = new Sweeper(store, state)
   t.teardown(async () => {
     await sweeper.stop()

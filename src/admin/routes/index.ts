@@ -4,6 +4,7 @@ import { drain } from './drain.js'
 import { generations } from './generations.js'
 import { createKey, listKeys } from './keys.js'
 import { limits } from './limits.js'
+import { changeLog, showLog } from './log.js'
 import { metrics } from './metrics.js'
 import { models } from './models.js'
 import { changeKey, revokeKey, rotateKey, showKey } from './one-key.js'
@@ -29,6 +30,8 @@ const ROUTES: readonly AdminRoute[] = [
   generations,
   workers,
   reload,
+  showLog,
+  changeLog,
   restart,
   drain,
   metrics,

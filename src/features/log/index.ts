@@ -7,6 +7,7 @@ import { causeOf, outcomeOf } from '../../kernel/outcome.js'
 import type { Feature } from '../../kernel/stages.js'
 import { Blocked } from '../../net/media-url.js'
 import { commonParts } from '../../sinks/request-line.js'
+import { CHARGED } from '../limits/charge.js'
 
 /** Maximum length of a logged path, characters. */
 const MAX_PATH_CHARS = 200
@@ -27,10 +28,20 @@ export const log: Feature = {
     const record = (call: Call): void => {
       const [attempt] = call.attempts
       if (route === undefined || attempt === undefined || !isGood(call)) sink.record(account(call))
-      else sink.recordGood(call, known.parts(call, attempt), performance.now())
+      else sink.recordGood(call, known.parts(call, attempt), performance.now(), costOf(call))
     }
     return { name: 'log', record }
   },
+}
+
+/** What the ledger has of its attempts, millionths of a USD. Undefined: nothing. */
+function costOf({ lastAttempt }: Call): number | undefined {
+  let cost: number | undefined
+  for (let attempt = lastAttempt; attempt !== undefined; attempt = attempt.before) {
+    const charged = attempt.get(CHARGED)
+    if (charged !== undefined) cost = (cost ?? 0) + charged.cost
+  }
+  return cost
 }
 
 /** Whether one attempt answered it well, so that its line has only the common parts. */
@@ -116,6 +127,7 @@ function account(call: Call): RequestEntry {
     truncated: call.truncated,
     early: call.early,
     usage: call.usage,
+    cost: costOf(call),
     closed: call.closed,
     dropped:
       call.dropped.length === 0

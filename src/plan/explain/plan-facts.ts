@@ -9,7 +9,7 @@ import type { ModelPointer, Pointer } from '../../core/route-settings.js'
 import type { StoreConfig } from '../../core/store-config.js'
 import { TASK_CALLS, taskFamily } from '../../core/task.js'
 import { type EgressFacts, egressFacts } from './egress-facts.js'
-import { headerLines } from './format.js'
+import { duration, headerLines } from './format.js'
 import { type GroupFacts, groupFacts, limitFacts, type RuleFacts, ruleFacts } from './limit-facts.js'
 import { type ModelFacts, modelFacts } from './model-facts.js'
 import { captureFact, receiptsFact } from './receipt-facts.js'
@@ -125,7 +125,7 @@ export function planFacts(plan: Plan, config: Config): PlanFacts {
     listen: `${tls === undefined ? 'http' : 'https'}://${address}:${port}`,
     ...(cors === undefined ? {} : { cors: cors.origins }),
     store: storeFact(plan.store),
-    log: plan.log.level,
+    log: logText(plan.log),
     ...(plan.expose.length === 0 ? {} : { expose: plan.expose }),
     ...(plan.receipts === undefined ? {} : { receipts: receiptsFact(plan.receipts) }),
     ...(plan.transport === 'fast' ? {} : { transport: plan.transport }),
@@ -137,6 +137,16 @@ export function planFacts(plan: Plan, config: Config): PlanFacts {
     models: Object.entries(config.models).map(([name, model]) => modelFacts(name, model, plan)),
     routes: plan.routes.map(route => routeFacts(route, config)),
   }
+}
+
+/** `info`, and what is not as usual: `info as ecs to /var/log/gateway.log, 64 MiB or 24h each, 7 kept, ok 10%, fields key model`. */
+function logText({ level, format, to, sample = {}, fields }: Plan['log']): string {
+  const file = to && `${to.file} (${to.size} bytes or ${duration(to.age)} each, ${to.keep} kept)`
+  return [
+    `${level}${format === 'auto' ? '' : ` as ${format}`}${file === undefined ? '' : ` to ${file}`}`,
+    ...Object.entries(sample).map(([outcome, share]) => `${Math.round(share * 10_000) / 100}% of ${outcome}`),
+    ...(fields === undefined ? [] : [`fields ${fields.join(' ')}`]),
+  ].join(', ')
 }
 
 function storeFact(store: StoreConfig): string {

@@ -1,11 +1,12 @@
 import type { Store } from '../../core/store.js'
-import { type Log, openLog } from '../../sinks/log.js'
+import type { Log } from '../../sinks/log.js'
 import { descriptorLimit, warnOfDescriptors } from '../descriptors.js'
 import { Embedded } from '../embedded.js'
 import type { StartOptions } from '../gateway.js'
 import { commonOf, type Health, healthOf, logDisabled } from '../health.js'
 import type { LoadedPlan } from '../load.js'
 import type { Opened, Start } from '../opening.js'
+import { LEVEL, startLog } from '../own-log.js'
 import { messageOf, StartError } from '../problems.js'
 import { Reloads } from '../reload.js'
 import { Crew, type Member } from './crew.js'
@@ -59,7 +60,7 @@ export class Supervisor {
     const { plan } = running
     this.#options = options
     this.#store = store
-    this.#log = openLog(plan.log.level, options.log, 0)
+    this.#log = startLog(plan.log, options.log, 0)
     state.attach(this.#log)
     this.#health = healthOf(plan, state)
     this.#leases = new Leases(store.accounts, this.#hub, this.#log)
@@ -148,6 +149,10 @@ export class Supervisor {
     link.on(REREAD, () => this.#reloads.rereadSecrets())
     link.on(DRAIN, () => void this.close())
     link.on(RESTART, () => this.#restart())
+    link.on(LEVEL, level => {
+      this.#log.level(level)
+      return null
+    })
     await this.#rollout.greet(member, async generation => {
       const { file, overrides } = this.#options
       const health = { ...commonOf(this.#health), generation }
@@ -159,7 +164,7 @@ export class Supervisor {
   }
 
   #tellHealth(): void {
-    this.#log.level(this.#reloads.running.plan.log.level)
+    this.#log.configure(this.#reloads.running.plan.log)
     for (const { link } of this.#crew.serving) link.tell(HEALTH, commonOf(this.#health))
   }
 

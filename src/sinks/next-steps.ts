@@ -1,0 +1,45 @@
+/**
+ * What a person can do about a message of the process: each line that warns has it as `next`. By the message, so that the
+ * places which report faults need not know.
+ */
+const NEXT_STEPS: Readonly<Record<string, string>> = {
+  'the store works, but': 'change what `store` says, or look at the store itself; docs/operating.md#stores',
+  'the store cannot be used': 'start the store, or mend its address under `store`; it is tried again all the time',
+  'a record could not be stored': 'look at the store and its disk; `gateway store check` tries it',
+  'upstreams are off': 'set the variables or files that hold their secrets, or remove them from the file',
+  'an upstream is off': 'set the variable or file that holds its secret, then reload',
+  'a key cannot be used': 'set the variable or file that holds it, then reload',
+  'a key of the store is refused: a key of the file has its name': 'give one of the two another name',
+  'a key of the store is refused: its terms do not fit the file': 'change the key by the admin API, or the file',
+  'an upstream fails and is asked last': 'look at the upstream; `cause` of its requests says how it fails',
+  'a stage failed': 'report it, with this line: the request was served without that stage',
+  'a WebSocket could not be opened': 'report it, with this line',
+  'listener failed': 'look at `error`: the system refuses connections',
+  'large requests cannot be stored': 'let the process write to the folder of `spool`, or set spool.path to another one',
+  'tasks continue with another credential than the one that started them':
+    'list the former secret under previous_secrets of the upstream if they fail',
+  'a worker cannot start': 'look at `error`; the others serve, and it is tried again',
+  'a worker has ended': 'another one takes its place; look at memory and at the lines before this one',
+  'leases of a worker come back within a minute':
+    'nothing, if the store is well: until then less of each limit is free',
+  'a worker did not take over the new plan': 'nothing: another worker takes its place',
+  'the gateway ends': 'look at `error`, then start it again',
+  'watching the configuration failed; trying again': 'reload by `gateway reload` or SIGHUP until it works',
+  'an upstream refused its credential; reading the secrets again':
+    'if it happens again, renew the secret of the upstream',
+  'reload failed': 'look at `error`, then reload again; the last valid configuration serves',
+  'reload failed; the last valid configuration stays':
+    'mend the problems that are listed; `gateway validate` shows them',
+  'the files are unchanged': 'mend what the warnings name',
+  'needs a restart to take effect': 'restart when it suits: `gateway reload --restart`, or start the process anew',
+  'the event loop stood still': 'look for large bodies, or a machine that is short of CPU; `workers` uses more cores',
+  'overloaded: requests were refused': 'add CPU, memory or `workers`, or lower limits.in_flight',
+}
+
+/** What to do next about a warning; undefined where its message says it. */
+export function nextStep(message: string): string | undefined {
+  return NEXT_STEPS[message]
+}
+
+/** @testonly */
+export const MESSAGES_WITH_NEXT_STEPS: readonly string[] = Object.keys(NEXT_STEPS)
