@@ -17,6 +17,8 @@ import type { Pipeline } from '../kernel/pipeline.js'
 import type { Health } from './health.js'
 import type { LoadedPlan, Running } from './load.js'
 import { shownBy } from './resting.js'
+import { countRouting, showRouting } from './routing-metrics.js'
+import { countTasks, TaskSurvey } from './task-metrics.js'
 import { timedStore } from './timed-store.js'
 
 /** Most holders of limits that one scrape asks the store about. */
@@ -39,6 +41,7 @@ export class GatewayMetrics {
   readonly store: Store
   #events: EventFamilies | undefined
   #parts: Parts | undefined
+  #tasks: TaskSurvey | undefined
 
   constructor({ admin }: Plan, store: Store) {
     const timed = (operation: string, milliseconds: number, isGood: boolean): void =>
@@ -53,7 +56,10 @@ export class GatewayMetrics {
     if (service === undefined || kernel.generation.plan.admin === undefined) return
     const { events } = service.families
     this.#parts = parts
+    this.#tasks = new TaskSurvey(kernel)
     this.#events = events
+    // Counted from 0, so that its first growth is seen.
+    events.storeFaults.of()
     service.onScrape = states => this.#show(states, parts)
     const { onHealthChange, onStoreFault } = kernel
     const tasks = kernel.need(TASKS)
@@ -74,16 +80,8 @@ export class GatewayMetrics {
     }
     const written = pipeline.serviceOf(receipts)
     if (written !== undefined) written.onCount = (what, count) => events.receipts.of(what).add(count)
-    const { onChange, hooks } = tasks
-    tasks.onChange = change => {
-      events.taskChanges.of(change.kind, change.to).add(1)
-      onChange(change)
-    }
-    const { onAttempt } = hooks
-    hooks.onAttempt = outcome => {
-      events.webhooks.of(outcome.outcome).add(1)
-      onAttempt(outcome)
-    }
+    countTasks(events, tasks)
+    countRouting(events, pipeline)
   }
 
   /** The answer of `GET /metrics`. Throws {@link AdminError} where nothing is measured. */
@@ -100,6 +98,8 @@ export class GatewayMetrics {
     states.websockets.of().add(kernel.sockets.taken)
     for (const [use, memory] of Object.entries(kernel.memory)) states.memory.of(use).add(memory.held)
     showUpstreams(states, parts)
+    showRouting(states, parts.pipeline)
+    await this.#tasks?.show(states)
     for (const [result, count] of Object.entries(health.reloads)) states.reloads.of(result).add(count)
     states.configValid.of().add(health.valid ? 1 : 0)
     const problems = [...new Set([...plans().loaded.problems, ...health.problems])]

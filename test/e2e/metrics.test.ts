@@ -1,24 +1,16 @@
 import { execFile } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { TOKEN_UNITS } from '../../src/core/bounds.js'
 import type { LedgerRecord } from '../../src/core/ledger.js'
-import { FEATURES } from '../../src/features/index.js'
 import { METRICS } from '../../src/features/metrics/list.js'
 import type { Kernel } from '../../src/kernel/kernel.js'
-import { ADMIN_SECRET, adminLine } from '../helpers/admin.js'
-import { CALLER, startTestGateway, type TestGateway } from '../helpers/gateway.js'
-import { type MetricsPage, readMetrics } from '../helpers/metrics-text.js'
-import { type Answer, request } from '../helpers/raw-client.js'
-import { freePort, skipping } from '../helpers/store-servers.js'
+import { CALLER } from '../helpers/gateway.js'
+import { askChat, type Measured, measuredGateway } from '../helpers/measured.js'
+import { readMetrics } from '../helpers/metrics-text.js'
+import { PROMTOOL, startPrometheus, withoutPrometheus, withoutPromtool } from '../helpers/prometheus.js'
+import { request } from '../helpers/raw-client.js'
 
 const OPEN_METRICS = 'application/openmetrics-text; version=1.0.0'
-const binary = (name: string): string | undefined => [`/usr/bin/${name}`, `/usr/local/bin/${name}`].find(existsSync)
-const PROMTOOL = binary('promtool')
-const PROMETHEUS = binary('prometheus')
-
 const STREAM = { stream: true, stream_options: { include_usage: true } }
 
 const BASE = `version: 1
@@ -27,56 +19,24 @@ store: { type: memory }
 upstreams: { sim: { kind: simulator }, other: { kind: simulator } }
 `
 
-interface Stage {
-  readonly gateway: TestGateway
-  readonly origin: string
-  readonly kernel: Kernel
-  scrape(options?: { readonly accept?: string; readonly key?: string }): Promise<Answer>
-  page(): Promise<MetricsPage>
-}
-
-async function stage(t: Test, yaml: string, metrics = ''): Promise<Stage> {
-  const { line, origin } = await adminLine(metrics === '' ? '' : `, metrics: ${metrics}`)
-  let kernel: Kernel | undefined
-  const spy = {
-    name: 'spy',
-    open: (one: Kernel) => {
-      kernel = one
-      return {}
-    },
-    compile: () => undefined,
-  }
-  const env = { GATEWAY_ADMIN_KEY: ADMIN_SECRET }
-  const gateway = await startTestGateway(t, `${yaml}${line}\n`, { env, features: [...FEATURES, spy] })
-  const scrape: Stage['scrape'] = ({ accept, key = ADMIN_SECRET } = {}) =>
-    request(t, origin, '/metrics', { key, ...(accept !== undefined && { headers: { accept } }) })
-  const page = async (): Promise<MetricsPage> => readMetrics((await scrape()).text, false)
-  return { gateway, origin, kernel: kernel as unknown as Kernel, scrape, page }
-}
-
-function chat({ gateway }: Stage, model: string, more: object = {}): Promise<Answer> {
-  const body = { model, messages: [{ role: 'user', content: 'Tell me of the sea.' }], ...more }
-  return gateway.request('/v1/chat/completions', { body })
-}
-
 t.test('/metrics takes the admin key, needs none where it is open, and is not there where it is off', async t => {
-  const closed = await stage(t, `${BASE}models: { "sim-*": sim }\n`)
+  const closed = await measuredGateway(t, `${BASE}models: { "sim-*": sim }\n`)
   t.equal((await request(t, closed.origin, '/metrics')).status, 401)
   t.equal((await closed.scrape({ key: closed.gateway.key })).status, 401)
   t.equal((await closed.scrape()).status, 200)
 
-  const open = await stage(t, `${BASE}models: { "sim-*": sim }\n`, 'open')
+  const open = await measuredGateway(t, `${BASE}models: { "sim-*": sim }\n`, 'open')
   t.equal((await request(t, open.origin, '/metrics')).status, 200)
   t.equal((await request(t, open.origin, '/admin/config')).status, 401, 'the rest is not open')
   t.equal((await request(t, open.origin, '/metrics', { method: 'POST' })).status, 401)
   t.equal((await request(t, open.gateway.origin, '/metrics', { key: open.gateway.key })).status, 404)
 
-  const off = await stage(t, `${BASE}models: { "sim-*": sim }\n`, 'off')
+  const off = await measuredGateway(t, `${BASE}models: { "sim-*": sim }\n`, 'off')
   t.equal((await off.scrape()).status, 404)
 })
 
 t.test('scrapes are not logged, refused ones are', async t => {
-  const at = await stage(t, `${BASE}models: { "sim-*": sim }\n`)
+  const at = await measuredGateway(t, `${BASE}models: { "sim-*": sim }\n`)
   await at.scrape()
   await at.scrape({ key: 'wrong-key-0123456789' })
   await at.gateway.log.find(line => line.admin === 'GET /metrics' && line.status === 401)
@@ -84,10 +44,10 @@ t.test('scrapes are not logged, refused ones are', async t => {
 })
 
 t.test('durations, tokens, first content, attempts and cost are there by the names of the conventions', async t => {
-  const at = await stage(t, `${BASE}models: { "sim-*": sim }\nprices: { "sim-*": { input: 1, output: 2 } }\n`)
-  t.equal((await chat(at, 'sim-text')).status, 200)
-  t.equal((await chat(at, 'sim-text', STREAM)).status, 200)
-  t.equal((await chat(at, 'sim-text?status=418')).status, 418)
+  const at = await measuredGateway(t, `${BASE}models: { "sim-*": sim }\nprices: { "sim-*": { input: 1, output: 2 } }\n`)
+  t.equal((await askChat(at, 'sim-text')).status, 200)
+  t.equal((await askChat(at, 'sim-text', STREAM)).status, 200)
+  t.equal((await askChat(at, 'sim-text?status=418')).status, 418)
   await at.gateway.log.count(3, line => line.msg === 'request')
   const page = await at.page()
   const route = { http_route: '/v1/chat/completions' }
@@ -111,14 +71,14 @@ t.test('durations, tokens, first content, attempts and cost are there by the nam
 })
 
 t.test('no label holds what clients wrote, and labels have bounds', async t => {
-  const at = await stage(t, `${BASE}models: { "sim-*": sim }\n`, '{ per_key: true }')
-  for (const n of [1, 2, 3]) await chat(at, `sim-canary${n}`)
-  await chat(at, 'canary-unknown')
-  await at.gateway.request('/v1/canary-path')
-  await at.gateway.request('/v1/chat/completions', { body: { canary: 1, model: 'sim-text', messages: 'canary' } })
+  const at = await measuredGateway(t, `${BASE}models: { "sim-*": sim }\n`, '{ per_key: true }')
+  for (const n of [1, 2, 3]) await askChat(at, `sim-intruder${n}`)
+  await askChat(at, 'intruder-unknown')
+  await at.gateway.request('/v1/intruder-path')
+  await at.gateway.request('/v1/chat/completions', { body: { intruder: 1, model: 'sim-text', messages: 'intruder' } })
   await at.gateway.log.count(6, line => line.msg === 'request')
   const { text } = await at.scrape()
-  t.notMatch(text, /canary/)
+  t.notMatch(text, /intruder/)
   const page = readMetrics(text, false)
   t.equal(page.sum('gateway_requests_total', { model: 'sim-*' }), 3)
   t.equal(page.sum('gateway_requests_total', { http_route: 'none' }), 1)
@@ -126,8 +86,8 @@ t.test('no label holds what clients wrote, and labels have bounds', async t => {
 })
 
 t.test('OpenMetrics where the Accept header asks for it', async t => {
-  const at = await stage(t, `${BASE}models: { "sim-*": sim }\n`)
-  await chat(at, 'sim-text')
+  const at = await measuredGateway(t, `${BASE}models: { "sim-*": sim }\n`)
+  await askChat(at, 'sim-text')
   const answer = await at.scrape({ accept: `${OPEN_METRICS},text/plain;version=0.0.4;q=0.5,*/*;q=0.1` })
   t.match(answer.header('content-type'), /^application\/openmetrics-text; version=1\.0\.0/)
   const page = readMetrics(answer.text, true)
@@ -146,9 +106,9 @@ prices: { "*": { input: 1000, output: 1000 } }
 upstreams: { sim: { kind: simulator }, bad: { kind: simulator, health: { failures: 1 } } }
 models: { sim-text: sim, breaks: { targets: [{ upstream: bad, as: "sim-text?status=503" }], retry: { attempts: 1 } } }
 `
-  const at = await stage(t, yaml)
-  t.equal((await chat(at, 'sim-text', { max_tokens: 16 })).status, 200)
-  t.equal((await chat(at, 'breaks', { max_tokens: 16 })).status, 503)
+  const at = await measuredGateway(t, yaml)
+  t.equal((await askChat(at, 'sim-text', { max_tokens: 16 })).status, 200)
+  t.equal((await askChat(at, 'breaks', { max_tokens: 16 })).status, 503)
   await at.gateway.gateway.reload()
   await at.gateway.log.count(2, line => line.msg === 'request')
   const page = await at.page()
@@ -174,7 +134,7 @@ models: { sim-text: sim, breaks: { targets: [{ upstream: bad, as: "sim-text?stat
 
 t.test('what a task costs is there once it has ended', async t => {
   const models = 'models: { "sim-v*": { targets: [{ upstream: sim, as: "sim-video?polls=0" }] } }'
-  const at = await stage(t, `${BASE}${models}\nprices: { "sim-v*": { request: 0.5 } }\n`, '{ per_key: true }')
+  const at = await measuredGateway(t, `${BASE}${models}\nprices: { "sim-v*": { request: 0.5 } }\n`, '{ per_key: true }')
   const made = await at.gateway.request('/v1/videos', { body: { model: 'sim-video', prompt: 'the sea' } })
   t.equal(made.status, 200)
   await at.gateway.log.find(line => line.msg === 'task changed' && line.to === 'succeeded')
@@ -187,7 +147,7 @@ t.test('what a task costs is there once it has ended', async t => {
 
 t.test('a reload changes who may ask, and what is measured', async t => {
   const yaml = `${BASE}models: { "sim-*": sim }\n`
-  const at = await stage(t, yaml, 'open')
+  const at = await measuredGateway(t, yaml, 'open')
   const port = Number(new URL(at.origin).port)
   const line = (metrics: string): string =>
     `admin: { port: ${port}, secret: { env: GATEWAY_ADMIN_KEY }, metrics: ${metrics} }\n`
@@ -195,7 +155,7 @@ t.test('a reload changes who may ask, and what is measured', async t => {
   t.ok((await at.gateway.gateway.reload()).plan)
   t.same(at.gateway.gateway.health.restart, [])
   t.equal((await request(t, at.origin, '/metrics')).status, 401)
-  await chat(at, 'sim-text')
+  await askChat(at, 'sim-text')
   await at.gateway.log.count(1, line => line.msg === 'request')
   t.equal((await at.page()).sum('gateway_key_requests_total', { key: 'caller' }), 1)
   await at.gateway.write('gateway.yaml', `${yaml}${line('off')}`)
@@ -213,14 +173,14 @@ t.test('requests, tokens and cost are the same in metrics, ledger and log', asyn
   blocks: { targets: [{ upstream: sim, as: sim-messages }] }
 prices: { "*": { input: 3, output: 5 } }
 `
-  const at = await stage(t, `${BASE}${models}`, '{ per_key: true }')
+  const at = await measuredGateway(t, `${BASE}${models}`, '{ per_key: true }')
   const kinds = ['plain', 'falls', 'instead', 'fails', 'blocks', 'nobody']
   let sent = 0
   for (let round = 0; round < 6; round++) {
     const requests = Array.from({ length: 48 }, (_, n) => {
       sent++
       const model = kinds[n % kinds.length] ?? ''
-      return n % 8 === 7 ? abort(at) : chat(at, model, n % 2 === 0 ? STREAM : {})
+      return n % 8 === 7 ? abort(at) : askChat(at, model, n % 2 === 0 ? STREAM : {})
     })
     await Promise.all(requests)
   }
@@ -259,7 +219,7 @@ prices: { "*": { input: 3, output: 5 } }
 })
 
 /** Goes away amid a stream. */
-async function abort({ gateway }: Stage): Promise<void> {
+async function abort({ gateway }: Measured): Promise<void> {
   const body = { model: 'slow', stream: true, messages: [{ role: 'user', content: 'Speak slowly.' }] }
   const client = await gateway.open('/v1/chat/completions', { body })
   await client.body(await client.head(), body => body.includes('"content":"'))
@@ -280,9 +240,9 @@ function tokensOf(entries: readonly LedgerRecord[]): number {
   return units.reduce((sum, [unit, count]) => sum + (TOKEN_UNITS.has(unit as never) ? (count ?? 0) : 0), 0)
 }
 
-t.test('promtool finds nothing wrong', { skip: skipping(PROMTOOL, 'promtool') }, async t => {
-  const at = await stage(t, `${BASE}models: { "sim-*": sim }\n`)
-  await chat(at, 'sim-text')
+t.test('promtool finds nothing wrong', { skip: withoutPromtool }, async t => {
+  const at = await measuredGateway(t, `${BASE}models: { "sim-*": sim }\n`)
+  await askChat(at, 'sim-text')
   const { text } = await at.scrape()
   const said = await new Promise<string>(resolve => {
     const child = execFile(PROMTOOL ?? '', ['check', 'metrics'], (error, stdout, stderr) =>
@@ -293,30 +253,13 @@ t.test('promtool finds nothing wrong', { skip: skipping(PROMTOOL, 'promtool') },
   t.equal(said, '')
 })
 
-t.test('a real Prometheus scrapes it', { skip: skipping(PROMETHEUS, 'prometheus') }, async t => {
-  const at = await stage(t, `${BASE}models: { "sim-*": sim }\n`)
-  await chat(at, 'sim-text', STREAM)
-  const folder = mkdtempSync(join(tmpdir(), 'gateway-prometheus-'))
-  t.teardown(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
-  const config = join(folder, 'prometheus.yml')
-  const { host } = new URL(at.origin)
-  const job = `{ job_name: gateway, authorization: { credentials: ${ADMIN_SECRET} }, static_configs: [{ targets: ["${host}"] }] }`
-  writeFileSync(config, `global: { scrape_interval: 1s }\nscrape_configs: [${job}]\n`)
-  const port = await freePort()
-  const args = [`--config.file=${config}`, `--storage.tsdb.path=${folder}`, `--web.listen-address=127.0.0.1:${port}`]
-  const server = execFile(PROMETHEUS ?? '', args)
-  const ended = new Promise(resolve => server.once('exit', resolve))
-  t.teardown(async () => {
-    server.kill()
-    await ended
-  })
-  const query = encodeURIComponent('sum(gen_ai_client_token_usage_sum{gen_ai_request_model="sim-*"}) > 0')
-  let found: readonly { readonly value: readonly [number, string] }[] = []
+t.test('a real Prometheus scrapes it', { skip: withoutPrometheus }, async t => {
+  const at = await measuredGateway(t, `${BASE}models: { "sim-*": sim }\n`)
+  await askChat(at, 'sim-text', STREAM)
+  const { query } = await startPrometheus(t, at.origin)
+  const asked = 'sum(gen_ai_client_token_usage_sum{gen_ai_request_model="sim-*"}) > 0'
+  let found = await query(asked)
   // It begins to scrape some seconds after its start.
-  while (found.length === 0 && server.exitCode === null) {
-    const answer = await fetch(`http://127.0.0.1:${port}/api/v1/query?query=${query}`).catch(() => undefined)
-    if (answer?.ok !== true) continue
-    found = ((await answer.json()) as { data: { result: typeof found } }).data.result
-  }
+  while (found.length === 0) found = await query(asked)
   t.equal(Number(found[0]?.value[1]), (await at.page()).sum('gen_ai_client_token_usage_sum'))
 })

@@ -19,6 +19,8 @@ export interface Known {
 export class Canaries {
   readonly #known = new Map<string, Known>()
   #ofCanary = new WeakMap<Canary, Known>()
+  /** Called for each attempt that is compared. */
+  onOutcome: (canary: Canary, isCanary: boolean, hasFailed: boolean) => void = () => undefined
 
   of(canary: Canary): Known {
     const found = this.#ofCanary.get(canary)

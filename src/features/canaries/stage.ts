@@ -29,7 +29,7 @@ export function canariesStage(route: Route, { canaries, sharing, now }: Process)
     },
     afterAttempt(attempt, outcome) {
       const canary = attempt.call.choice?.routing?.canary
-      if (canary !== undefined) compare(canaries.of(canary), sharing, attempt, outcome, now())
+      if (canary !== undefined) compare(canaries.of(canary), { canaries, sharing }, attempt, outcome, now())
     },
   }
 }
@@ -60,16 +60,24 @@ function tried(known: Known, { call, route, body, now }: Asked, candidates: read
   return [...those, ...candidates]
 }
 
+/** Who hears of outcomes. */
+interface Noted {
+  readonly canaries: Canaries
+  readonly sharing: CanarySharing
+}
+
 /** Only the first attempt of a request: those after it are asked for what others failed at. */
-function compare(known: Known, sharing: CanarySharing, attempt: AttemptView, outcome: Outcome, now: number): void {
+function compare(known: Known, { canaries, sharing }: Noted, attempt: AttemptView, outcome: Outcome, now: number): void {
   const { call, exchange, number, isFurther } = attempt
   const { canary, watch } = known
   const verdict = number > 1 || isFurther ? undefined : verdictOf(outcome)
   if (verdict === undefined) return
   const isCanary = call.get(TRIAL)?.has(exchange) === true
+  const hasFailed = verdict !== 'good'
+  canaries.onOutcome(canary, isCanary, hasFailed)
   if (watch.isResting) return
-  sharing.saw(known, isCanary, verdict !== 'good', now)
-  if (!watch.observe(isCanary, verdict !== 'good', now, canary.rest)) return
+  sharing.saw(known, isCanary, hasFailed, now)
+  if (!watch.observe(isCanary, hasFailed, now, canary.rest)) return
   noticeRest(call.kernel, known)
   sharing.rests(known)
 }

@@ -6,6 +6,8 @@ import type { StateFamilies } from './families.js'
 const RESOLUTION_MS = 20
 const NS_PER_SECOND = 1e9
 const US_PER_SECOND = 1e6
+/** As much of the digest as `/readyz` shows. */
+const SHOWN_DIGEST_CHARS = 16
 
 /** Looks at the process when it is asked, and at its event loop all the time. */
 export class ProcessState {
@@ -21,6 +23,7 @@ export class ProcessState {
     const { rss, heapUsed } = process.memoryUsage()
     families.inFlight.of().add(kernel.calls.size)
     families.generation.of().add(kernel.generation.number)
+    families.configInfo.of(kernel.generation.plan.digest.slice(0, SHOWN_DIGEST_CHARS)).add(1)
     families.rss.of().add(rss)
     families.heap.of().add(heapUsed)
     families.cpu.of('user').add(user / US_PER_SECOND)

@@ -102,8 +102,8 @@ export const REQUEST_METRICS = {
   losses: {
     name: 'gateway_translation_losses_total',
     kind: 'counter',
-    labels: ['http_route', 'model'],
-    help: 'Members of requests that translation dropped.',
+    labels: ['http_route', 'model', 'member'],
+    help: 'Members of requests that translation dropped, by their names in the protocol; those that no protocol has are other.',
   },
   errors: {
     name: 'gateway_errors_total',

@@ -3,6 +3,7 @@ import type { Choice, Exchange, Route } from '../../core/plan.js'
 import type { Call } from '../../kernel/call.js'
 import { outcomeOf } from '../../kernel/outcome.js'
 import { AttemptTimes, type AttemptView, type Outcome, type Stage } from '../../kernel/stages.js'
+import { memberLabel } from './member-label.js'
 import type { Counter, Histogram } from './series.js'
 import { MS_PER_SECOND } from './spec.js'
 import { CallerSeries, type RequestFamilies, Target } from './target.js'
@@ -91,13 +92,18 @@ export class MetricsStage implements Stage {
     this.#bytes ??= { in: this.#families.bytesIn.of(this.#path), out: this.#families.bytesOut.of(this.#path) }
     this.#bytes.in.add(bytesIn)
     this.#bytes.out.add(bytesOut)
-    const lost = call.dropped.length + (call.losses?.dropped.length ?? 0)
-    if (lost > 0) this.#families.losses.of(this.#path, declaredOf(call)).add(lost)
+    this.#lost(call, call.dropped)
+    if (call.losses !== undefined) this.#lost(call, call.losses.dropped)
     if (error === undefined) this.#observeOwn(call, milliseconds)
     else {
       this.#families.errors.of(error.code).add(1)
       if (error.details.limit !== undefined) this.#families.limitsMet.of(error.details.limit).add(1)
     }
+  }
+
+  #lost(call: Call, names: readonly string[]): void {
+    const protocol = this.#route?.protocol?.name ?? ''
+    for (const name of names) this.#families.losses.of(this.#path, declaredOf(call), memberLabel(protocol, name)).add(1)
   }
 
   /** A WebSocket is open for longer than its attempt, so that nothing can be said of it. */

@@ -1,4 +1,4 @@
-import { type MetricSpec, SHORT_TIMES } from './spec.js'
+import { type MetricSpec, SHORT_TIMES, TIMES } from './spec.js'
 
 /** What the process adds to beside requests. */
 export const EVENT_METRICS = {
@@ -28,11 +28,31 @@ export const EVENT_METRICS = {
     labels: ['task_kind', 'state'],
     help: 'Changes of tasks, by the state that they came to.',
   },
+  taskDuration: {
+    name: 'gateway_task_duration_seconds',
+    kind: 'histogram',
+    unit: 'seconds',
+    labels: ['task_kind', 'state'],
+    help: 'Time from the creation of a task to its end, by the state that it ended in.',
+    buckets: TIMES,
+  },
   webhooks: {
     name: 'gateway_webhook_attempts_total',
     kind: 'counter',
     labels: ['outcome'],
-    help: 'Attempts to notify clients of their tasks.',
+    help: 'Attempts to notify clients of their tasks: taken, again (it will be tried again), or given_up.',
+  },
+  mirrorCopies: {
+    name: 'gateway_mirror_copies_total',
+    kind: 'counter',
+    labels: ['model', 'mirror', 'outcome'],
+    help: 'Copies of requests for a model that has a mirror: sent, or dropped because too many were under way.',
+  },
+  canaryOutcomes: {
+    name: 'gateway_canary_attempts_total',
+    kind: 'counter',
+    labels: ['model', 'canary', 'part', 'outcome'],
+    help: 'First attempts at a model that has a canary, by who got them (canary or others) and how they ended (good or failed).',
   },
   breakerChanges: {
     name: 'gateway_upstream_breaker_changes_total',
@@ -55,6 +75,13 @@ export const STATE_METRICS = {
     kind: 'gauge',
     labels: [],
     help: 'Number of the configuration that serves: it counts up with each reload that changed something.',
+    merge: 'max',
+  },
+  configInfo: {
+    name: 'gateway_config_info',
+    kind: 'gauge',
+    labels: ['digest'],
+    help: 'Always 1. The label is the digest of the configuration that serves, as in /readyz.',
     merge: 'max',
   },
   rss: {
@@ -153,6 +180,34 @@ export const STATE_METRICS = {
     kind: 'gauge',
     labels: ['upstream', 'part'],
     help: 'Models and secrets of the upstream that are asked last because they fail.',
+    merge: 'max',
+  },
+  mirrorsInFlight: {
+    name: 'gateway_mirror_copies_in_flight',
+    kind: 'gauge',
+    labels: ['model', 'mirror'],
+    help: 'Copies of requests that have not ended.',
+  },
+  canaryResting: {
+    name: 'gateway_canary_resting',
+    kind: 'gauge',
+    labels: ['model', 'canary'],
+    help: '1: the canary gets no requests, because it failed more often than the others.',
+    merge: 'max',
+  },
+  tasks: {
+    name: 'gateway_tasks',
+    kind: 'gauge',
+    labels: ['task_kind', 'state'],
+    help: 'Tasks in the store, ended ones included as long as they are kept. At most 5,000 of a kind are counted.',
+    merge: 'max',
+  },
+  taskAge: {
+    name: 'gateway_task_oldest_age_seconds',
+    kind: 'gauge',
+    unit: 'seconds',
+    labels: ['task_kind', 'state'],
+    help: 'Age of the oldest task among these that has not ended.',
     merge: 'max',
   },
   reloads: {

@@ -21,16 +21,20 @@ type Standing = { -readonly [K in keyof MirrorStanding]: MirrorStanding[K] }
 /** The copies of this process: how many are under way, and how many were. One entry for each mirror of the plan in service. */
 export class Copies {
   readonly #standings = new Map<string, Standing>()
+  /** Called for each copy that was to be made. */
+  onCopy: (mirror: Mirror, outcome: 'sent' | 'dropped') => void = () => undefined
 
   /** Takes a place for a copy; undefined where there is none. */
   begin(mirror: Mirror): Place | undefined {
     const standing = this.#of(mirror)
     if (standing.inFlight >= mirror.inFlight) {
       standing.dropped++
+      this.onCopy(mirror, 'dropped')
       return undefined
     }
     standing.inFlight++
     standing.sent++
+    this.onCopy(mirror, 'sent')
     return { leave: () => void standing.inFlight-- }
   }
 

@@ -77,6 +77,21 @@ export class TaskRepository {
     }
   }
 
+  /** Tasks of all owners, at most `most`, read a page at a time. Tasks that their clients have deleted are not among them. */
+  async *survey(kind: string, most: number, page: number): AsyncGenerator<Task, void> {
+    let after: ScanRange['after']
+    for (let left = most; left > 0; left -= page) {
+      const limit = Math.min(page, left)
+      const records = await stored(this.store.scan(namespaceOf(kind), { limit, ...(after !== undefined && { after }) }))
+      for (const record of records) {
+        const entry = entryOf(record)
+        if (entry !== undefined && entry.task.phase !== 'deleting') yield entry.task
+      }
+      after = records.at(-1)
+      if (records.length < limit) return
+    }
+  }
+
   /** The task's record, not decoded. */
   async record(kind: string, owner: string, id: string): Promise<StoredRecord | undefined> {
     return isTaskId(id) ? await stored(this.store.get(namespaceOf(kind), owner, id)) : undefined

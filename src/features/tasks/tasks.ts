@@ -77,8 +77,8 @@ export class Tasks {
   readonly #reportedCredentials = new Set<string>()
   /** Called when a task is polled with another credential than the one that began it, once for each such credential. */
   onOtherCredential: (first: { readonly upstream: string; readonly task: string }) => void = () => undefined
-  /** Called after each change of a task's state. */
-  onChange: (change: TaskChange) => void = () => undefined
+  /** Called after each change of a task's state. `age`: milliseconds since the task was created. */
+  onChange: (change: TaskChange, age: number) => void = () => undefined
 
   constructor(host: TaskHost) {
     this.host = host
@@ -229,7 +229,7 @@ export class Tasks {
 
   private reportChange(before: Task, after: Task, to: string = after.state): void {
     const { id, kind, owner, target, error, late } = after
-    this.onChange({
+    const change = {
       task: id,
       kind,
       owner,
@@ -240,7 +240,8 @@ export class Tasks {
         ? {}
         : { code: error.code, cause: withoutSecrets(error.message, this.secretsOf(target)) }),
       ...(late === undefined ? {} : { late }),
-    })
+    }
+    this.onChange(change, Math.max(0, (after.finished ?? Date.now()) - after.created))
   }
 
   /** The upstream's present and former credentials, which its messages may quote. */
