@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { startSimulator } from '../../simulator/src/index.js'
 import { packageRoot } from '../../src/core/package-root.js'
 import { json } from '../helpers/answers.js'
 import { type Measured, measuredGateway } from '../helpers/measured.js'
@@ -22,7 +23,7 @@ const MESSAGE = {
   usage: { input_tokens: 9, output_tokens: 5 },
 }
 
-const yamlWith = (messages: string): string => `version: 1
+const yamlWith = (messages: string, simulator: string): string => `version: 1
 keys:
   caller: { secret: { env: CALLER_KEY }, models: ["*"], group: team }
   tight: { secret: { env: TIGHT_KEY }, models: ["*"], limits: { requests: 1/day } }
@@ -34,7 +35,7 @@ upstreams:
   sim: { kind: simulator }
   bad: { kind: simulator, health: { failures: 1 } }
   loaded: { kind: simulator, health: off }
-  narrow: { kind: simulator, pool: { connections: 1 } }
+  narrow: { base: "${simulator}", speaks: { chat: POST /v1/chat/completions }, pool: { connections: 1 } }
   other: { base: "${messages}", speaks: { messages: POST /v1/messages } }
 models:
   plain: { targets: [{ upstream: sim, as: sim-text }], mirror: { to: copy } }
@@ -72,8 +73,10 @@ function queries(): readonly Asked[] {
 t.test('every query of the dashboards returns data, and every rule works', { skip: withoutPrometheus }, async t => {
   const up = await startRawUpstream(t)
   up.answer(json(MESSAGE))
+  const simulator = await startSimulator({})
+  t.teardown(() => simulator.close())
   const env = { TIGHT_KEY, HOOK_SECRET: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw' }
-  const at = await measuredGateway(t, yamlWith(up.origin), '{ per_key: true }', env)
+  const at = await measuredGateway(t, yamlWith(up.origin, simulator.origin), '{ per_key: true }', env)
   const rules = ['recording', 'alerts'].map(name => join(DEPLOY, `prometheus/${name}.rules.yaml`))
   const prometheus = await startPrometheus(t, at.origin, rules)
   const recorded = [...readFileSync(rules[0] ?? '', 'utf8').matchAll(/record: (\S+)/g)].map(([, name = '']) => ({
