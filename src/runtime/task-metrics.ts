@@ -1,8 +1,8 @@
 import type { TaskState } from '../core/task.js'
 import type { EventFamilies, StateFamilies } from '../features/metrics/families.js'
-import type { Kernel } from '../kernel/kernel.js'
 import { isEnded } from '../features/tasks/record.js'
 import type { Tasks } from '../features/tasks/tasks.js'
+import type { Kernel } from '../kernel/kernel.js'
 
 const MS_PER_SECOND = 1000
 /** Most tasks of a kind that are counted. */

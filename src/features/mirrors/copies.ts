@@ -21,7 +21,7 @@ type Standing = { -readonly [K in keyof MirrorStanding]: MirrorStanding[K] }
 /** The copies of this process: how many are under way, and how many were. One entry for each mirror of the plan in service. */
 export class Copies {
   readonly #standings = new Map<string, Standing>()
-  /** Called for each copy that was to be made. */
+  /** Called for each copy that is sent, or dropped because too many are under way. */
   onCopy: (mirror: Mirror, outcome: 'sent' | 'dropped') => void = () => undefined
 
   /** Takes a place for a copy; undefined where there is none. */
