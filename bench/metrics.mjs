@@ -1,10 +1,11 @@
 // Measures what metrics cost: CPU of a relayed request, and of a stream, with `admin: { metrics }` beside the same without, in
-// short rounds in turn.
+// short rounds in turn; then memory and scrapes with many keys and models.
 // usage: node bench/metrics.mjs [--quick]
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '../scripts/free-port.mjs'
+import { measureMemory } from './metrics-memory.mjs'
 import { cpu, folder, KEY, load, startFlaggedGateway, startUpstream, stopAll } from './processes.mjs'
 import { median } from './report.mjs'
 import { chatRequest } from './workloads.mjs'
@@ -40,6 +41,7 @@ for (const [name, job] of Object.entries(jobs)) {
   for (let round = 0; round < ROUNDS; round++) ratios.push(await both(job, round % 2 === 1))
   console.log(`CPU with metrics / without, ${name}: ${median(ratios).toFixed(3)} (median of ${ROUNDS} rounds)`)
 }
+await measureMemory(upstream, quick ? 1000 : 10_000, 100)
 await stopAll()
 
 async function both(job, isTurned = false) {
