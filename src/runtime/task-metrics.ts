@@ -1,7 +1,7 @@
 import type { TaskState } from '../core/task.js'
 import type { EventFamilies, StateFamilies } from '../features/metrics/families.js'
 import { isEnded } from '../features/tasks/record.js'
-import type { Tasks } from '../features/tasks/tasks.js'
+import { TASKS, type Tasks } from '../features/tasks/tasks.js'
 import type { Kernel } from '../kernel/kernel.js'
 
 const MS_PER_SECOND = 1000
@@ -87,7 +87,8 @@ export class TaskSurvey {
   }
 
   async #countKind(kind: string, counted: Map<string, Counted>): Promise<void> {
-    for await (const task of this.#kernel.tasks.repository.survey(kind, MAX_COUNTED, PAGE_TASKS)) {
+    const { repository } = this.#kernel.need(TASKS)
+    for await (const task of repository.survey(kind, MAX_COUNTED, PAGE_TASKS)) {
       const { state, created } = task
       const entry = counted.get(`${kind} ${state}`) ?? { kind, state, count: 0, oldest: undefined }
       entry.count++

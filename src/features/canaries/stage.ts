@@ -67,7 +67,13 @@ interface Noted {
 }
 
 /** Only the first attempt of a request: those after it are asked for what others failed at. */
-function compare(known: Known, { canaries, sharing }: Noted, attempt: AttemptView, outcome: Outcome, now: number): void {
+function compare(
+  known: Known,
+  { canaries, sharing }: Noted,
+  attempt: AttemptView,
+  outcome: Outcome,
+  now: number,
+): void {
   const { call, exchange, number, isFurther } = attempt
   const { canary, watch } = known
   const verdict = number > 1 || isFurther ? undefined : verdictOf(outcome)
