@@ -29,6 +29,7 @@ keys:
   tight: { secret: { env: TIGHT_KEY }, models: ["*"], limits: { requests: 1/day } }
 groups: { team: { limits: { budget: 100000 USD/day } } }
 store: { type: memory }
+receipts: { to: receipts }
 prices: { "*": { input: 3, output: 5, request: 0.01 } }
 webhooks: { secret: { env: HOOK_SECRET }, allow: [localhost, 127.0.0.1], ports: [9] }
 upstreams:

@@ -142,6 +142,9 @@ export const overview = {
         line('Reloads', 'Reloads each second, by their result.', 'ops', [
           ['sum by (result) (rate(gateway_config_reloads_total{@}[@]))', '{{result}}'],
         ]),
+        line('Receipts', 'Receipts each second: written, dropped, or refused with their requests.', 'ops', [
+          ['sum by (result) (rate(gateway_receipts_total{@}[@]))', '{{result}}'],
+        ]),
         line('Time of the store', 'Time of one operation of the store, at the 99th percentile.', 's', [
           [p(0.99, 'gateway_store_operation_duration_seconds', ['operation']), '{{operation}}'],
         ]),
