@@ -9,6 +9,8 @@ import type { StoredKey } from '../features/keys/record.js'
 import type { ShownLimit } from '../features/limits/usage.js'
 import type { MetricsText } from '../features/metrics/index.js'
 import type { MirrorStanding } from '../features/mirrors/index.js'
+import type { TailFilter } from '../features/tail/filter.js'
+import type { Reader } from '../features/tail/reader.js'
 import type { Task } from '../features/tasks/record.js'
 import type { Kernel } from '../kernel/kernel.js'
 import type { CompiledPlan } from '../plan/compile.js'
@@ -40,6 +42,8 @@ export interface AdminHost {
   routing(): { readonly mirrors: readonly MirrorStanding[]; readonly canaries: readonly CanaryStanding[] }
   /** What it counts and times, in the format that an `accept` header asks for. Throws {@link AdminError} where nothing is measured. */
   metrics(accept: string | undefined): Promise<MetricsText>
+  /** Lines of requests from now on; undefined where too many read them. */
+  tail(filter: TailFilter): Reader | undefined
   /** Tasks behind a cursor, at most so many; undefined where the text is not a cursor. */
   tasks(filter: TaskQuery, limit: number, after: string | undefined): Promise<Page<Task> | undefined>
 }

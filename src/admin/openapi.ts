@@ -27,7 +27,17 @@ export function openApiOf(table: readonly AdminRoute[], version: string): JsonOb
   }
 }
 
-function operationOf({ method, path, summary, query = {}, body, status, answer, isText }: AdminRoute): JsonObject {
+function operationOf({
+  method,
+  path,
+  summary,
+  query = {},
+  body,
+  status,
+  answer,
+  isText,
+  stream,
+}: AdminRoute): JsonObject {
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({
     ...{ name, in: 'path', required: true },
     schema: TEXT,
@@ -42,7 +52,10 @@ function operationOf({ method, path, summary, query = {}, body, status, answer, 
       ? {}
       : { requestBody: { required: body.required !== undefined, content: { 'application/json': { schema: body } } } }),
     responses: {
-      [status]: { description: summary, content: { [isText ? 'text/plain' : 'application/json']: { schema: answer } } },
+      [status]: {
+        description: summary,
+        content: { [stream ?? (isText ? 'text/plain' : 'application/json')]: { schema: answer } },
+      },
       default: FAILURE,
     },
   }

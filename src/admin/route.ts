@@ -19,6 +19,8 @@ export interface AdminRoute {
   readonly answer: Schema
   /** The answer is a {@link TextAnswer}, and requests that are answered well are not logged: there is one every few seconds. */
   readonly isText?: true
+  /** The answer is a {@link StreamAnswer} of this media type. */
+  readonly stream?: 'text/event-stream' | 'application/json'
   /** Whether no key is asked for now. */
   isOpen?(host: AdminHost): boolean
   /** Throws {@link AdminError}. */
@@ -28,6 +30,13 @@ export interface AdminRoute {
 export interface TextAnswer {
   readonly type: string
   readonly text: string
+}
+
+/** An answer that is sent in pieces, as fast as its client reads them; it ends with the client. */
+export interface StreamAnswer {
+  readonly pieces: AsyncIterable<string | Uint8Array> | readonly string[]
+  /** The name under which clients store it. */
+  readonly file?: string
 }
 
 export interface AdminRequest {

@@ -1,12 +1,14 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import { GatewayError } from '../core/errors.js'
 import { isObject, type JsonObject } from '../core/json.js'
 import type { AdminPlan } from '../core/process-config.js'
 import { StoreError } from '../core/store.js'
 import type { AdminHost } from './host.js'
-import { AdminError, type AdminRoute, type TextAnswer } from './route.js'
+import { AdminError, type AdminRoute, type StreamAnswer, type TextAnswer } from './route.js'
 import { checkBody, queryOf, routeOf } from './router.js'
 
 /** Largest body of a request, bytes. */
@@ -75,6 +77,11 @@ async function serve(
       send(request, response, status, body as TextAnswer)
       return
     }
+    if (route.stream !== undefined) {
+      tools.log({ admin: `${method} ${path}`, status, client })
+      await sendPieces(response, route.stream, body as StreamAnswer)
+      return
+    }
   } catch (error) {
     cause = error
     const { status: told, type, message, more } = errorOf(error)
@@ -84,6 +91,14 @@ async function serve(
   const error = status < 500 ? {} : { error: String(cause instanceof Error ? (cause.cause ?? cause) : cause) }
   tools.log({ admin: `${method} ${path.slice(0, 200)}`, status, client, ...error })
   answer(request, response, status, body)
+}
+
+/** A client that leaves ends the pieces. Once the head is sent, breaking off is the only honest error. */
+async function sendPieces(response: ServerResponse, type: string, { pieces, file }: StreamAnswer): Promise<void> {
+  const named = file === undefined ? {} : { 'content-disposition': `attachment; filename="${file}"` }
+  response.writeHead(200, { 'content-type': type, 'cache-control': 'no-store', ...named })
+  response.flushHeaders()
+  await pipeline(Readable.from(pieces), response).catch(() => response.destroy())
 }
 
 function isOpen({ table, host }: AdminTools, method: string, path: string): boolean {

@@ -14,7 +14,9 @@ import { serveCommand } from './serve.js'
 import { simulateCommand } from './simulate.js'
 import { spendCommand } from './spend.js'
 import { storeCommand } from './store.js'
+import { tailCommand } from './tail.js'
 import { tasksCommand } from './tasks.js'
+import { topCommand } from './top.js'
 import { validateCommand } from './validate.js'
 import { workCommand } from './work.js'
 
@@ -31,6 +33,8 @@ const COMMANDS: readonly Define[] = [
   spendCommand,
   ledgerCommand,
   receiptsCommand,
+  topCommand,
+  tailCommand,
   schemaCommand,
   initCommand,
   simulateCommand,

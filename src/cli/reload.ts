@@ -1,9 +1,7 @@
-import { isIP } from 'node:net'
 import { isObject } from '../core/json.js'
-import type { AdminConfig } from '../core/process-config.js'
+import { type AdminApi, adminApiOf, askAdmin } from './admin-api.js'
 import { type Define, example } from './command.js'
 import { CommandError, EXIT, type Io, print } from './io.js'
-import { mustLoad } from './loading.js'
 import { FILE_WORDS, fileOf, type SourceOptions, takesSource, withVariables } from './source.js'
 
 interface Options extends SourceOptions {
@@ -28,12 +26,8 @@ export const reloadCommand: Define = (parent, io, end) => {
 }
 
 async function reload(file: string, { admin, restart }: Options, io: Io): Promise<number> {
-  const { config } = await mustLoad(file, io)
-  if (config.admin === undefined && admin === undefined) {
-    throw new CommandError('the file has no admin API: write `admin: {}`, or send SIGHUP to the process')
-  }
-  const origin = admin ?? originOf(config.admin)
-  const { status, body } = await ask(`${origin}/admin/${restart ? 'restart' : 'reload'}`, await secretOf(config, io))
+  const api = await adminApiOf(file, admin, io)
+  const { status, body } = await ask(api, `/admin/${restart ? 'restart' : 'reload'}`)
   const { error } = body
   if (status < 300) {
     const warnings = Array.isArray(body.warnings) ? body.warnings : []
@@ -46,39 +40,11 @@ async function reload(file: string, { admin, restart }: Options, io: Io): Promis
   throw new CommandError(String(message), EXIT.failed)
 }
 
-function originOf(admin: AdminConfig | undefined): string {
-  const { host = '127.0.0.1', port, tls } = admin ?? {}
-  const reached = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
-  return `${tls === undefined ? 'http' : 'https'}://${isIP(reached) === 6 ? `[${reached}]` : reached}:${port}`
-}
-
-async function secretOf({ admin, store }: { admin?: AdminConfig; store: { path: string } }, io: Io): Promise<string> {
-  const { ADMIN_KEY } = await import('../plan/keys.js')
-  const { generatedKey } = await import('../runtime/generated-keys.js')
-  const secret = admin?.secret
-  const key =
-    secret === undefined
-      ? io.env.GATEWAY_ADMIN_KEY
-      : secret.type === 'plain'
-        ? secret.secret.reveal()
-        : secret.type === 'generated'
-          ? generatedKey(store.path, ADMIN_KEY, false)?.reveal()
-          : io.env.GATEWAY_ADMIN_KEY
-  if (key === undefined) throw new CommandError('the admin key is not here: set GATEWAY_ADMIN_KEY', EXIT.failed)
-  return key
-}
-
 async function ask(
-  url: string,
-  key: string,
+  api: AdminApi,
+  path: string,
 ): Promise<{ readonly status: number; readonly body: Readonly<Record<string, unknown>> }> {
-  try {
-    const headers = { authorization: `Bearer ${key}` }
-    const answer = await fetch(url, { method: 'POST', headers, signal: AbortSignal.timeout(TIMEOUT_MS) })
-    const body: unknown = await answer.json()
-    return { status: answer.status, body: isObject(body) ? body : {} }
-  } catch (error) {
-    const cause = error instanceof Error ? (error.cause ?? error) : error
-    throw new CommandError(`${url} cannot be reached (${cause instanceof Error ? cause.message : cause})`, EXIT.failed)
-  }
+  const answer = await askAdmin(api, path, { method: 'POST', signal: AbortSignal.timeout(TIMEOUT_MS) })
+  const body: unknown = await answer.json().catch(() => undefined)
+  return { status: answer.status, body: isObject(body) ? body : {} }
 }

@@ -24,6 +24,7 @@ import { resources } from './resources/index.js'
 import { responses } from './responses/index.js'
 import { retries } from './retries/index.js'
 import { strategies } from './strategies/index.js'
+import { tail } from './tail/index.js'
 import { tasks } from './tasks/index.js'
 import { tunnels } from './tunnels/index.js'
 
@@ -59,5 +60,6 @@ export const FEATURES: readonly Feature[] = [
   heldBack,
   answers,
   expose,
+  tail,
   log,
 ]

@@ -16,7 +16,8 @@ import { TaskStore } from './task-store.js'
 const BACKLOG = 64
 
 /** What the admin API does with the gateway. */
-interface Parts extends Pick<AdminHost, 'drain' | 'restart' | 'reload' | 'limits' | 'health' | 'routing' | 'metrics'> {
+interface Parts
+  extends Pick<AdminHost, 'drain' | 'restart' | 'reload' | 'limits' | 'health' | 'routing' | 'metrics' | 'tail'> {
   readonly kernel: Kernel
   readonly running: () => Pick<AdminHost, 'plan' | 'config'>
   readonly log: Log
@@ -29,7 +30,7 @@ export class Admin {
 
   constructor(
     settings: AdminPlan,
-    { kernel, running, log, drain, restart, reload, limits, health, routing, metrics }: Parts,
+    { kernel, running, log, drain, restart, reload, limits, health, routing, metrics, tail }: Parts,
   ) {
     this.#settings = settings
     answerPeers(kernel)
@@ -43,6 +44,7 @@ export class Admin {
       health,
       routing,
       metrics,
+      tail,
       callerOf: key => callerOf(key, running().plan),
       get plan() {
         return running().plan

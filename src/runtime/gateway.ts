@@ -39,6 +39,7 @@ import { restingFor, shownBy } from './resting.js'
 import { routingFor, shownRouting } from './routing.js'
 import type { Seat } from './seat.js'
 import { createServer, listen } from './server.js'
+import { shownParts } from './shown-parts.js'
 import { Sockets } from './sockets.js'
 import { serveStoredKeys } from './store-keys.js'
 import { Swap } from './swap.js'
@@ -151,9 +152,7 @@ export class Gateway {
       drain: () => (seat === undefined ? void this.close() : seat.drain()),
       ...(seat !== undefined && { restart: () => seat.restart() }),
       limits: async scopes => (await pipeline.serviceOf(limits)?.shown(scopes)) ?? [],
-      health: () => shownBy(pipeline),
-      routing: () => shownRouting(pipeline),
-      metrics: accept => this.#metrics.text(accept),
+      ...shownParts(pipeline, this.#metrics),
       reload: async () => {
         const { plan, problems } = await this.reload()
         return { isValid: plan !== undefined, problems }

@@ -139,7 +139,7 @@ t.test('translated requests say to which protocol, and what was dropped', async 
 t.test(
   'F-D2 without capture no receipt has anything of the content; with it there is none but masked and sealed',
   async t => {
-    const prompt = 'canary-prompt-nobody-says-this'
+    const prompt = 'canary-prompt-no-one-says-this'
     const said = `${prompt} a.person@example.com 4111 1111 1111 1111 project heron sk-a1b2c3d4e5f6a7b8`
     const body = { messages: [{ role: 'user', content: said }], user: said, metadata: { [prompt]: said } }
     for (const caller of [CALLER, CAPTURING]) {

@@ -49,6 +49,7 @@ const DOORS: Readonly<Record<string, string | readonly string[]>> = {
 /** Only what loads the product's own code may run text, and only workers are processes. */
 const BUILTIN_DOORS: Readonly<Record<string, readonly string[]>> = {
   vm: ['bin/bundle.js'],
+  inspector: ['src/admin/profiling.ts'],
   cluster: ['src/runtime/workers/crew.ts', 'src/runtime/workers/worker.ts'],
 }
 const FORBIDDEN_BUILTINS = ['child_process', 'vm', 'cluster', 'inspector', 'repl', 'wasi']

@@ -22,7 +22,7 @@ import { fc } from '../helpers/property.js'
 const DAY_MS = 86_400_000
 const NOON = Date.UTC(2026, 10, 23, 12)
 
-/** The time of day stands where the last receipt was written. */
+/** The moment of the last receipt is the time of day. */
 let clock = NOON
 const real = Date.now
 Date.now = () => clock
@@ -178,7 +178,7 @@ t.test('F-P14 missing, moved and repeated lines, missing files and cut ends are 
   t.match((await verify(made)).faults, [{ fault: 'foreign' }], 'lines of another chain')
 })
 
-t.test('an unfinished last line is told, and the next process continues behind the last whole one', async t => {
+t.test('an unfinished last line is reported, and the next process continues behind the last whole one', async t => {
   const path = folder(t)
   const killed = open(new Folder(path))
   for (let n = 0; n < 4; n++) add(killed, String(n))

@@ -1,5 +1,6 @@
 import type { AdminRoute } from '../route.js'
 import { config } from './config.js'
+import { debugCpu, debugHeap } from './debug.js'
 import { drain } from './drain.js'
 import { generations } from './generations.js'
 import { createKey, listKeys } from './keys.js'
@@ -11,6 +12,7 @@ import { changeKey, revokeKey, rotateKey, showKey } from './one-key.js'
 import { openApi } from './openapi.js'
 import { reload } from './reload.js'
 import { restart } from './restart.js'
+import { tail } from './tail.js'
 import { tasks } from './tasks.js'
 import { upstreams } from './upstreams.js'
 import { workers } from './workers.js'
@@ -35,6 +37,9 @@ const ROUTES: readonly AdminRoute[] = [
   restart,
   drain,
   metrics,
+  tail,
+  debugCpu,
+  debugHeap,
 ]
 
 /** Every endpoint of the admin API. To add one, write a file with an {@link AdminRoute}, and add it here. */

@@ -93,7 +93,8 @@ function modelOf({ model }: Call): string | undefined {
   return model === '' ? undefined : model
 }
 
-function account(call: Call): RequestEntry {
+/** What the log has of a call. */
+export function account(call: Call): RequestEntry {
   const now = performance.now()
   const details = call.error?.details
   return {

@@ -12,7 +12,7 @@ const MAX_CONTENT_BYTES = 128 * 1024
 const MAX_HELD_BYTES = 64 * 1024 * 1024
 const KEY_BYTES = 32
 
-/** What a key sent and got, as it is sealed. */
+/** What a key sent and got, before it is sealed. */
 export interface Content {
   readonly request?: string
   readonly answer?: string

@@ -27,7 +27,7 @@ interface Options {
   readonly onCount: (what: Counted, number: number) => void
   /** Once when writing begins to fail, and once (undefined) when it works again. */
   readonly onFault: (error: Error | undefined) => void
-  /** Something is told of the chain before. */
+  /** Called with the end of the chain that this one continues. */
   readonly onFormer: (former: Former) => void
 }
 
