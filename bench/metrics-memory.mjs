@@ -13,6 +13,8 @@ const SCRAPES = 5
 /** Of an answer that has ended, until what it left has been counted, milliseconds. */
 const SETTLING_MS = 500
 const MIB = 2 ** 20
+/** A file of the configuration is at most 1 MiB. */
+const KEYS_IN_FILE = 5000
 
 const digest = text => createHash('sha256').update(text).digest('hex')
 const keyOf = number => `key ${number} of the bench 0123456789`
@@ -58,13 +60,14 @@ async function gatewayWith(upstream, name, keys, models, metrics) {
   const admin = await freePort()
   const file = join(folder, `${name}.yaml`)
   const base = readFileSync(fileURLToPath(new URL('gateway.yaml', import.meta.url)), 'utf8')
-  const each = (count, line) => Array.from({ length: count }, (_, number) => `  ${line(number)}\n`).join('')
-  const text = base
-    .replace(
-      /^keys:\n.*\n/m,
-      `keys:\n${each(keys, n => `k${n}: { secret: { hash: "sha256:${digest(keyOf(n))}" }, models: ["*"] }`)}`,
-    )
-    .replace(/^models:\n.*\n/m, `models:\n${each(models, n => `m${n}: bench`)}`)
+  const each = (from, to, line) => Array.from({ length: to - from }, (_, n) => `  ${line(from + n)}\n`).join('')
+  const key = n => `k${n}: { secret: { hash: "sha256:${digest(keyOf(n))}" }, models: ["*"] }`
+  const parts = []
+  for (let from = 0; from < keys; from += KEYS_IN_FILE) {
+    parts.push(`${name}-keys-${from}.yaml`)
+    writeFileSync(join(folder, parts.at(-1)), `keys:\n${each(from, Math.min(keys, from + KEYS_IN_FILE), key)}`)
+  }
+  const text = `include: [${parts.join(', ')}]\n${base.replace(/^models:\n.*\n/m, `models:\n${each(0, models, n => `m${n}: bench`)}`)}`
   writeFileSync(file, `${text}admin: { port: ${admin}, secret: { env: BENCH_KEY }, metrics: ${metrics} }\n`)
   return { gateway: await startProbedGateway(upstream.port, file), admin }
 }
