@@ -18,6 +18,7 @@ import { readSecret } from './secrets.js'
 import { readDuration, readLimits, readRetry, readTimeouts } from './settings.js'
 import { readSpool } from './spool.js'
 import { readStore } from './store.js'
+import { readTelemetry } from './telemetry.js'
 import { readWorkers } from './workers.js'
 
 /** Settings of the command line; they win over the file. */
@@ -49,6 +50,7 @@ type Settings = Pick<
   | 'webhooks'
   | 'admin'
   | 'receipts'
+  | 'telemetry'
 >
 
 /** The sections of the main file that are one thing each, with what holds where they say nothing. */
@@ -78,6 +80,7 @@ export function readSettings(main: Document, overrides: Overrides, context: Cont
     tasks: readTasks(sectionOf(main, 'tasks'), at('tasks'), context),
     ...readWebhooks(sectionOf(main, 'webhooks'), at('webhooks'), context),
     ...readReceipts(main, store, context),
+    ...readTelemetry(sectionOf(main, 'telemetry'), at('telemetry'), context),
     ...readAdmin(sectionOf(main, 'admin'), at('admin'), overrides.adminPort, context),
   }
 }

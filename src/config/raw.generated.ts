@@ -24,6 +24,7 @@ export type RawGateway = {
   readonly egress?: RawEgress
   readonly webhooks?: RawWebhooks
   readonly admin?: RawAdmin
+  readonly telemetry?: RawTelemetry
   readonly time_zone?: string
   readonly unpriced?: RawUnpriced
   readonly ledger?: { readonly retention?: string }
@@ -190,6 +191,26 @@ export type RawKeySecret = {
   readonly file?: string
   readonly hash?: string
   readonly generate?: boolean
+}
+export type RawTelemetry = {
+  readonly otlp: RawOtlp
+  readonly service?: string
+  readonly traces?: RawTraces
+}
+export type RawOtlp = {
+  readonly endpoint: string
+  readonly headers?: Readonly<Record<string, string | RawSecret>>
+  readonly protocol?: 'http/protobuf'
+  readonly interval?: string
+  readonly timeout?: string
+}
+export type RawTraces = RawTraceSettings | 'off'
+export type RawTraceSettings = { readonly sample?: RawSample; readonly parent?: 'follow' | 'ignore' }
+export type RawSample = {
+  readonly errors?: number
+  readonly slow?: number
+  readonly slow_after?: string
+  readonly rest?: number
 }
 export type RawWebhooks = {
   readonly secret: RawSecret

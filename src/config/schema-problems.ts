@@ -33,6 +33,7 @@ const MAIN_ONLY = new Set([
   'egress',
   'webhooks',
   'admin',
+  'telemetry',
   'time_zone',
   'unpriced',
   'ledger',

@@ -34,6 +34,7 @@ import type { StoreConfig } from './store-config.js'
 import type { RoutingConfig } from './strategy.js'
 import type { TaskRouteConfig, TaskShapeConfig } from './task.js'
 import type { TaskKindConfig } from './task-kind.js'
+import type { TelemetryConfig } from './telemetry.js'
 import type { When } from './when.js'
 
 /**
@@ -64,6 +65,8 @@ export interface Config {
   readonly admin?: AdminConfig
   /** Absent: none are written. */
   readonly receipts?: ReceiptsConfig
+  /** Absent: nothing is sent to a collector. */
+  readonly telemetry?: TelemetryConfig
   /** How connections leave that belong to no upstream; upstreams have their own. */
   readonly egress?: EgressConfig
   /** Absent: no word of limits, prices and groups is in the files, and nothing is counted. */

@@ -86,6 +86,23 @@ export const DEFAULTS = {
     open: false,
     per_key: false,
   },
+  telemetry: {
+    service: 'model-gateway',
+  },
+  otlp: {
+    protocol: 'http/protobuf',
+    interval: 60000, // 60s
+    timeout: 10000, // 10s
+  },
+  traceSettings: {
+    parent: 'follow',
+  },
+  sample: {
+    errors: 1,
+    slow: 1,
+    slow_after: 10000, // 10s
+    rest: 0.01,
+  },
   webhooks: {
     allow: ['*'],
     ports: [443],

@@ -23,8 +23,8 @@ export interface AttemptNote {
 export interface RequestEntry {
   /** Letters, digits and a few marks: it needs no escaping. */
   readonly id: string
-  /** The client's trace (W3C Trace Context), 32 hexadecimal digits. */
-  readonly trace?: string | undefined
+  /** The request's trace (W3C Trace Context), 32 hexadecimal digits. */
+  readonly trace: string
   /** Of a copy that a mirror got: the id of the client's request. */
   readonly copyOf?: string | undefined
   /** A method that Node knows. */
@@ -82,6 +82,7 @@ export interface CommonParts {
 /** A request that one attempt answered well: {@link RequestEntry} without what only others have. Times as `performance.now()`. */
 export interface GoodRequest {
   readonly id: string
+  readonly trace: { readonly id: string }
   readonly client: string | undefined
   readonly status: number
   readonly stream: boolean

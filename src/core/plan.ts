@@ -34,6 +34,7 @@ import type { Canary, ExchangeRouting, Mirror, Routing } from './strategy.js'
 import type { SwitchedOff } from './switched-off.js'
 import type { TaskAction, TaskCallName, TaskShape } from './task.js'
 import type { TaskKind } from './task-kind.js'
+import type { TelemetryConfig } from './telemetry.js'
 import type { TextUsage } from './text.js'
 import type { FormTransform, Transform } from './transform.js'
 import type { VectorRule } from './vectors.js'
@@ -66,6 +67,8 @@ export interface Plan extends Pick<Config, 'receipts'> {
   readonly hasRegions: boolean
   /** Absent: no admin listener. */
   readonly admin: AdminPlan | undefined
+  /** Absent: nothing is sent to a collector. */
+  readonly telemetry: TelemetryConfig | undefined
   /** Absent: nothing is limited and nothing is counted. */
   readonly accounting: Accounting | undefined
   readonly keys: KeyRing

@@ -129,3 +129,8 @@ export function untranslatable(field: string, why: string): GatewayError {
 export function routeForbidden(route: string): GatewayError {
   return new GatewayError('forbidden', `This key may not use ${route}.`, { limit: 'routes' })
 }
+
+/** Of what went wrong in the gateway itself. */
+export function unexpected(cause: unknown): GatewayError {
+  return new GatewayError('internal', 'The gateway failed to handle this request.', { cause })
+}

@@ -26,6 +26,7 @@ import { retries } from './retries/index.js'
 import { strategies } from './strategies/index.js'
 import { tail } from './tail/index.js'
 import { tasks } from './tasks/index.js'
+import { traces } from './traces/index.js'
 import { tunnels } from './tunnels/index.js'
 
 /**
@@ -34,6 +35,7 @@ import { tunnels } from './tunnels/index.js'
  */
 export const FEATURES: readonly Feature[] = [
   metrics,
+  traces,
   receipts,
   cors,
   links,

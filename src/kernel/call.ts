@@ -7,6 +7,8 @@ import { type Family, GatewayError } from '../core/errors.js'
 import { jsonText } from '../core/exact-json.js'
 import { NO_PARAMS, type Params } from '../core/params.js'
 import type { Choice, Exchange, Match, Miss, Route, Usage } from '../core/plan.js'
+import { unexpected } from '../core/refusals.js'
+import type { TraceContext } from '../core/trace.js'
 import type { OverflowFile } from '../stores/overflow.js'
 import type { Spool } from '../stores/spool.js'
 import type { HttpExchange } from '../transport/exchange.js'
@@ -17,6 +19,7 @@ import type { Body } from './body.js'
 import { Cancellation } from './cancellation.js'
 import type { Generation } from './generation.js'
 import { clientRequestId } from './heads.js'
+import { traceOf } from './inner.js'
 import type { InFlight, Kernel } from './kernel.js'
 import type { MemoryLease } from './memory.js'
 import { Slots } from './slot.js'
@@ -42,6 +45,7 @@ export class Call extends Slots implements Watched, InFlight {
   /** The client's request. Only the call itself writes the answer to it. */
   readonly request: HttpExchange
   readonly id: string
+  readonly trace: TraceContext
   /** Address of the client, or of the proxy that represents it. */
   readonly client: string | undefined
   /** Number of trusted proxies that the request came through. */
@@ -102,7 +106,6 @@ export class Call extends Slots implements Watched, InFlight {
   #answerMemory: MemoryLease | undefined
   /** What translation omitted. */
   losses: { readonly dropped: readonly string[] } | undefined
-  /** The key by which this request counts among all requests in flight, once it does. */
   readonly #entered: number
   readonly #watched: number
   #maxBody = Number.POSITIVE_INFINITY
@@ -119,6 +122,7 @@ export class Call extends Slots implements Watched, InFlight {
     this.generation = kernel.generation.lease()
     this.request = request
     this.id = clientRequestId(request) ?? randomUUID()
+    this.trace = traceOf(request)
     const { target, remoteAddress } = request
     const forwardedFor = request.headers['x-forwarded-for']
     this.client = this.generation.clients.of(remoteAddress, forwardedFor)
@@ -391,8 +395,4 @@ export class Call extends Slots implements Watched, InFlight {
     this.generation.release()
     this.kernel.leave(this.#entered)
   }
-}
-
-function unexpected(cause: unknown): GatewayError {
-  return new GatewayError('internal', 'The gateway failed to handle this request.', { cause })
 }

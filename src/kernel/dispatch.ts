@@ -202,7 +202,7 @@ export class Dispatch implements Work, Race<Attempt> {
     const attempt = this.attempt(asked, undefined)
     let request: UpstreamRequest
     try {
-      request = buildRequest(this.#call, exchange, changedBody(this.#call, exchange, this.#body))
+      request = buildRequest(asked.gated, changedBody(this.#call, exchange, this.#body))
     } catch (cause) {
       this.fault(asked, cause)
       return
@@ -220,8 +220,7 @@ export class Dispatch implements Work, Race<Attempt> {
     const { gated } = asked
     const { exchange } = gated
     const body = changedBody(call, exchange, held)
-    const request =
-      body.type === 'bytes' ? await buildLargeRequest(call, exchange, body) : buildRequest(call, exchange, body)
+    const request = body.type === 'bytes' ? await buildLargeRequest(gated, body) : buildRequest(gated, body)
     // No copy is sent.
     if (held.type === 'bytes' && request.body === held.bytes) call.bodyMemory.shrink(held.bytes.length)
     call.cancellation.throwIfCancelled()
@@ -235,6 +234,7 @@ export class Dispatch implements Work, Race<Attempt> {
     const call = this.#call
     const { gated } = asked
     const { exchange } = gated
+    gated.translating()
     const body = changedBody(call, exchange, this.#body)
     const decoded =
       (body === this.#body ? this.#decoded : undefined) ?? (await decodeRequest(call, body, translation.server))
@@ -251,15 +251,16 @@ export class Dispatch implements Work, Race<Attempt> {
     const whole = await this.#media.inlined(decoded, translation, exchange.upstream)
     call.cancellation.throwIfCancelled()
     const translator = translatorOf(whole, exchange, translation, strict, hooksOf(call))
-    const request = await translatedRequest(call, exchange, translator, whole)
+    const request = await translatedRequest(gated, translator, whole)
     // Where the first one is repeated, the others are under way.
     const known = this.#others
-    const others = known ?? (await othersOf(call, exchange, translator, whole))
+    const others = known ?? (await othersOf(gated, translator, whole))
     call.cancellation.throwIfCancelled()
     gated.sentValues = sentAmounts(call, exchange, body, request.body)
     const rejection = this.decideAgain(asked, others)
     if ((rejection instanceof Promise ? await rejection : rejection) !== undefined || gated.isOver) return
     call.losses = translator.losses
+    gated.translated()
     // While the upstream works only the request's bytes are in memory; for another target they are decoded again.
     if (!this.#media.holds && translator.release()) {
       this.#decoded = undefined

@@ -83,6 +83,15 @@ export class GatedAttempt extends Slots implements AttemptView, AttemptUsage {
     if (this.times !== undefined) this.times.placed = performance.now()
   }
 
+  translating(): void {
+    if (this.times !== undefined) this.times.translating = performance.now()
+  }
+
+  /** The translated request is ready to be sent. */
+  translated(): void {
+    if (this.times !== undefined) this.times.translated = performance.now()
+  }
+
   /** The request begins to be sent. `asked`: when a connection was asked for. */
   sent(asked: number): void {
     this.isSent = true

@@ -76,12 +76,3 @@ export function clientRequestId(request: HttpRequest): string | undefined {
   if (typeof given !== 'string' || given.length === 0 || given.length > MAX_ID_CHARS) return undefined
   return /^[\w.:/+=-]+$/.test(given) ? given : undefined
 }
-
-/** Version, trace, parent and flags; versions after 00 may be longer. Source: W3C Trace Context, §3.2. */
-const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:$|-)/
-
-/** The trace that the request belongs to; undefined if it names none, or in an invalid form. */
-export function traceId({ headers }: HttpRequest): string | undefined {
-  const given = headers.traceparent
-  return typeof given === 'string' ? TRACEPARENT.exec(given)?.[1] : undefined
-}

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { type TraceContext, traceContextOf } from '../core/trace.js'
 import type { BodyReceiver, HttpExchange, HttpRequest } from '../transport/exchange.js'
 import type { Slots } from './slot.js'
 
@@ -10,6 +11,8 @@ interface Inside {
   readonly copy?: Copied
   /** What a feature that makes the request passes to the one that serves it. */
   readonly slots?: Slots
+  /** That of the request from which it is made. Absent: its headers say which. */
+  readonly trace?: TraceContext
 }
 
 /** Origin and target of a copied request. */
@@ -162,4 +165,10 @@ function bufferOf(bytes: Uint8Array): Buffer {
 /** The origin of a request that the gateway copied for another model: its key pays nothing, and no one reads the answer. */
 export function copied(request: HttpRequest): Copied | undefined {
   return request instanceof InnerExchange ? request.inside.copy : undefined
+}
+
+/** A request's place in its trace: in that of the request from which it was made, or as its headers say, or in a new trace. */
+export function traceOf(request: HttpRequest): TraceContext {
+  const outer = request instanceof InnerExchange ? request.inside.trace : undefined
+  return outer?.inner() ?? traceContextOf(request.headers.traceparent)
 }

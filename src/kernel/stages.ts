@@ -64,7 +64,7 @@ export interface Stage {
    */
   beforeSend?(attempt: AttemptView): Maybe<GatewayError | undefined>
   /** Last changes of a request's headers, relayed or translated: trace headers. `headers` is a flat name, value list. */
-  onUpstreamRequest?(call: Call, candidate: Exchange, headers: string[]): void
+  onUpstreamRequest?(attempt: AttemptView, headers: string[]): void
   /** Another body for a candidate that speaks the route's protocol. */
   onUpstreamBody?(call: Call, body: Uint8Array): Uint8Array
   /** A relay of the feature's own for an upstream's answer with a success status. `headers` pass to the client. */
@@ -186,6 +186,9 @@ export class AttemptTimes {
   sent = 0
   /** The first content of the answer has arrived. */
   answered = 0
+  /** Translating the request began, and was done. */
+  translating = 0
+  translated = 0
 }
 
 /** How an attempt ended, and what of its answer was, or will be, sent to the client. */

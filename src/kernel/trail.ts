@@ -2,7 +2,6 @@ import type { Exchange } from '../core/plan.js'
 import type { UpstreamRequest } from '../net/pools.js'
 import type { Call } from './call.js'
 import type { Failure } from './failure.js'
-import { traceId } from './heads.js'
 import { causeOf } from './outcome.js'
 
 /**
@@ -70,12 +69,12 @@ export function logFailed(call: Call, exchange: Exchange, { condition, error }: 
 }
 
 function log(call: Call, fields: object, message: string): void {
-  call.kernel.sink.debug({ id: call.id, trace: traceId(call.request), ...fields }, message)
+  call.kernel.sink.debug({ id: call.id, trace: call.trace.id, ...fields }, message)
 }
 
 function logHeaders(call: Call, fields: object, message: string, headers: () => object): void {
   const { sink } = call.kernel
-  if (sink.traces) sink.trace({ id: call.id, trace: traceId(call.request), ...fields, headers: headers() }, message)
+  if (sink.traces) sink.trace({ id: call.id, trace: call.trace.id, ...fields, headers: headers() }, message)
 }
 
 function sideOf({ upstream, model }: Exchange): object {

@@ -12,6 +12,7 @@ import { changesOf, isOwnQuery } from './changes.js'
 import { sentForm } from './form.js'
 import type { Reach } from './generation.js'
 import { declaredLength } from './read-body.js'
+import type { AttemptView } from './stages.js'
 import { joined, yieldToEventLoop } from './translate/steps.js'
 import { UPLOAD_OBSERVER, Upload } from './upload.js'
 
@@ -19,23 +20,26 @@ import { UPLOAD_OBSERVER, Upload } from './upload.js'
 const PASSED = new Set(['content-type', 'accept', 'idempotency-key'])
 
 /** The request as this exchange sends it: declared headers, placed credential, the client's bytes with declared edits. */
-export function buildRequest(call: Call, exchange: Exchange, body: Body): UpstreamRequest {
-  const { method, path, headers } = headOf(call, exchange, body)
+export function buildRequest(attempt: AttemptView, body: Body): UpstreamRequest {
+  const { call, exchange } = attempt
+  const { method, path, headers } = headOf(attempt, body)
   return { method, path, headers, body: bodyFor(call, exchange, body, headers) }
 }
 
 /** The same for a large body; its edits take several turns of the event loop. */
-export async function buildLargeRequest(call: Call, exchange: Exchange, body: HeldBody): Promise<UpstreamRequest> {
-  const { method, path, headers } = headOf(call, exchange, body)
+export async function buildLargeRequest(attempt: AttemptView, body: HeldBody): Promise<UpstreamRequest> {
+  const { call, exchange } = attempt
+  const { method, path, headers } = headOf(attempt, body)
   return { method, path, headers, body: await largeBody(call, exchange, body) }
 }
 
-function headOf(call: Call, exchange: Exchange, body: Body): Omit<UpstreamRequest, 'body'> {
+function headOf(attempt: AttemptView, body: Body): Omit<UpstreamRequest, 'body'> {
+  const { call, exchange } = attempt
   const chosen = call.stream ? exchange.streamCall : exchange.call
   return {
     method: chosen.method,
     path: targetOf(call, exchange, chosen),
-    headers: headersFor(call, exchange, body),
+    headers: headersFor(attempt, body),
   }
 }
 
@@ -47,7 +51,8 @@ function targetOf(call: Call, exchange: Exchange, chosen: UpstreamCall): string 
 /** Headers of range requests (RFC 9110 §14.2). */
 const OF_PARTS = new Set(['range', 'if-range'])
 
-function headersFor(call: Call, exchange: Exchange, body: Body): string[] {
+function headersFor(attempt: AttemptView, body: Body): string[] {
+  const { call, exchange } = attempt
   const fixed = call.generation.reach(exchange.upstream)
   const given = call.request.headers
   const headers = fixed.yielding.size === 0 ? [...fixed.headers] : ownHeaders(fixed, given)
@@ -64,7 +69,7 @@ function headersFor(call: Call, exchange: Exchange, body: Body): string[] {
   const isUntyped = body.type === 'bytes' && given['content-type'] === undefined
   if (isUntyped && !fixed.names.has('content-type')) headers.push('content-type', 'application/json')
   headers.push('x-request-id', call.id)
-  for (const onUpstreamRequest of chainOf(call).onUpstreamRequest) onUpstreamRequest(call, exchange, headers)
+  for (const onUpstreamRequest of chainOf(call).onUpstreamRequest) onUpstreamRequest(attempt, headers)
   const length = body.type === 'stream' ? declaredLength(call.request) : undefined
   if (length !== undefined) headers.push('content-length', String(length))
   return headers

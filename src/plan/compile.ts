@@ -51,6 +51,7 @@ export class CompiledPlan implements Plan {
   readonly tasks: Plan['tasks']
   readonly webhooks: Plan['webhooks']
   readonly receipts?: NonNullable<Plan['receipts']>
+  readonly telemetry: Plan['telemetry']
   readonly learnsHealth: boolean
   readonly egress: Plan['egress']
   readonly hasRegions: boolean
@@ -106,6 +107,7 @@ export class CompiledPlan implements Plan {
     this.tasks = config.tasks
     this.webhooks = config.webhooks
     if (config.receipts !== undefined) this.receipts = config.receipts
+    this.telemetry = config.telemetry
     this.learnsHealth = learnsHealth(config)
     this.egress = config.egress
     this.admin = parts.admin

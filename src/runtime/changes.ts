@@ -19,6 +19,7 @@ const SETTINGS = [
   'tasks',
   'webhooks',
   'admin',
+  'telemetry',
 ] as const satisfies readonly Exclude<keyof Config, Section>[]
 
 interface NamedChanges {

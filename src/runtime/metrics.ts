@@ -12,6 +12,7 @@ import { type MetricsText, metrics } from '../features/metrics/index.js'
 import { MS_PER_SECOND } from '../features/metrics/spec.js'
 import { receipts } from '../features/receipts/index.js'
 import { TASKS } from '../features/tasks/tasks.js'
+import { traces } from '../features/traces/index.js'
 import type { Kernel } from '../kernel/kernel.js'
 import type { Pipeline } from '../kernel/pipeline.js'
 import type { Health } from './health.js'
@@ -81,6 +82,7 @@ export class GatewayMetrics {
     const written = pipeline.serviceOf(receipts)
     if (written !== undefined) written.onCount = (what, count) => events.receipts.of(what).add(count)
     countTasks(events, tasks)
+    countSpans(events, pipeline)
     countRouting(events, pipeline)
   }
 
@@ -157,4 +159,16 @@ function connectionsOf(server: Server | HttpsServer): Promise<number> {
 
 function sumOf(numbers: readonly number[]): number {
   return numbers.reduce((sum, one) => sum + one, 0)
+}
+
+function countSpans(events: EventFamilies, pipeline: Pipeline): void {
+  const sender = pipeline.serviceOf(traces)
+  if (sender === undefined) return
+  sender.events = {
+    sent: (outcome, spans) => {
+      events.spansSent.of(outcome).add(spans)
+      events.exports.of('traces', outcome).add(1)
+    },
+    dropped: (reason, spans) => events.spansDropped.of(reason).add(spans),
+  }
 }

@@ -9,8 +9,8 @@ import type { Usage } from '../core/plan.js'
 export function requestLine(entry: RequestEntry, level: string, time: string): string {
   const { milliseconds, bytes, usage } = entry
   return (
-    `{"level":"${level}","time":"${time}","msg":"request","id":"${entry.id}","method":"${entry.method}"` +
-    string('trace', entry.trace) +
+    `{"level":"${level}","time":"${time}","msg":"request","id":"${entry.id}","trace":"${entry.trace}"` +
+    `,"method":"${entry.method}"` +
     string('mirror_of', entry.copyOf) +
     string('route', entry.route) +
     string('path', entry.path) +
@@ -68,7 +68,7 @@ export function goodLine(
 ): string {
   const { client, started, firstByte } = request
   return (
-    `{"level":"info","time":"${time}","msg":"request","id":"${request.id}${parts.route}` +
+    `{"level":"info","time":"${time}","msg":"request","id":"${request.id}","trace":"${request.trace.id}${parts.route}` +
     (client === undefined ? '' : `,"client":${text(client)}`) +
     `${parts.names},"status":${request.status},"outcome":"ok","stream":${request.stream}` +
     (firstByte === undefined ? '' : duration('first_ms', firstByte - started)) +

@@ -90,7 +90,7 @@ t.test('telemetry: each attempt has a span, and the upstream gets its id', async
   const telemetry: Stage = {
     name: 'telemetry',
     beforeAttempt: ({ exchange }) => void spans.push(`begin ${exchange.upstream.name}`),
-    onUpstreamRequest: (call, _candidate, headers) => void headers.push('traceparent', `00-${call.id}-01`),
+    onUpstreamRequest: ({ call }, headers) => void headers.push('traceparent', `00-${call.id}-01`),
     afterAttempt: ({ exchange }, { phase, status }) => void spans.push(`${exchange.upstream.name} ${phase} ${status}`),
     record: call => void spans.push(`record ${call.status}`),
   }

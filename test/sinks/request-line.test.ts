@@ -6,6 +6,7 @@ import { fc } from '../helpers/property.js'
 
 const ENTRY: RequestEntry = {
   id: 'id-1',
+  trace: '0af7651916cd43dd8448eb211c80319c',
   method: 'POST',
   route: 'POST /v1/chat/completions',
   key: 'a "quoted" key',
@@ -35,10 +36,10 @@ const ENTRY: RequestEntry = {
 const parsed = (entry: RequestEntry): Record<string, unknown> => JSON.parse(requestLine(entry, 'info', 'now'))
 
 t.test('a line is JSON, and omits unknown values', async t => {
-  const { id, method, route, key, model, upstream, status, outcome, stream } = ENTRY
+  const { id, trace, method, route, key, model, upstream, status, outcome, stream } = ENTRY
   t.strictSame(parsed(ENTRY), {
     ...{ level: 'info', time: 'now', msg: 'request' },
-    ...{ id, method, route, key, model, upstream, target: 'm-1', status, outcome, stream },
+    ...{ id, trace, method, route, key, model, upstream, target: 'm-1', status, outcome, stream },
     total_ms: 0,
     bytes_in: 1,
     bytes_out: 2,
@@ -99,7 +100,8 @@ t.test('the line of a good request is the same without an entry', async t => {
         const first = hasBegun ? started + took / 2 : undefined
         const named = { method: 'POST', route: 'POST /v1/x', key: hasKey ? key : undefined, model, upstream }
         const request = { ...rest, usage: rest.usage as Usage | undefined, id: 'id-1', started, firstByte: first }
-        const good: GoodRequest = { ...request, status: 200, generation: { number: 7 } }
+        const trace = { id: ENTRY.trace }
+        const good: GoodRequest = { ...request, trace, status: 200, generation: { number: 7 } }
         const round = (value: number): number => Math.round(value * 100) / 100
         const entry: RequestEntry = {
           ...ENTRY,

@@ -22,7 +22,7 @@ export const completions: Feature = {
       onBody: (call, body) => (call.get(WANTS_STORED) ? draftCompletion(call, body) : body),
       narrow: (call, candidates) => call.get(COMPLETION)?.named(candidates) ?? candidates,
       // An answer that will be stored must be readable.
-      onUpstreamRequest(call, { upstream }, headers) {
+      onUpstreamRequest({ call, exchange: { upstream } }, headers) {
         if (call.get(COMPLETION) === undefined || call.request.headers['accept-encoding'] === undefined) return
         const at = headers.indexOf('accept-encoding')
         if (at >= 0 && call.generation.reach(upstream).yielding.has('accept-encoding')) headers.splice(at, 2)

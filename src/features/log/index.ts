@@ -1,7 +1,6 @@
 import type { AttemptNote, CommonParts, RequestEntry } from '../../core/entry.js'
 import type { ErrorCode, GatewayError } from '../../core/errors.js'
 import type { Call } from '../../kernel/call.js'
-import { traceId } from '../../kernel/heads.js'
 import { copied } from '../../kernel/inner.js'
 import { causeOf, outcomeOf } from '../../kernel/outcome.js'
 import type { Feature } from '../../kernel/stages.js'
@@ -50,7 +49,7 @@ function isGood(call: Call): boolean {
   if (error !== undefined || status >= 400 || closed !== undefined) return false
   if (trailing > 0 || truncated || early || dropped.length > 0 || (losses !== undefined && losses.dropped.length > 0))
     return false
-  if (request.headers.traceparent !== undefined || copied(request) !== undefined) return false
+  if (copied(request) !== undefined) return false
   return attempts.length === 1 && attempts[0]?.phase === 'ok'
 }
 
@@ -99,7 +98,7 @@ export function account(call: Call): RequestEntry {
   const details = call.error?.details
   return {
     id: call.id,
-    trace: traceId(call.request),
+    trace: call.trace.id,
     copyOf: copied(call.request)?.of,
     method: call.request.method,
     route: call.route?.id,

@@ -54,6 +54,24 @@ export const EVENT_METRICS = {
     labels: ['model', 'canary', 'part', 'outcome'],
     help: 'First attempts at a model that has a canary, by who got them (canary or others) and how they ended (good or failed).',
   },
+  spansSent: {
+    name: 'gateway_telemetry_spans_total',
+    kind: 'counter',
+    labels: ['outcome'],
+    help: 'Spans in sendings to the collector; outcome is ok, again (they are sent later) or refused.',
+  },
+  spansDropped: {
+    name: 'gateway_telemetry_spans_dropped_total',
+    kind: 'counter',
+    labels: ['reason'],
+    help: 'Spans that were not sent: queue_full, refused (also after many failures), or shutdown.',
+  },
+  exports: {
+    name: 'gateway_telemetry_exports_total',
+    kind: 'counter',
+    labels: ['signal', 'outcome'],
+    help: 'Sendings to the collector; outcome is ok, again (the collector was away or busy) or refused.',
+  },
   breakerChanges: {
     name: 'gateway_upstream_breaker_changes_total',
     kind: 'counter',

@@ -2,20 +2,12 @@ import { MICRO_PER_USD } from '../../core/cost.js'
 import type { Exchange, Usage } from '../../core/plan.js'
 import type { AttemptTimes, AttemptView, Outcome } from '../../kernel/stages.js'
 import { CHARGED } from '../limits/charge.js'
+import { operationOf, placeOf, providerOf } from './names.js'
 import type { REQUEST_METRICS } from './request-list.js'
 import type { Counter, Families, Histogram } from './series.js'
 import { MS_PER_SECOND } from './spec.js'
 
 export type RequestFamilies = Families<typeof REQUEST_METRICS>
-
-/** By protocol, what the convention calls an operation; the others are called as they are. */
-const OPERATIONS: Readonly<Record<string, string>> = {
-  messages: 'chat',
-  responses: 'chat',
-  generate: 'generate_content',
-  completions: 'text_completion',
-  vectors: 'embeddings',
-}
 
 /** The series of one target: how an upstream serves a model by one protocol. */
 export class Target {
@@ -40,10 +32,8 @@ export class Target {
     const { upstream, declared } = exchange
     this.#families = families
     this.#exchange = exchange
-    this.#names = [OPERATIONS[protocol] ?? protocol, upstream.kind ?? upstream.name, declared, upstream.name]
-    const { hostname, port, protocol: scheme } = new URL(upstream.origin)
-    const place = [hostname, port === '' && hostname !== '' ? (scheme === 'https:' ? '443' : '80') : port]
-    this.#place = [exchange.call.method, ...place, upstream.name]
+    this.#names = [operationOf(protocol), providerOf(exchange), declared, upstream.name]
+    this.#place = [exchange.call.method, ...placeOf(exchange), upstream.name]
     this.#good = this.#ended('', 'ok')
     this.#connect = families.connectDuration.of(upstream.name)
   }

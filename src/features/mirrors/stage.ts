@@ -23,7 +23,7 @@ export function mirrorsStage(route: Route, copies: Copies): Stage {
       return copy === undefined ? candidates : ledTo(copy.model, call, route)
     },
     // The last gate is behind it.
-    onUpstreamRequest(call) {
+    onUpstreamRequest({ call }) {
       const mirror = call.choice?.routing?.mirror
       if (mirror === undefined || call.get(DECIDED) === true) return
       call.set(DECIDED, true)
@@ -52,7 +52,12 @@ function copy(call: Call, route: Route, mirror: Mirror, copies: Copies): void {
   const place = copies.begin(mirror)
   if (place === undefined) return
   const { method, target } = request
-  const asked: InnerRequest = { method, target, body, inside: { copy: { of: call.id, model: mirror.to } } }
+  const asked: InnerRequest = {
+    method,
+    target,
+    body,
+    inside: { copy: { of: call.id, model: mirror.to }, trace: call.trace },
+  }
   // The client's own request goes first. Where a reload comes between, the mirror may be gone.
   setImmediate(() => {
     if (kernel.generation === call.generation) sendCopy(request, asked, place, kernel.serve)

@@ -3,6 +3,7 @@ import { GatewayError } from '../../core/errors.js'
 import { FairShares } from '../../core/fair-shares.js'
 import { isObject, type JsonObject, parseJson } from '../../core/json.js'
 import { type Peers, topic } from '../../core/peers.js'
+import type { TraceContext } from '../../core/trace.js'
 import type { HeldBody } from '../../kernel/body.js'
 import { documentOfBody, type Waiting } from '../../kernel/body-document.js'
 import type { Failure } from '../../kernel/failure.js'
@@ -36,6 +37,7 @@ const CANCELLED = topic<{ readonly owner: string; readonly id: string }>('respon
 
 /** The request that begins a run, or reads one. */
 interface Asking extends RunReader, Waiting {
+  readonly trace: TraceContext
   readonly request: RunReader['request'] & HttpRequest
   readonly query: URLSearchParams | undefined
   readonly stream: boolean
@@ -77,7 +79,8 @@ export class Background {
     this.add(run)
     this.#beat ??= setInterval(() => this.beat(), BEAT_INTERVAL_MS).unref()
     const { method, target } = call.request
-    const asked = { method, target, body: inner, inside: { isCounted: true, slots: withResponseId(turn.id) } as const }
+    const inside = { isCounted: true, slots: withResponseId(turn.id), trace: call.trace } as const
+    const asked = { method, target, body: inner, inside }
     const request = new InnerExchange(call.request, asked, run)
     run.begin(request)
     serve(request)

@@ -23,7 +23,7 @@ interface InnerCallOptions extends InnerRequest {
 export function callInner(call: Call, serve: Serve, ask: InnerCallOptions): Promise<InnerAnswer> {
   return new Promise((resolve, reject) => {
     const asking = new InnerCall(ask.maxBytes, resolve, reject)
-    const request = new InnerExchange(call.request, ask, asking)
+    const request = new InnerExchange(call.request, { ...ask, inside: { ...ask.inside, trace: call.trace } }, asking)
     asking.begin(request)
     call.work = asking
     serve(request)

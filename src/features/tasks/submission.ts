@@ -99,7 +99,7 @@ export class Submission {
       }
       const gated = new GatedAttempt(call, exchange)
       // What it costs is kept with the task, so it is known before the first gate.
-      if (exchange.adds?.paths !== undefined) gated.sentValues = await this.sentValues(exchange)
+      if (exchange.adds?.paths !== undefined) gated.sentValues = await this.sentValues(gated)
       const shut = await entering(gated)
       if (shut !== undefined) {
         if (shut.type === 'over') return shut.refused
@@ -175,7 +175,7 @@ export class Submission {
       const maxBytes = maxAnswerBytes(target.shape)
       const { queue, connect } = timeouts
       const options = { key: call.key, queue, connect, answer: answerTime(timeouts), maxBytes }
-      const request = await this.request(exchange)
+      const request = await this.request(gated)
       gated.isSent = true
       const answer = await send(pool, request, options)
       note(answer.status < 300 ? 'ok' : 'status', answer.status)
@@ -207,22 +207,23 @@ export class Submission {
     this.#last = gated
   }
 
-  private async sentValues(exchange: Exchange): Promise<Values | undefined> {
-    const { body } = await this.request(exchange)
-    return sentAmounts(this.#order.call, exchange, this.#order.body, body)
+  private async sentValues(gated: GatedAttempt): Promise<Values | undefined> {
+    const { body } = await this.request(gated)
+    return sentAmounts(this.#order.call, gated.exchange, this.#order.body, body)
   }
 
-  private async request(exchange: Exchange): Promise<UpstreamRequest> {
+  private async request(gated: GatedAttempt): Promise<UpstreamRequest> {
+    const { exchange } = gated
     const { call, task, parent } = this.#order
     const { parameter, member } = task
     const id = parent?.task.upstreamId
     if (id !== undefined && parameter !== undefined) call.params = { ...call.params, [parameter]: id }
     const own = changedBody(call, exchange, this.#order.body)
     const body = id === undefined || member === undefined ? own : withId(own, member, id)
-    if (body.type !== 'form' || !exchange.takesJsonAlone) return buildRequest(call, exchange, body)
+    if (body.type !== 'form' || !exchange.takesJsonAlone) return buildRequest(gated, body)
     this.#asJson ??= await formAsJson(call, body)
     const asJson = call.route === undefined ? this.#asJson : jsonWithMembers(call, call.route, exchange, this.#asJson)
-    const { headers, ...request } = buildRequest(call, exchange, asJson)
+    const { headers, ...request } = buildRequest(gated, asJson)
     const others = headers.filter((_, index) => headers[index - (index % 2)] !== 'content-type')
     return { ...request, headers: [...others, 'content-type', 'application/json'] }
   }

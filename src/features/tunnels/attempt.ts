@@ -36,8 +36,8 @@ export class TunnelAttempt {
   }
 
   start(): void {
-    const { call, route, exchange } = this.#context
-    const handshake = upstreamHandshake(call, route, exchange)
+    const { call, route, gated } = this.#context
+    const handshake = upstreamHandshake(gated, route)
     const events = {
       connected: () => this.connected(),
       refused: (status: number, headers: IncomingHttpHeaders, body: Buffer | undefined) =>

@@ -6,6 +6,7 @@ import { acceptOf } from '../../core/socket-key.js'
 import type { Call } from '../../kernel/call.js'
 import { changedBody, isKey } from '../../kernel/changes.js'
 import { responseHeaders } from '../../kernel/response-headers.js'
+import type { AttemptView } from '../../kernel/stages.js'
 import { buildRequest } from '../../kernel/upstream-request.js'
 import type { TunnelRequest } from '../../net/message-socket.js'
 import type { HttpRequest } from '../../transport/exchange.js'
@@ -34,8 +35,9 @@ export function checkHandshake({ method, headers }: HttpRequest): void {
  * `forward` lists, the allowed subprotocols, the client's query without the model and keys. No extension is offered, so the
  * gateway can read the frames of both sides.
  */
-export function upstreamHandshake(call: Call, route: Route, exchange: Exchange): TunnelRequest {
-  const { path, headers: flat } = buildRequest(call, exchange, changedBody(call, exchange, { type: 'none' }))
+export function upstreamHandshake(attempt: AttemptView, route: Route): TunnelRequest {
+  const { call, exchange } = attempt
+  const { path, headers: flat } = buildRequest(attempt, changedBody(call, exchange, { type: 'none' }))
   const headers: Record<string, string> = Object.create(null)
   for (let index = 0; index + 1 < flat.length; index += 2) {
     const [name = '', value = ''] = [flat[index], flat[index + 1]]

@@ -3,6 +3,7 @@ import type { Exchange } from '../../core/plan.js'
 import type { UpstreamRequest } from '../../net/pools.js'
 import { PassingUsage } from '../../wire/usage.js'
 import type { Call } from '../call.js'
+import { chainOf } from '../chain.js'
 import { Drain, drains } from '../drain.js'
 import { GatedAttempt } from '../gated-attempt.js'
 import { NoResponseError, send, type UpstreamResponse } from '../http-call.js'
@@ -119,7 +120,9 @@ export class OtherCalls {
     }
     try {
       gated.isSent = true
-      const answer = await send(pool, request, patience)
+      const headers = [...request.headers]
+      for (const onUpstreamRequest of chainOf(call).onUpstreamRequest) onUpstreamRequest(gated, headers)
+      const answer = await send(pool, { ...request, headers }, patience)
       this.count(gated, answer)
       const isGood = answer.status >= 200 && answer.status < 300
       note(isGood ? 'ok' : 'status', answer.status)

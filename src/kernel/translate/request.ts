@@ -1,6 +1,5 @@
 import { estimateTokens } from '../../codecs/index.js'
 import type { Codec } from '../../core/codec.js'
-import type { Exchange } from '../../core/plan.js'
 import type { TextRequest } from '../../core/text.js'
 import { rewritten } from '../../core/transform.js'
 import type { UpstreamRequest } from '../../net/pools.js'
@@ -8,6 +7,7 @@ import type { DecodedRequest } from '../../translate/decode.js'
 import type { Translator } from '../../translate/translator.js'
 import type { Call } from '../call.js'
 import { chainOf } from '../chain.js'
+import type { AttemptView } from '../stages.js'
 import { OtherCalls } from './other-calls.js'
 import { jsonBytes, yieldToEventLoop } from './steps.js'
 
@@ -16,12 +16,12 @@ import { jsonBytes, yieldToEventLoop } from './steps.js'
  * headers only those in `forward`, and `PASSED`, are sent.
  */
 export async function translatedRequest(
-  call: Call,
-  exchange: Exchange,
+  attempt: AttemptView,
   translator: Translator,
   { size }: Pick<DecodedRequest, 'size'>,
   nth = 0,
 ): Promise<UpstreamRequest> {
+  const { call, exchange } = attempt
   await yieldToEventLoop(size)
   const document = translator.encode(nth)
   await yieldToEventLoop(size)
@@ -30,7 +30,8 @@ export async function translatedRequest(
   return {
     method: chosen.method,
     path: chosen.target({ ...call.params, model: exchange.model }),
-    headers: headersFor(call, exchange),
+    // Each further call is an attempt of its own, which is not known yet.
+    headers: headersFor(attempt, nth === 0),
     body: rewritten(exchange.request, bytes),
   }
 }
@@ -38,7 +39,8 @@ export async function translatedRequest(
 /** Headers that clients of any protocol may send to upstreams. */
 const PASSED = new Set(['idempotency-key'])
 
-function headersFor(call: Call, exchange: Exchange): string[] {
+function headersFor(attempt: AttemptView, isFirst: boolean): string[] {
+  const { call, exchange } = attempt
   const fixed = call.generation.reach(exchange.upstream)
   const headers = [...fixed.headers, 'content-type', 'application/json']
   const forward = exchange.upstream.forward.request
@@ -47,20 +49,20 @@ function headersFor(call: Call, exchange: Exchange): string[] {
     if (name !== 'content-type') headers.push(name, value)
   }
   headers.push('x-request-id', call.id)
-  for (const onUpstreamRequest of chainOf(call).onUpstreamRequest) onUpstreamRequest(call, exchange, headers)
+  if (isFirst) for (const onUpstreamRequest of chainOf(call).onUpstreamRequest) onUpstreamRequest(attempt, headers)
   return headers
 }
 
 /** The calls after the first one of a request that needs several; each is distinct for upstreams that detect repeated requests. */
 export async function othersOf(
-  call: Call,
-  exchange: Exchange,
+  attempt: AttemptView,
   translator: Translator,
   decoded: Pick<DecodedRequest, 'size'>,
 ): Promise<OtherCalls | undefined> {
+  const { call, exchange } = attempt
   const requests: UpstreamRequest[] = []
   for (let nth = 1; nth < (translator.calls ?? 1); nth++) {
-    const { headers, ...request } = await translatedRequest(call, exchange, translator, decoded, nth)
+    const { headers, ...request } = await translatedRequest(attempt, translator, decoded, nth)
     const own = headers.filter((_, index) => headers[index - (index % 2)] !== 'idempotency-key')
     requests.push({ ...request, headers: own })
   }

@@ -14,6 +14,7 @@ import { type GroupFacts, groupFacts, limitFacts, type RuleFacts, ruleFacts } fr
 import { type ModelFacts, modelFacts } from './model-facts.js'
 import { captureFact, receiptsFact } from './receipt-facts.js'
 import { type RegionFacts, regionFacts } from './region-facts.js'
+import { telemetryFacts } from './telemetry-facts.js'
 
 /** A plan as plain data, without a secret in it: what `explain --json` prints. */
 export interface PlanFacts {
@@ -30,6 +31,8 @@ export interface PlanFacts {
   readonly workers?: number
   /** Where receipts are written; absent: none are. */
   readonly receipts?: string
+  /** What is sent to a collector, and where it is. */
+  readonly telemetry?: readonly string[]
   readonly keys: readonly KeyFacts[]
   readonly groups: readonly GroupFacts[]
   /** What keys with regions reach. */
@@ -130,6 +133,7 @@ export function planFacts(plan: Plan, config: Config): PlanFacts {
     ...(plan.receipts === undefined ? {} : { receipts: receiptsFact(plan.receipts) }),
     ...(plan.transport === 'fast' ? {} : { transport: plan.transport }),
     ...(plan.workers === 1 ? {} : { workers: plan.workers }),
+    ...(plan.telemetry === undefined ? {} : { telemetry: telemetryFacts(plan.telemetry) }),
     keys: Object.entries(config.keys).map(([name, key]) => keyFacts(name, key)),
     groups: Object.entries(config.groups).map(([name, group]) => groupFacts(name, group)),
     regions: regionFacts(config),

@@ -1,0 +1,37 @@
+import type { Secret } from './secret.js'
+
+/** What is sent to a collector of OpenTelemetry. */
+export interface TelemetryConfig {
+  readonly otlp: OtlpConfig
+  /** `service.name` of all of it. */
+  readonly service: string
+  /** Absent: no spans. */
+  readonly traces?: TracesConfig
+}
+
+/** Where the collector is. Durations in milliseconds. */
+export interface OtlpConfig {
+  /** Without a slash at its end. */
+  readonly endpoint: string
+  /** By lower-case name. */
+  readonly headers: Readonly<Record<string, Secret>>
+  /** Time between two sendings of all metrics. */
+  readonly interval: number
+  /** Time for one sending. */
+  readonly timeout: number
+}
+
+export interface TracesConfig {
+  readonly sample: SampleConfig
+  /** Whether the flag of a caller's `traceparent` decides. */
+  readonly parent: 'follow' | 'ignore'
+}
+
+/** Shares from 0 to 1. */
+interface SampleConfig {
+  readonly errors: number
+  readonly slow: number
+  /** Milliseconds. */
+  readonly slow_after: number
+  readonly rest: number
+}

@@ -1,0 +1,72 @@
+import { traceparentOf } from '../../core/trace.js'
+import type { Call } from '../../kernel/call.js'
+import { outcomeOf } from '../../kernel/outcome.js'
+import { AttemptTimes, type AttemptView, type Outcome, type Stage } from '../../kernel/stages.js'
+import type { Sampler } from './sampling.js'
+import type { Span } from './span.js'
+import type { RouteSpans } from './spans.js'
+import type { TraceWriter } from './trace-writer.js'
+import { TracedCall } from './traced-call.js'
+
+/** Phases of attempts that say nothing bad of an upstream. */
+const GOOD: ReadonlySet<string> = new Set(['ok', 'accepted', 'cancelled', 'skipped'])
+
+/** Gives each attempt its place in the trace, and sends the spans of requests that are sampled. */
+export class TracesStage implements Stage {
+  readonly name = 'traces'
+  readonly #writer: TraceWriter
+  readonly #sampler: Sampler
+  readonly #spans: RouteSpans
+  /** A WebSocket is never slow. */
+  readonly #isTimed: boolean
+
+  constructor(writer: TraceWriter, sampler: Sampler, spans: RouteSpans, isTimed: boolean) {
+    this.#writer = writer
+    this.#sampler = sampler
+    this.#spans = spans
+    this.#isTimed = isTimed
+  }
+
+  beforeAttempt(attempt: AttemptView): undefined {
+    attempt.times ??= new AttemptTimes()
+    TracedCall.of(attempt.call, this.#sampler).attemptOf(attempt)
+  }
+
+  onUpstreamRequest(attempt: AttemptView, headers: string[]): void {
+    const { call, exchange } = attempt
+    if (!exchange.upstream.forward.request('traceparent')) return
+    const traced = TracedCall.of(call, this.#sampler)
+    const value = traceparentOf(traced.trace.id, traced.attemptOf(attempt).id, traced.isSampled)
+    for (let at = 0; at < headers.length; at += 2) {
+      if (headers[at] !== 'traceparent') continue
+      headers[at + 1] = value
+      return
+    }
+    headers.push('traceparent', value)
+  }
+
+  afterAttempt(attempt: AttemptView, outcome: Outcome): void {
+    const traced = TracedCall.of(attempt.call, this.#sampler)
+    const ended = traced.ended(attempt, outcome)
+    // The call may have ended before it: its answer was read to its end although the client had gone.
+    if (ended === undefined || traced.isKept !== true) return
+    this.#writer.write(clock => this.#spans.attempt(ended, traced, clock))
+  }
+
+  record(call: Call): void {
+    const now = performance.now()
+    const traced = TracedCall.of(call, this.#sampler)
+    traced.isKept = traced.isSampled || this.#sampler.isKept(traced.trace, this.#endOf(call, traced, now))
+    if (traced.isKept) this.#writer.write((clock): Iterable<Span> => this.#spans.of(call, traced, clock, now))
+  }
+
+  #endOf(call: Call, { attempts }: TracedCall, now: number): { readonly isError: boolean; readonly isSlow: boolean } {
+    const outcome = outcomeOf(call.error, call.status)
+    const isFailed = outcome === 'upstream_error' || outcome === 'gateway_error'
+    const answered = call.stream ? (call.firstByte ?? now) : now
+    return {
+      isError: isFailed || attempts.some(({ outcome: { phase } }) => !GOOD.has(phase)),
+      isSlow: this.#isTimed && answered - call.started > this.#sampler.slowAfterMs,
+    }
+  }
+}

@@ -1,0 +1,106 @@
+import { Agent as HttpAgent, type IncomingMessage, request as openHttp } from 'node:http'
+import { Agent as HttpsAgent, request as openHttps } from 'node:https'
+import type { Secret } from '../core/secret.js'
+import { createConnection, type Egress } from './egress.js'
+
+/** Where a collector is. Durations in milliseconds. */
+interface OtlpPlace {
+  /** Without a slash at its end. */
+  readonly endpoint: string
+  /** By lower-case name. */
+  readonly headers: Readonly<Record<string, Secret>>
+  /** For one request. */
+  readonly timeout: number
+}
+
+/** How a request to the collector ended. */
+export interface Posted {
+  /** `again`: the same may be sent later. */
+  readonly outcome: 'ok' | 'again' | 'refused'
+  /** How long the collector asks to wait, milliseconds. */
+  readonly waitMs?: number
+  readonly status?: number
+  /** Why it failed; never what the collector said. */
+  readonly why?: string
+}
+
+/** Longest wait that a collector may ask for. */
+const MAX_WAIT_MS = 60_000
+const MS_PER_SECOND = 1000
+/** Connections to the collector: traces and metrics. */
+const MAX_SOCKETS = 2
+/** What may be sent again. Source: OTLP, "Failures" of OTLP/HTTP. */
+const RETRYABLE: ReadonlySet<number> = new Set([429, 502, 503, 504])
+
+/** Sends messages of OTLP/HTTP in protobuf (https://opentelemetry.io/docs/specs/otlp/#otlphttp). */
+export class OtlpClient {
+  readonly #place: OtlpPlace
+  readonly #agent: HttpAgent
+
+  constructor(place: OtlpPlace, egress: Egress) {
+    this.#place = place
+    const isSecure = place.endpoint.startsWith('https:')
+    this.#agent = new (isSecure ? HttpsAgent : HttpAgent)({ keepAlive: true, maxSockets: MAX_SOCKETS })
+    this.#agent.createConnection = createConnection(egress, new URL(place.endpoint), place.timeout) as never
+  }
+
+  /** Never rejects. `path`: `/v1/traces`. */
+  post(path: string, body: readonly Uint8Array[]): Promise<Posted> {
+    const { endpoint, headers, timeout } = this.#place
+    const open = endpoint.startsWith('https:') ? openHttps : openHttp
+    return new Promise(resolve => {
+      const own = Object.entries(headers).map(([name, value]) => [name, value.reveal()] as const)
+      const request = open(`${endpoint}${path}`, {
+        method: 'POST',
+        agent: this.#agent,
+        headers: {
+          'user-agent': 'model-gateway',
+          ...Object.fromEntries(own),
+          'content-type': 'application/x-protobuf',
+          'content-length': lengthOf(body),
+        },
+      })
+      const timer = setTimeout(() => request.destroy(new Error('no answer in time')), timeout)
+      const end = (posted: Posted): void => {
+        clearTimeout(timer)
+        resolve(posted)
+      }
+      request.on('error', (cause: Error) => end({ outcome: 'again', why: reasonOf(cause) }))
+      request.on('response', answer => {
+        answer.on('error', cause => end({ outcome: 'again', why: reasonOf(cause) }))
+        answer.on('end', () => end(postedOf(answer)))
+        answer.resume()
+      })
+      for (const piece of body) request.write(piece)
+      request.end()
+    })
+  }
+
+  close(): void {
+    this.#agent.destroy()
+  }
+}
+
+function lengthOf(pieces: readonly Uint8Array[]): number {
+  let length = 0
+  for (const piece of pieces) length += piece.length
+  return length
+}
+
+function postedOf({ statusCode: status = 0, headers }: IncomingMessage): Posted {
+  if (status >= 200 && status < 300) return { outcome: 'ok', status }
+  const why = `status ${status}`
+  if (!RETRYABLE.has(status)) return { outcome: 'refused', status, why }
+  const seconds = Number(headers['retry-after'])
+  const isTime = headers['retry-after'] !== undefined && Number.isFinite(seconds) && seconds >= 0
+  return {
+    outcome: 'again',
+    status,
+    why,
+    ...(isTime ? { waitMs: Math.min(seconds * MS_PER_SECOND, MAX_WAIT_MS) } : {}),
+  }
+}
+
+function reasonOf(cause: Error): string {
+  return 'code' in cause ? String(cause.code) : cause.message
+}
