@@ -15,7 +15,7 @@ const REQUESTS = [
 ] as const
 
 for (const [path, body] of REQUESTS) {
-  t.test(`the context of a trace passes upstream from ${path}, and its id stands in the log`, async t => {
+  t.test(`the context of a trace passes upstream from ${path}, and its id is in the log`, async t => {
     const upstream = await startRawUpstream(t)
     upstream.answer(json(CHAT_ANSWER))
     const gateway = await startTestGateway(
@@ -31,7 +31,7 @@ for (const [path, body] of REQUESTS) {
 }
 
 t.test(
-  'an upstream that is declared to be told nothing of traces is not; a context of another form begins a new trace',
+  'an upstream with trace: false hears nothing of traces; a context of another form begins a new trace',
   async t => {
     const upstream = await startRawUpstream(t)
     upstream.answer(json(CHAT_ANSWER))

@@ -10,7 +10,7 @@ export function telemetryFacts({ otlp, service, traces }: TelemetryConfig): read
   if (traces === undefined) return [place, 'traces off']
   const { errors, slow, slow_after, rest } = traces.sample
   const parts = [`${share(errors)} of errors`, `${share(slow)} beyond ${slow_after} ms`, `${share(rest)} of all`]
-  const parent = traces.parent === 'follow' ? 'and what callers sample' : 'whatever callers sample'
+  const parent = traces.parent === 'follow' ? 'and what callers sample' : 'not what callers sample'
   return [place, `traces: ${parts.join(', ')}, ${parent}`]
 }
 
