@@ -11,8 +11,8 @@ export function requestFields(entry: RequestEntry): Fields {
   const isPlain = attempts.length === 0 || (attempts.length === 1 && attempts[0]?.phase === 'ok')
   return {
     id: entry.id,
-    method: entry.method,
     trace: entry.trace,
+    method: entry.method,
     mirror_of: entry.copyOf,
     route: entry.route,
     path: entry.path,
@@ -54,6 +54,7 @@ export function goodFields(request: GoodRequest, { named }: CommonParts, ended: 
   const { started, firstByte } = request
   return {
     id: request.id,
+    trace: request.trace.id,
     method: named.method,
     route: named.route,
     client: request.client,

@@ -87,7 +87,16 @@ t.test('so are those of a good request, for any names and numbers', async t => {
         const parts = commonParts({ method: 'POST', route: 'POST /x', key, model, upstream: 'u', target: 'm-1' })
         const usage = input === undefined ? undefined : { input }
         const counts = { bytesIn: 1, bytesOut: 2, events: 3, usage, generation: { number: 4 } }
-        const request = { id: 'i', client, status: 200, stream, started: 1, firstByte, ...counts }
+        const request = {
+          id: 'i',
+          trace: { id: '0af7651916cd43dd8448eb211c80319c' },
+          client,
+          status: 200,
+          stream,
+          started: 1,
+          firstByte,
+          ...counts,
+        }
         const { level: _, time: __, msg: ___, ...fields } = JSON.parse(goodLine(request, parts, 1e6, 'now', cost))
         t.strictSame(plain(goodFields(request, parts, 1e6, cost)), fields)
       },
