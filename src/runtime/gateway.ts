@@ -14,7 +14,6 @@ import type { Store } from '../core/store.js'
 import { FEATURES } from '../features/index.js'
 import { authenticate } from '../features/keys/authenticate.js'
 import { CALLERS } from '../features/keys/callers.js'
-import { limits } from '../features/limits/index.js'
 import { TASKS } from '../features/tasks/tasks.js'
 import { Generation } from '../kernel/generation.js'
 import { Kernel } from '../kernel/kernel.js'
@@ -151,7 +150,6 @@ export class Gateway {
       running: () => this.#reloads.running,
       drain: () => (seat === undefined ? void this.close() : seat.drain()),
       ...(seat !== undefined && { restart: () => seat.restart() }),
-      limits: async scopes => (await pipeline.serviceOf(limits)?.shown(scopes)) ?? [],
       ...shownParts(pipeline, this.#metrics),
       reload: async () => {
         const { plan, problems } = await this.reload()

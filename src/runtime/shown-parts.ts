@@ -1,16 +1,18 @@
 import type { AdminHost } from '../admin/host.js'
+import { limits } from '../features/limits/index.js'
 import { tail } from '../features/tail/index.js'
 import type { Pipeline } from '../kernel/pipeline.js'
 import type { GatewayMetrics } from './metrics.js'
 import { shownBy } from './resting.js'
 import { shownRouting } from './routing.js'
 
-/** What the admin API shows of requests and upstreams. */
+/** What the admin API shows of requests, limits and upstreams. */
 export function shownParts(
   pipeline: Pipeline,
   metrics: GatewayMetrics,
-): Pick<AdminHost, 'health' | 'routing' | 'metrics' | 'tail'> {
+): Pick<AdminHost, 'limits' | 'health' | 'routing' | 'metrics' | 'tail'> {
   return {
+    limits: async scopes => (await pipeline.serviceOf(limits)?.shown(scopes)) ?? [],
     health: () => shownBy(pipeline),
     routing: () => shownRouting(pipeline),
     metrics: accept => metrics.text(accept),
