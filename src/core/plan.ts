@@ -41,7 +41,7 @@ import type { VectorRule } from './vectors.js'
 import type { Violation } from './violation.js'
 
 /** What the kernel reads: immutable, built once per generation of the configuration, never edited. */
-export interface Plan extends Pick<Config, 'receipts'> {
+export interface Plan extends Pick<Config, 'workers' | 'receipts'> {
   /** sha256 of every source (files, secret files, variables), hex: same digest, nothing to reload. */
   readonly digest: string
   readonly listen: ListenConfig
@@ -54,8 +54,6 @@ export interface Plan extends Pick<Config, 'receipts'> {
   readonly exposing: readonly Exposed[]
   readonly transport: Config['transport']
   readonly overload: Config['overload']
-  /** Processes that serve. */
-  readonly workers: number
   readonly media: MediaConfig
   readonly tasks: TasksConfig
   readonly webhooks: WebhookConfig | undefined
