@@ -43,6 +43,7 @@ import { Sockets } from './sockets.js'
 import { serveStoredKeys } from './store-keys.js'
 import { Swap } from './swap.js'
 import { Sweeper } from './sweeper.js'
+import { logTasks } from './task-log.js'
 import { answerWelcome } from './welcome.js'
 
 export interface StartOptions extends Omit<ReloadOptions, 'env'> {
@@ -113,7 +114,7 @@ export class Gateway {
     this.#kernel.onNotice = (fields, message) => this.#log.warn(fields, message)
     this.#kernel.onStoreFault = error => state.failed(error)
     state.onUp = () => this.#kernel.need(TASKS).checkNow()
-    this.#logTasks()
+    logTasks(this.#kernel, this.#log)
     serveStoredKeys(this.#kernel, this.#log, () => this.#reloads.count())
     this.#health = healthOf(plan, state)
     this.#server = this.#createServer(plan, caller => this.#shownFor(caller, pipeline))
@@ -313,17 +314,6 @@ export class Gateway {
   async #announced(): Promise<void> {
     const { drain_delay = 0 } = this.plan.limits
     if (drain_delay > 0) await delay(drain_delay, undefined, { signal: this.#hurry.signal }).catch(() => undefined)
-  }
-
-  #logTasks(): void {
-    const tasks = this.#kernel.need(TASKS)
-    tasks.onChange = change => this.#log[change.to === 'failed' ? 'warn' : 'info'](change, 'task changed')
-    tasks.onOtherCredential = first => {
-      this.#log.warn(first, 'tasks continue with another credential than the one that started them')
-    }
-    tasks.hooks.onAttempt = ({ outcome, ...attempt }) => {
-      this.#log[outcome === 'taken' ? 'info' : 'warn'](attempt, `notification ${outcome}`)
-    }
   }
 
   #cut(): void {
