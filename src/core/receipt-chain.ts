@@ -41,7 +41,7 @@ export class Chain {
   }
 }
 
-/** The place of a line; undefined where it is none. */
+/** The place of a line; undefined if it has no place. */
 export function placeOf(line: Uint8Array): ReceiptPlace | undefined {
   try {
     const read: unknown = JSON.parse(Buffer.from(line.buffer, line.byteOffset, line.length).toString('utf8'))

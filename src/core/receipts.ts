@@ -97,7 +97,7 @@ export interface RequestReceipt extends ReceiptPlace {
   readonly route?: string
   readonly model?: string
   readonly stream: boolean
-  /** Of the body as it came. */
+  /** Of the body that the client sent. */
   readonly body?: { readonly bytes: number; readonly sha256?: string }
   /** Members of the body: numbers and flags as they are, of all others what they are. */
   readonly parameters?: Readonly<Record<string, number | boolean | string>>

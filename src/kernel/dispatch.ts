@@ -337,10 +337,8 @@ export class Dispatch implements Work, Race<Attempt> {
     this.#hedgeAt = Number.POSITIVE_INFINITY
     if (this.#failed !== undefined) this.#walk.note(this.#failed.gated, this.#failed.failure)
     this.#failed = undefined
-    const {
-      left: [next],
-      waitMs,
-    } = this.isSentOnce ? NOTHING : this.#walk.failed(gated, failure)
+    const { left, waitMs } = this.isSentOnce ? NOTHING : this.#walk.failed(gated, failure)
+    const [next] = left
     if (call.kernel.sink.debugs) logFailed(call, exchange, failure, next)
     const others = this.#others
     const isRepeated = next === exchange

@@ -16,7 +16,7 @@ const RESTING = topic<null, readonly Told[]>('canaries: resting')
 
 /** Outcomes without a failure wait until there are so many. */
 const MOST_WAITING = 100
-/** Failures are told at once, but not more often than this, milliseconds; what waits goes with the next outcome. */
+/** Failures are sent at once, but not more often than this, milliseconds; what waits is sent with the next outcome. */
 const SHORTEST_PAUSE_MS = 50
 
 class Waiting {

@@ -26,7 +26,7 @@ const MARKS: Readonly<Record<MaskName | 'keys', string>> = {
   addresses: '[address]',
 }
 
-/** Letters and digits that change so often are no word. */
+/** Letters and digits that alternate this often are not a word. */
 const MIN_SWITCHES = 3
 
 function isLikeKey(text: string): boolean {

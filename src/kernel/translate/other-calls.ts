@@ -1,5 +1,6 @@
 import { GatewayError } from '../../core/errors.js'
 import type { Exchange } from '../../core/plan.js'
+import { makesThings, mayAskAgain } from '../../core/retry.js'
 import type { UpstreamRequest } from '../../net/pools.js'
 import { PassingUsage } from '../../wire/usage.js'
 import type { Call } from '../call.js'
@@ -61,9 +62,13 @@ export class OtherCalls {
     this.#end.abort()
   }
 
+  /** What may have been made is not asked for again. */
   private get mayRepeat(): boolean {
     const { retry } = this.#exchange
-    return retry.attempts > 1 && retry.covers('reset')
+    const { route } = this.#call
+    return (
+      retry.attempts > 1 && retry.covers('reset') && route !== undefined && mayAskAgain('reset', makesThings(route))
+    )
   }
 
   /** A call that a gate or an upstream refuses is missing from the answer. */

@@ -53,7 +53,7 @@ interface Batch {
   /** Receipts, and what they and their content counted while they waited. */
   readonly count: number
   readonly chars: number
-  /** What is to be written before them. */
+  /** Lines to write before them. */
   readonly contents: ContentLine[]
 }
 

@@ -37,7 +37,7 @@ workers: 2
     failures >= 8 && failures < 60,
     `${failures} failures; some 17 are enough, fewer where chance gave it fewer requests`,
   )
-  // Both know it, whoever has noticed.
+  // Both know it, no matter which of them has noticed.
   const rests = async (): Promise<boolean> => {
     const all = await Promise.all(Array.from({ length: 20 }, () => standing(gateway)))
     return all.every(text => text.includes('rests until'))

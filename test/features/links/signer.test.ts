@@ -5,7 +5,7 @@ import { MemoryStore } from '../../../src/stores/memory.js'
 
 const LINK = { id: 'task_1', variant: 'image', expires: 1_800_000_000 }
 
-t.test('a signature tells the owner, to whoever has the secret', async t => {
+t.test('a signature names the owner to anyone who has the secret', async t => {
   const secret = randomBytes(64)
   const signer = new LinkSigner(secret)
   const signature = signer.sign('team search', LINK)

@@ -69,7 +69,7 @@ t.test('pages hold what is wanted, in order, and tell whether there is more', as
   t.same([all.items.length, all.more], [250, false])
 })
 
-t.test('a name that is of another kind, or could be no key, is no id', async t => {
+t.test('a name of another kind, or that cannot be a key, is not an id', async t => {
   t.equal(idIn('files/abc', NATIVE), 'abc')
   for (const name of [
     'abc',

@@ -27,7 +27,7 @@ t.test('an address of the interface leads to its name, at any host and in any sp
   }
 })
 
-t.test('any other address at an upstream’s host is given as it is, so that it is nobody’s', async t => {
+t.test('any other address at an upstream’s host is given unchanged, and has no owner', async t => {
   for (const url of [
     'https://up.example/files/abc',
     'https://up.example./x',
@@ -38,7 +38,7 @@ t.test('any other address at an upstream’s host is given as it is, so that it 
   }
 })
 
-t.test('addresses of something else are no names', async t => {
+t.test('addresses of something else are not names', async t => {
   for (const url of ['https://video.example/watch?v=abc', 'gs://bucket/files/abc', 'https://other.example/files/abc']) {
     t.equal(name(url), undefined, url)
   }

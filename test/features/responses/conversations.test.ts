@@ -188,7 +188,7 @@ t.test('a conversation over its bytes is refused by name, and the one before is 
   t.equal(texts((await say('short', { previous: first.id })).sent).length, 3)
 })
 
-t.test('a conversation that goes on keeps its beginning', async t => {
+t.test('a conversation that continues keeps its beginning', async t => {
   let now = 1_000_000
   const { say, conversations, store } = desk({ keep: 1000 }, () => now)
   const first = await say('one')
@@ -220,7 +220,7 @@ t.test('a response that is deleted while it is being written does not come back'
   t.equal(await conversations.find('ann', 'resp_k'), undefined)
 })
 
-t.test('where nothing can be kept the client is told so', async t => {
+t.test('where nothing can be kept the client hears so', async t => {
   const { conversations, store } = desk()
   await store.close()
   const turn = new ResponseTurn(conversations, 'ann', 'm', WISHES, { by: 'nobody' })
@@ -241,7 +241,7 @@ t.test('F-A5 ids hold 128 random bits behind their prefix, and the first respons
 })
 
 t.test(
-  'an upstream that speaks the protocol but lacks the conversation gets all of it, and every other byte as it came',
+  'an upstream that speaks the protocol but lacks the conversation gets all of it, and every other byte unchanged',
   async t => {
     const { conversations, say } = desk()
     const thoughts = [

@@ -31,7 +31,7 @@ t.test('the id of a response is found wherever its answer is cut', async t => {
   t.pass('everywhere')
 })
 
-t.test('answers without one, and what is no answer, give none', async t => {
+t.test('answers without one, and what is not an answer, give none', async t => {
   for (const text of ['', '{}', '[1]', 'nonsense', '{"id":7}', '{"object":{"id":"x"}}']) {
     t.same(found(false, [Buffer.from(text)]), [], text)
   }

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import t from 'tap'
 import { derivedId, isOwnId, itemId, newId } from '../../../src/features/responses/ids.js'
 
-t.test('ids that are made here are known to be, whatever they are of', async t => {
+t.test('ids that are made here are recognized, of every kind', async t => {
   const ids = [newId('resp_'), newId('conv_'), itemId('message'), itemId('odd'), derivedId('reasoning', 'resp_1', 3)]
   for (const id of ids) {
     t.match(id, /^[a-z]+_[0-9a-f]{32}$/)

@@ -30,7 +30,7 @@ t.test('pages meet, in both orders', async t => {
   }
 })
 
-t.test('before gives what stands just before it', async t => {
+t.test('before gives what comes just before it', async t => {
   t.same(ids(list('order=asc&limit=3&before=i10')), ['i7', 'i8', 'i9'])
   t.same(ids(list('order=asc&after=i2&before=i6')), ['i3', 'i4', 'i5'])
 })

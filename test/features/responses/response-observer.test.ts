@@ -16,7 +16,7 @@ const event = (data: unknown): string => `data: ${typeof data === 'string' ? dat
 const created = event({ type: 'response.created', response: { id: 'resp_1' } })
 const done = (id: unknown): string => event({ type: 'response.output_item.done', output_index: 0, item: { id } })
 
-t.test('of a stream the response is told first, then each item as it is done', async t => {
+t.test('of a stream the response is reported first, then each item when it is done', async t => {
   const said = event({ type: 'response.output_text.delta', delta: 'response.output_item.done' })
   t.same(told(true, [created, said, `${done('msg_1')}${said}${done('fc_2')}`, done('rs_3')]), [
     'resp_1',
@@ -25,7 +25,7 @@ t.test('of a stream the response is told first, then each item as it is done', a
   ])
 })
 
-t.test('of a document the items are told when it is whole', async t => {
+t.test('of a document the items are reported when it is whole', async t => {
   const text = JSON.stringify({
     id: 'resp_1',
     output: [{ id: 'msg_1' }, { type: 'message' }, { id: 7 }, { id: 'fc_2' }],
@@ -36,7 +36,7 @@ t.test('of a document the items are told when it is whole', async t => {
   t.same(told(false, [text], false), ['resp_1'])
 })
 
-t.test('what is no answer tells nothing and hurts nobody', async t => {
+t.test('what is not an answer reports nothing and breaks nothing', async t => {
   for (const text of ['', 'null', '[]', '{"output":{}}', '{"output":[null,1]}', 'response.output_item.done', '{'])
     t.same(told(false, [text]), [], text)
   for (const data of [

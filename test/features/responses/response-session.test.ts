@@ -48,7 +48,7 @@ async function connected(
   return { session: await sessions.find(() => true), client, ended }
 }
 
-t.test('F-W4 a client that answers no ping is given up after two in vain', async t => {
+t.test('F-W4 a client that answers no ping is given up after two of them', async t => {
   const { session, client, ended } = await connected(t, false)
   const pings = new Journal<true>('pings')
   client.on('ping', () => pings.push(true))

@@ -33,7 +33,7 @@ t.test('what a run in the background gave counts towards the size of its convers
   t.match(run.kept.response, { status: 'completed', output, background: true })
 })
 
-t.test('whatever ends a run, its events end once, with one that says how', async t => {
+t.test('its events end once, with one that says how, no matter what ends a run', async t => {
   for (const [end, status] of [
     [(run: Run) => run.cancel(), 'cancelled'],
     [(run: Run) => run.broken(), 'failed'],

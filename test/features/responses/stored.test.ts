@@ -33,7 +33,7 @@ t.test('records of former versions, which are one document, are read as ever', a
   t.equal(await decodeStored(Buffer.from('[]')), undefined)
 })
 
-t.test('how large a conversation is stands in front, whatever comes behind', async t => {
+t.test('how large a conversation is comes first, no matter what follows', async t => {
   const record = await encodeStored(own([{ a: 1 }], { output: [] }, { turns: 7, bytes: 800, items: 90 }))
   const head = record.subarray(0, record.indexOf('\n') + 1)
   t.same(headOf(Buffer.concat([head, Buffer.from('{ no JSON')])), { turns: 7, bytes: 800, items: 90 })
@@ -61,7 +61,7 @@ t.test('a large record lets others have the event loop while it is written and r
   t.ok(turns - written > 20, `${turns - written} turns while it was read`)
 })
 
-/** Members of what is kept itself may stand in any order; those of the response and of items may not. */
+/** Members of what is kept itself may be in any order; those of the response and of items may not. */
 function sorted({ input, response, ...rest }: OwnResponse): string {
   const entries = Object.entries(JSON.parse(JSON.stringify(rest))).sort(([a], [b]) => (a < b ? -1 : 1))
   return JSON.stringify([entries, input, response])

@@ -49,7 +49,7 @@ t.test('a task is found by its id alone, and what is read for it are owners, not
   t.ok(store.read <= 2 * owners.length, `${store.read} read`)
   store.read = 0
   t.equal(await book.findForAnyOwner('video', 'task_0'), undefined)
-  t.equal(store.read, 0, 'what is no id is not looked for')
+  t.equal(store.read, 0, 'what is not an id is not looked for')
   t.equal(await book.findForAnyOwner('image', ids[0] ?? ''), undefined)
 })
 

@@ -24,7 +24,7 @@ t.test('what is declared counts before what is usual, and may be no text', async
   t.equal(stateOf(3, declared), 'failed')
 })
 
-t.test('what nobody knows is no state', async t => {
+t.test('an unknown word is not a state', async t => {
   for (const word of ['marinating', '', null, undefined, {}, [], false, '__proto__', 'constructor']) {
     t.equal(stateOf(word, NONE), undefined, JSON.stringify(word))
   }

@@ -72,7 +72,7 @@ const answers = fc.oneof(
   fc.jsonValue(),
 )
 
-t.test('whatever an upstream says: progress never goes back, and what has ended stays as it is', async t => {
+t.test('progress never goes back, and what has ended does not change, no matter what an upstream says', async t => {
   fc.assert(
     fc.property(fc.array(answers, { maxLength: 12 }), documents => {
       let task = FRESH

@@ -12,7 +12,7 @@ t.test('a verdict is read as a number or a text', async t => {
   t.same(verdictOf({ code: '23' }, shape), { code: '23', message: undefined, busy: true })
 })
 
-t.test('where nothing stands nothing is said', async t => {
+t.test('where nothing is written nothing is said', async t => {
   for (const document of [undefined, null, [], 'x', {}, { code: null }, { code: '' }, { description: 'x' }]) {
     t.equal(verdictOf(document, shape), undefined)
   }
