@@ -26,6 +26,7 @@ const DEFAULTS: OwnWord = {
   hint: "change requests: request: [{ default: { temperature: 0.2 } }] (set overwrites the client's value)",
 }
 const SETTINGS: OwnWord = { hint: 'use limits, timeouts and retry' }
+const LOG_FILE: OwnWord = { hint: 'where lines go: log: { to: { file: PATH } }', meant: 'to' }
 const LISTEN: OwnWord = { hint: 'where the gateway listens: listen: { host: 127.0.0.1, port: 8080 }', meant: 'listen' }
 const ELSEWHERE = 'in upstreams: { NAME: { kind: KIND, secret: { env: NAME }, base: https://… } }'
 const HOLDERS = 'of a key, a group, a model or an upstream'
@@ -259,7 +260,7 @@ const SETTINGS_WORDS: Readonly<Record<string, Readonly<Record<string, OwnWord>>>
     ip: { hint: 'the address to listen on', meant: 'host' },
     ssl: { hint: 'certificates: tls: { cert: ./cert.pem, key: ./key.pem }', meant: 'tls' },
   },
-  log: { format: { hint: 'the log is always JSON lines on standard error' } },
+  log: { file: LOG_FILE, output: LOG_FILE },
 }
 
 /** Under `limits` of a key, a group, a model or an upstream. */

@@ -13,7 +13,7 @@ t.test('a small file gives a whole configuration', async t => {
   t.same(config?.timeouts, DEFAULTS.timeouts)
   t.same(config?.retry, DEFAULTS.retry)
   t.same(config?.store, { type: 'file', path: join(folder, 'data') })
-  t.same(config?.log, { level: 'info' })
+  t.same(config?.log, { format: 'auto', level: 'info' })
   t.same(Object.keys(config?.models ?? {}), ['sim-text'])
   t.same(Object.keys(config?.upstreams ?? {}), ['sim'])
   t.same(Object.keys(config?.schemas ?? {}), ['chat.request'])
@@ -33,7 +33,7 @@ t.test('the command line wins over the file', async t => {
   const text = `${BASE}listen: { host: 127.0.0.1, port: 9000 }\nlog: { level: warn }\n`
   const { config } = await tryLoad(t, text, { overrides: { host: '::1', port: 0, logLevel: 'trace' } })
   t.same(config?.listen, { host: '::1', port: 0, backlog: 4096 })
-  t.same(config?.log, { level: 'trace' })
+  t.same(config?.log, { format: 'auto', level: 'trace' })
 })
 
 t.test('variables are filled in where they stand, in numbers and choices too', async t => {

@@ -107,9 +107,9 @@ const SLIPS: readonly (readonly [title: string, text: string, ...found: readonly
   ],
   [
     'settings as other programs name them',
-    `${HEAD}${UPSTREAM}${MODEL}listen: { address: 127.0.0.1 }\nlog: { format: json }\nlimits: { rate: 5, max_body: 1MiB }\ntimeouts: { request: 5s }\nretry: { max_retries: 2, backoff: 1s }\n`,
+    `${HEAD}${UPSTREAM}${MODEL}listen: { address: 127.0.0.1 }\nlog: { file: gateway.log }\nlimits: { rate: 5, max_body: 1MiB }\ntimeouts: { request: 5s }\nretry: { max_retries: 2, backoff: 1s }\n`,
     '5:11 unknown key "address": the address to listen on → host',
-    '6:8 unknown key "format": the log is always JSON lines on standard error',
+    '6:8 unknown key "file": where lines go: log: { to: { file: PATH } } → to',
     '7:11 unknown key "rate": requests in a window are a limit of a key, a group, a model or an upstream: limits: { requests: 60/min }',
     '7:20 unknown key "max_body": the largest body of a request → body',
     '8:13 unknown key "request": the time limit of a whole exchange → total',

@@ -23,13 +23,14 @@ const MESSAGE = {
   usage: { input_tokens: 9, output_tokens: 5 },
 }
 
-const yamlWith = (messages: string, simulator: string): string => `version: 1
+const yamlWith = (messages: string, simulator: string, collector: string): string => `version: 1
 keys:
   caller: { secret: { env: CALLER_KEY }, models: ["*"], group: team }
   tight: { secret: { env: TIGHT_KEY }, models: ["*"], limits: { requests: 1/day } }
 groups: { team: { limits: { budget: 100000 USD/day } } }
 store: { type: memory }
 receipts: { to: receipts }
+telemetry: { otlp: { endpoint: "${collector}" }, traces: { sample: { rest: 1 } } }
 prices: { "*": { input: 3, output: 5, request: 0.01 } }
 webhooks: { secret: { env: HOOK_SECRET }, allow: [localhost, 127.0.0.1], ports: [9] }
 upstreams:
@@ -74,10 +75,12 @@ function queries(): readonly Asked[] {
 t.test('every query of the dashboards returns data, and every rule works', { skip: withoutPrometheus }, async t => {
   const up = await startRawUpstream(t)
   up.answer(json(MESSAGE))
+  const collector = await startRawUpstream(t)
+  collector.answer(json({}, { status: 400 }))
   const simulator = await startSimulator({})
   t.teardown(() => simulator.close())
   const env = { TIGHT_KEY, HOOK_SECRET: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw' }
-  const at = await measuredGateway(t, yamlWith(up.origin, simulator.origin), '{ per_key: true }', env)
+  const at = await measuredGateway(t, yamlWith(up.origin, simulator.origin, collector.origin), '{ per_key: true }', env)
   const rules = ['recording', 'alerts'].map(name => join(DEPLOY, `prometheus/${name}.rules.yaml`))
   const prometheus = await startPrometheus(t, at.origin, rules)
   const recorded = [...readFileSync(rules[0] ?? '', 'utf8').matchAll(/record: (\S+)/g)].map(([, name = '']) => ({

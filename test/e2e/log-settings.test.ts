@@ -79,7 +79,7 @@ t.test('NO_COLOR: the same without colours', noTerminal, async t => {
   const text = await onTerminal(t, '', { NO_COLOR: '1' })
   t.match(
     text,
-    /\d\d:\d\d:\d\d\.\d{3} 200 POST m → up\/m 3\+1 tokens 0\.000013 USD [\d.]+ ms key=caller id=[\w-]+\r?\n/,
+    /\d\d:\d\d:\d\d\.\d{3} 200 POST m → up\/m 3\+1 tokens 0\.000013 USD [\d.]+ ms key=caller trace=[\da-f]{32} id=[\w-]+\r?\n/,
   )
   t.notMatch(text, '\x1b[')
 })
@@ -152,11 +152,11 @@ t.test('lines of requests have the fields that are asked for, and a share of the
   upstream.answer(json({ error: { message: 'no' } }, { status: 503 }))
   t.ok((await gateway.chat()).status >= 500)
   const failed = await gateway.log.find(line => Number(line.status) >= 500)
-  t.same(Object.keys(failed), ['level', 'time', 'msg', 'id', 'key', 'status'], 'not sampled')
+  t.same(Object.keys(failed), ['level', 'time', 'msg', 'id', 'trace', 'key', 'status'], 'not sampled')
   const lines = gateway.log.items.filter(line => line.msg === 'request' && line !== failed)
   // 2^-60 for each side that none, or all, are written.
   t.ok(lines.length > 0 && lines.length < COUNT, `${lines.length} of ${COUNT}`)
-  for (const line of lines) t.same(Object.keys(line), ['level', 'time', 'msg', 'id', 'key', 'status', 'sample'])
+  for (const line of lines) t.same(Object.keys(line), ['level', 'time', 'msg', 'id', 'trace', 'key', 'status', 'sample'])
   t.match(lines[0], { key: 'caller', status: 200, sample: 0.5 })
 })
 

@@ -145,6 +145,13 @@ export const overview = {
         line('Receipts', 'Receipts each second: written, dropped, or refused with their requests.', 'ops', [
           ['sum by (result) (rate(gateway_receipts_total{@}[@]))', '{{result}}'],
         ]),
+        line('Spans', 'Spans each second, by what the collector said of them, and those that were not sent.', 'ops', [
+          ['sum by (outcome) (rate(gateway_telemetry_spans_total{@}[@]))', '{{outcome}}'],
+          ['sum by (reason) (rate(gateway_telemetry_spans_dropped_total{@}[@]))', 'dropped: {{reason}}'],
+        ]),
+        line('Requests to the collector', 'Requests each second that brought spans to the collector.', 'ops', [
+          ['sum by (outcome) (rate(gateway_telemetry_exports_total{@}[@]))', '{{outcome}}'],
+        ]),
         line('Time of the store', 'Time of one operation of the store, at the 99th percentile.', 's', [
           [p(0.99, 'gateway_store_operation_duration_seconds', ['operation']), '{{operation}}'],
         ]),
