@@ -294,9 +294,18 @@ for (const [where, bytes] of Object.entries(CUT_SHORT)) {
 }
 
 t.test('an upstream that stops sending with its answer is whole, and not used again', async t => {
-  const { upstream, pool } = await stage(t, peer => peer.send(OK).then(() => peer.finish()), says(OK))
+  let closed: Promise<unknown> | undefined
+  const { upstream, pool } = await stage(
+    t,
+    async peer => {
+      closed = peer.gone()
+      await peer.send(OK)
+      peer.finish()
+    },
+    says(OK),
+  )
   t.match(await ask(pool), { body: 'ok', error: undefined })
-  await beforePoll()
+  await closed
   t.equal((await ask(pool)).body, 'ok')
   t.strictSame(carriers(upstream), [0, 1])
 })
