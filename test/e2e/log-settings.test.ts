@@ -156,7 +156,8 @@ t.test('lines of requests have the fields that are asked for, and a share of the
   const lines = gateway.log.items.filter(line => line.msg === 'request' && line !== failed)
   // 2^-60 for each side that none, or all, are written.
   t.ok(lines.length > 0 && lines.length < COUNT, `${lines.length} of ${COUNT}`)
-  for (const line of lines) t.same(Object.keys(line), ['level', 'time', 'msg', 'id', 'trace', 'key', 'status', 'sample'])
+  for (const line of lines)
+    t.same(Object.keys(line), ['level', 'time', 'msg', 'id', 'trace', 'key', 'status', 'sample'])
   t.match(lines[0], { key: 'caller', status: 200, sample: 0.5 })
 })
 
