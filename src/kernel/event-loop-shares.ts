@@ -6,6 +6,8 @@ const UNTIMED_BYTES_PER_TURN = 64 * 1024
 const TURN_MS = 3
 /** The same, milliseconds, in a turn that accepted a connection: more connections may be waiting. */
 const ACCEPTING_TURN_MS = 0.1
+/** Requests that wait are begun for so long in a turn, milliseconds, but at least one. */
+const ARRIVALS_MS = 1
 /** Beginning a WebSocket or one of its requests takes about as long as so many bytes of an answer. */
 const BEGINNING_BYTES = 8 * 1024
 /** The same, milliseconds. It is not measured: most of it follows in microtasks. */
@@ -29,12 +31,15 @@ export interface Worker {
 export class EventLoopShares {
   readonly #answers = new Line<Worker>()
   readonly #beginnings = new Line<() => void>()
+  readonly #arrivals = new Line<() => void>()
   /** Bytes since the last turn. */
   #bytes = 0
   /** When this turn's time is over; undefined if the clock was not read yet. */
   #end: number | undefined
   /** A connection was accepted since the last turn. */
   #accepting = false
+  /** A connection was accepted in this turn or the last one. */
+  #isShort = false
   /** When the queues were last worked on, and for how long; milliseconds. */
   #worked = 0
   #took = 0
@@ -56,11 +61,27 @@ export class EventLoopShares {
   /** A connection was accepted: shortens the rest of this turn, and the next one. */
   accepted(): void {
     this.#accepting = true
-    if (this.#end !== undefined) this.#end = Math.min(this.#end, performance.now() + ACCEPTING_TURN_MS)
+    if (this.#end === undefined) {
+      this.startTurn()
+      this.#accepting = true
+    } else {
+      this.#isShort = true
+      this.#end = Math.min(this.#end, performance.now() + ACCEPTING_TURN_MS)
+    }
+  }
+
+  /**
+   * Begins a request: at once, unless connections are being accepted. A few hundred clients that connect at the same moment
+   * would otherwise wait to be accepted until the requests of those before them have been begun, and with them any check of health.
+   */
+  arrive(act: () => void): void {
+    const isLate = this.#isShort && this.#end !== undefined && performance.now() >= this.#end
+    if (isLate || this.#arrivals.length > 0) this.#arrivals.push(act)
+    else act()
   }
 
   private get isIdle(): boolean {
-    return this.#answers.length === 0 && this.#beginnings.length === 0
+    return this.#answers.length === 0 && this.#beginnings.length === 0 && this.#arrivals.length === 0
   }
 
   /** Whether work that takes as long as so many bytes may be done now. */
@@ -72,7 +93,8 @@ export class EventLoopShares {
   }
 
   private startTurn(): void {
-    this.#end = performance.now() + (this.#accepting ? ACCEPTING_TURN_MS : TURN_MS)
+    this.#isShort = this.#accepting
+    this.#end = performance.now() + (this.#isShort ? ACCEPTING_TURN_MS : TURN_MS)
     this.#accepting = false
     setImmediate(this.next)
   }
@@ -80,7 +102,8 @@ export class EventLoopShares {
   private readonly next = (): void => {
     this.#bytes = 0
     if (this.isIdle) {
-      this.#end = undefined
+      if (this.#accepting) this.startTurn()
+      else this.#end = undefined
       return
     }
     const start = performance.now()
@@ -90,21 +113,30 @@ export class EventLoopShares {
     // One step each: workers with more left queue again, at the end.
     this.#end = 0
     if (isSkipped) return
-    this.#worked = this.work(end)
+    this.work(end)
+    this.#worked = this.beginArrivals()
     this.#took = this.#worked - start + (this.beginOne() ? BEGINNING_MS : 0)
     this.#end = end
   }
 
-  /** Gives a step to each answer while there is time; returns the time afterwards. */
-  private work(end: number): number {
-    let now = 0
+  /** Gives a step to each answer while there is time. */
+  private work(end: number): void {
     for (let worker = this.#answers.shift(); worker !== undefined; worker = this.#answers.shift()) {
       worker.isWaiting = false
       worker.turn()
-      now = performance.now()
-      if (now >= end) return now
+      if (performance.now() >= end) return
     }
-    return now || performance.now()
+  }
+
+  /** Returns the time afterwards. */
+  private beginArrivals(): number {
+    let now = performance.now()
+    const end = now + ARRIVALS_MS
+    for (let act = this.#arrivals.shift(); act !== undefined; act = now < end ? this.#arrivals.shift() : undefined) {
+      act()
+      now = performance.now()
+    }
+    return now
   }
 
   private beginOne(): boolean {

@@ -45,6 +45,16 @@ export class Kernel extends Services {
   readonly #server: Server
   /** Serves a request, from a client or from inside the process. */
   readonly serve: Serve = request => this.#server.handle(this, request)
+  /** Serves a client's request: now, or when its turn comes, unless the client has left by then. */
+  readonly arrive = (exchange: HttpExchange): void => {
+    let isGone = false
+    exchange.onClose = () => {
+      isGone = true
+    }
+    this.turns.arrive(() => {
+      if (!isGone) this.serve(exchange)
+    })
+  }
   readonly watchdog = new Watchdog()
   /** Queues answers that arrive faster than they can be processed. */
   readonly turns = new EventLoopShares()

@@ -166,7 +166,7 @@ export class Gateway {
       exchange => {
         if (answerHealth(exchange, this.#health, one => this.#knows(one), shown)) return
         if (answerWelcome(exchange, () => this.plan.match('GET', '/', exchange.headers).route !== undefined)) return
-        this.#kernel.serve(exchange)
+        this.#kernel.arrive(exchange)
       },
       (code, connected) => {
         const client = this.#kernel.generation.clients.of(connected, undefined)
