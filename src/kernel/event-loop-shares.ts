@@ -6,8 +6,8 @@ const UNTIMED_BYTES_PER_TURN = 64 * 1024
 const TURN_MS = 3
 /** The same, milliseconds, in a turn that accepted a connection: more connections may be waiting. */
 const ACCEPTING_TURN_MS = 0.1
-/** Requests that wait are begun for so long in a turn, milliseconds, but at least one. */
-const ARRIVALS_MS = 1
+/** Requests that waited while connections were accepted and are begun in a later turn; one in a turn that accepted another. */
+const ARRIVALS_PER_TURN = 4
 /** Beginning a WebSocket or one of its requests takes about as long as so many bytes of an answer. */
 const BEGINNING_BYTES = 8 * 1024
 /** The same, milliseconds. It is not measured: most of it follows in microtasks. */
@@ -25,7 +25,7 @@ export interface Worker {
  * Shares the event loop between answers and tunnels whose bytes arrive faster than they can be processed, handshakes and
  * requests of WebSockets, and all other work. The runtime reads up to 2 MiB from each socket before the next one, so a hundred fast
  * upstreams would delay every other request for seconds. When the time of a turn is used up, answers are queued, and each
- * gets a few KiB in the following turns; each turn also begins one waiting handshake or request. While connections
+ * gets a few KiB in the following turns; each turn also begins one waiting handshake, and requests that waited. While connections
  * are being accepted, the queues get at most half of the time, since the last connection waits for all these turns.
  */
 export class EventLoopShares {
@@ -114,8 +114,9 @@ export class EventLoopShares {
     this.#end = 0
     if (isSkipped) return
     this.work(end)
-    this.#worked = this.beginArrivals()
-    this.#took = this.#worked - start + (this.beginOne() ? BEGINNING_MS : 0)
+    const begun = this.beginFrom(this.#arrivals, this.#isShort ? 1 : ARRIVALS_PER_TURN) + this.beginFrom(this.#beginnings, 1)
+    this.#worked = performance.now()
+    this.#took = this.#worked - start + begun * BEGINNING_MS
     this.#end = end
   }
 
@@ -128,20 +129,10 @@ export class EventLoopShares {
     }
   }
 
-  /** Returns the time afterwards. */
-  private beginArrivals(): number {
-    let now = performance.now()
-    const end = now + ARRIVALS_MS
-    for (let act = this.#arrivals.shift(); act !== undefined; act = now < end ? this.#arrivals.shift() : undefined) {
-      act()
-      now = performance.now()
-    }
-    return now
-  }
-
-  private beginOne(): boolean {
-    const act = this.#beginnings.shift()
-    act?.()
-    return act !== undefined
+  /** Returns how many were begun. */
+  private beginFrom(line: Line<() => void>, most: number): number {
+    let begun = 0
+    for (let act = line.shift(); act !== undefined; act = ++begun < most ? line.shift() : undefined) act()
+    return begun
   }
 }
