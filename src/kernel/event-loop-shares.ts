@@ -6,12 +6,12 @@ const UNTIMED_BYTES_PER_TURN = 64 * 1024
 const TURN_MS = 3
 /** The same, milliseconds, in a turn that accepted a connection: more connections may be waiting. */
 const ACCEPTING_TURN_MS = 0.1
+/** So long, at most, the queues wait for connections to be accepted, milliseconds. */
+const MAX_SKIPPED_MS = 20
 /** Requests that waited while connections were accepted and are begun in a later turn; one in a turn that accepted another. */
 const ARRIVALS_PER_TURN = 4
 /** Beginning a WebSocket or one of its requests takes about as long as so many bytes of an answer. */
 const BEGINNING_BYTES = 8 * 1024
-/** The same, milliseconds. It is not measured: most of it follows in microtasks. */
-const BEGINNING_MS = 1
 
 /** A relay with part of an answer to process, or a tunnel with bytes of one of its sides. */
 export interface Worker {
@@ -23,10 +23,11 @@ export interface Worker {
 
 /**
  * Shares the event loop between answers and tunnels whose bytes arrive faster than they can be processed, handshakes and
- * requests of WebSockets, and all other work. The runtime reads up to 2 MiB from each socket before the next one, so a hundred fast
- * upstreams would delay every other request for seconds. When the time of a turn is used up, answers are queued, and each
- * gets a few KiB in the following turns; each turn also begins one waiting handshake, and requests that waited. While connections
- * are being accepted, the queues get at most half of the time, since the last connection waits for all these turns.
+ * requests of WebSockets, requests of clients that have just connected, and all other work. The runtime reads up to 2 MiB from
+ * each socket before the next one, so a hundred fast upstreams would delay every other request for seconds. When the time of a
+ * turn is used up, answers are queued, and each gets a few KiB in the following turns; each turn also begins one waiting
+ * handshake, and a few requests. While connections are being accepted, the queues get at most half of the time, since the last
+ * connection waits for all these turns. Checks of health do not queue.
  */
 export class EventLoopShares {
   readonly #answers = new Line<Worker>()
@@ -40,9 +41,10 @@ export class EventLoopShares {
   #accepting = false
   /** A connection was accepted in this turn or the last one. */
   #isShort = false
-  /** When the queues were last worked on, and for how long; milliseconds. */
-  #worked = 0
-  #took = 0
+  /** When the last turn began that worked on the queues, and when it was over with all that followed in microtasks; milliseconds. */
+  #workBegan = 0
+  #workEnded = 0
+  #hasWorked = false
 
   /** Whether so many bytes may be processed now. If not, the worker is queued and must pause its upstream. */
   tryRun(worker: Worker, bytes: number): boolean {
@@ -102,21 +104,25 @@ export class EventLoopShares {
   private readonly next = (): void => {
     this.#bytes = 0
     if (this.isIdle) {
+      this.#hasWorked = false
       if (this.#accepting) this.startTurn()
       else this.#end = undefined
       return
     }
-    const start = performance.now()
-    const isSkipped = this.#accepting && start - this.#worked < this.#took
+    const now = performance.now()
+    if (this.#hasWorked) this.#workEnded = now
+    const took = Math.min(this.#workEnded - this.#workBegan, MAX_SKIPPED_MS)
+    const isSkipped = this.#accepting && now - this.#workEnded < took
+    this.#hasWorked = !isSkipped
     this.startTurn()
     const end = this.#end ?? 0
     // One step each: workers with more left queue again, at the end.
     this.#end = 0
     if (isSkipped) return
+    this.#workBegan = now
     this.work(end)
-    const begun = this.beginFrom(this.#arrivals, this.#isShort ? 1 : ARRIVALS_PER_TURN) + this.beginFrom(this.#beginnings, 1)
-    this.#worked = performance.now()
-    this.#took = this.#worked - start + begun * BEGINNING_MS
+    beginFrom(this.#arrivals, this.#isShort ? 1 : ARRIVALS_PER_TURN)
+    beginFrom(this.#beginnings, 1)
     this.#end = end
   }
 
@@ -128,11 +134,8 @@ export class EventLoopShares {
       if (performance.now() >= end) return
     }
   }
+}
 
-  /** Returns how many were begun. */
-  private beginFrom(line: Line<() => void>, most: number): number {
-    let begun = 0
-    for (let act = line.shift(); act !== undefined; act = ++begun < most ? line.shift() : undefined) act()
-    return begun
-  }
+function beginFrom(line: Line<() => void>, most: number): void {
+  for (let left = most; left > 0 && line.length > 0; left--) line.shift()?.()
 }

@@ -101,14 +101,43 @@ t.test('while connections are accepted, answers and beginnings get half of the t
   turns.accepted()
   await new Promise(resolve => setImmediate(resolve))
   steps = 0
-  // Each turn accepts a connection, which takes 1 ms; a step takes 4 ms.
+  // Each turn accepts a connection, which takes 1 ms; a step takes 4 ms: 5 turns without a step follow a turn with one.
   for (let turn = 0; turn < 100; turn++) {
     clock.now++
     turns.accepted()
     await new Promise(resolve => setImmediate(resolve))
   }
   isOver = true
-  t.ok(steps >= 20 && steps <= 26, `${steps} steps in 100 turns`)
+  t.ok(steps >= 15 && steps <= 18, `${steps} steps in 100 turns`)
+})
+
+t.test('requests begin at once, and wait for a turn each while connections are being accepted', async t => {
+  const clock = steppedClock(t)
+  const turns = new EventLoopShares()
+  const begun: number[] = []
+  const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
+  for (let one = 0; one < 3; one++) turns.arrive(() => begun.push(one))
+  t.same(begun, [0, 1, 2], 'no connection was accepted')
+  turns.accepted()
+  turns.arrive(() => begun.push(3))
+  t.same(begun, [0, 1, 2, 3], 'a client that connects alone does not wait')
+  clock.now++
+  for (let one = 4; one < 16; one++) turns.arrive(() => begun.push(one))
+  t.equal(begun.length, 4, 'the turn is over')
+  for (let last = begun.length; begun.length < 8; last = begun.length) {
+    turns.accepted()
+    await turn()
+    clock.now += 10
+    t.ok(begun.length - last <= 1, 'one in a turn')
+  }
+  for (let last = begun.length; begun.length < 16; last = begun.length) {
+    await turn()
+    t.ok(begun.length > last, 'no connection is accepted any more')
+    clock.now++
+  }
+  t.same(begun, [...Array(16).keys()], 'in order')
+  turns.arrive(() => begun.push(16))
+  t.equal(begun.length, 17)
 })
 
 function steppedClock(test: Pick<typeof t, 'teardown'>): { now: number } {
