@@ -155,11 +155,11 @@ t.test('that rule can fail: unused exports', async t => {
 /**
  * The size of the product. A ceiling follows its value down; a new capability may raise it by what the capability needs. The
  * renovation aims at 640 files and 60,000 lines for what there was at its time: limits with the store, the admin API and keys
- * at run time are 75 files since, routing 60, the transport 14, metrics 20, receipts and looking on 30, identity on both sides and the tools for configuration as code 180.
+ * at run time are 75 files since, routing 60, the transport 14, metrics 20, receipts and looking on 30.
  */
 const CEILINGS = {
-  files: 1340,
-  lines: 146_000,
+  files: 1165,
+  lines: 116_500,
   median: 95,
   largestFile: 400,
   longestFunction: 60,

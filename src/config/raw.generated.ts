@@ -195,6 +195,7 @@ export type RawKeySecret = {
 export type RawTelemetry = {
   readonly otlp: RawOtlp
   readonly service?: string
+  readonly metrics?: 'on' | 'off'
   readonly traces?: RawTraces
 }
 export type RawOtlp = {

@@ -26,6 +26,7 @@ export function readTelemetry(
     telemetry: {
       otlp: readOtlp(raw.otlp, written.otlp, site.child('otlp'), context),
       service: raw.service ?? DEFAULTS.telemetry.service,
+      metrics: (raw.metrics ?? DEFAULTS.telemetry.metrics) === 'on',
       ...(traces === undefined ? {} : { traces }),
     },
   }

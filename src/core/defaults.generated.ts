@@ -88,6 +88,7 @@ export const DEFAULTS = {
   },
   telemetry: {
     service: 'model-gateway',
+    metrics: 'on',
   },
   otlp: {
     protocol: 'http/protobuf',

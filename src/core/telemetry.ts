@@ -5,6 +5,8 @@ export interface TelemetryConfig {
   readonly otlp: OtlpConfig
   /** `service.name` of all of it. */
   readonly service: string
+  /** Whether metrics are sent. */
+  readonly metrics: boolean
   /** Absent: no spans. */
   readonly traces?: TracesConfig
 }

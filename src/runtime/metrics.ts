@@ -9,6 +9,7 @@ import type { Store } from '../core/store.js'
 import { limits } from '../features/limits/index.js'
 import type { EventFamilies, StateFamilies } from '../features/metrics/families.js'
 import { type MetricsText, metrics } from '../features/metrics/index.js'
+import { isMeasured } from '../features/metrics/measured.js'
 import { MS_PER_SECOND } from '../features/metrics/spec.js'
 import { receipts } from '../features/receipts/index.js'
 import { TASKS } from '../features/tasks/tasks.js'
@@ -44,17 +45,17 @@ export class GatewayMetrics {
   #parts: Parts | undefined
   #tasks: TaskSurvey | undefined
 
-  constructor({ admin }: Plan, store: Store) {
+  constructor(plan: Plan, store: Store) {
     const timed = (operation: string, milliseconds: number, isGood: boolean): void =>
       this.#events?.storeDuration.of(operation, isGood ? 'ok' : 'error').observe(milliseconds / MS_PER_SECOND)
-    this.store = admin?.metrics === undefined ? store : timedStore(store, timed)
+    this.store = isMeasured(plan) ? timedStore(store, timed) : store
   }
 
   /** The gateway is complete: what it reports from now on is counted, too. */
   attach(parts: Parts): void {
     const { pipeline, kernel } = parts
     const service = pipeline.serviceOf(metrics)
-    if (service === undefined || kernel.generation.plan.admin === undefined) return
+    if (service === undefined) return
     const { events } = service.families
     this.#parts = parts
     this.#tasks = new TaskSurvey(kernel)

@@ -10,6 +10,8 @@ const FIRST_BYTES = 4096
 /** Bits of a varint's byte. */
 const PART = 0x80
 const NS_PER_MS = 1_000_000n
+/** Numbers that four bytes hold. */
+const WORD = 2 ** 32
 /** Longest varint, bytes. */
 const MAX_VARINT_BYTES = 10
 
@@ -82,6 +84,25 @@ export class ProtobufWriter {
     this.#at = this.#bytes.writeUInt32LE(value, this.#at)
   }
 
+  /** Whole and not negative, in eight bytes. */
+  fixed64(field: number, value: number): void {
+    this.#tag(field, FIXED64)
+    this.#fixed64Value(value)
+  }
+
+  /** Numbers as one packed field. */
+  fixed64s(field: number, values: readonly number[]): void {
+    this.message(field, () => {
+      for (const value of values) this.#fixed64Value(value)
+    })
+  }
+
+  doubles(field: number, values: readonly number[]): void {
+    this.message(field, () => {
+      for (const value of values) this.#doubleValue(value)
+    })
+  }
+
   /** A time in milliseconds since the epoch, as nanoseconds. */
   time(field: number, milliseconds: number): void {
     this.#tag(field, FIXED64)
@@ -89,6 +110,12 @@ export class ProtobufWriter {
     const nanoseconds = BigInt(whole) * NS_PER_MS + BigInt(Math.floor((milliseconds - whole) * 1e6))
     this.#room(8)
     this.#at = this.#bytes.writeBigUInt64LE(nanoseconds, this.#at)
+  }
+
+  #fixed64Value(value: number): void {
+    this.#room(8)
+    this.#at = this.#bytes.writeUInt32LE(value % WORD, this.#at)
+    this.#at = this.#bytes.writeUInt32LE(Math.floor(value / WORD), this.#at)
   }
 
   #doubleValue(value: number): void {

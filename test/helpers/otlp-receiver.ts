@@ -53,6 +53,8 @@ export interface ReceivedMetric {
   readonly name: string
   readonly unit: string
   readonly kind: 'gauge' | 'sum' | 'histogram'
+  readonly isCumulative: boolean
+  readonly isMonotonic: boolean
   readonly points: readonly ReceivedPoint[]
 }
 
@@ -194,7 +196,11 @@ interface DecodedPoint {
 }
 
 type DecodedMetric = { readonly name: string; readonly unit?: string } & {
-  readonly [Kind in ReceivedMetric['kind']]?: { readonly dataPoints?: readonly DecodedPoint[] }
+  readonly [Kind in ReceivedMetric['kind']]?: {
+    readonly dataPoints?: readonly DecodedPoint[]
+    readonly aggregationTemporality?: string
+    readonly isMonotonic?: boolean
+  }
 }
 
 interface DecodedMetrics {
@@ -210,7 +216,9 @@ function metricsOf(body: Buffer): readonly ReceivedMetric[] {
     scopeMetrics.flatMap(({ metrics = [] }) =>
       metrics.map(metric => {
         const kind = metric.sum !== undefined ? 'sum' : metric.gauge !== undefined ? 'gauge' : 'histogram'
-        const points = (metric[kind]?.dataPoints ?? []).map(point => ({
+        const { dataPoints = [], aggregationTemporality, isMonotonic = false } = metric[kind] ?? {}
+        const isCumulative = aggregationTemporality === 'AGGREGATION_TEMPORALITY_CUMULATIVE'
+        const points = dataPoints.map(point => ({
           attributes: plainOf(point.attributes ?? []),
           started: Number(point.startTimeUnixNano ?? 0) / NS_PER_MS,
           value: point.asDouble,
@@ -219,7 +227,7 @@ function metricsOf(body: Buffer): readonly ReceivedMetric[] {
           buckets: (point.bucketCounts ?? []).map(Number),
           bounds: point.explicitBounds ?? [],
         }))
-        return { name: metric.name, unit: metric.unit ?? '', kind, points }
+        return { name: metric.name, unit: metric.unit ?? '', kind, isCumulative, isMonotonic, points }
       }),
     ),
   )

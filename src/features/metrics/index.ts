@@ -2,10 +2,15 @@ import { MICRO_PER_USD } from '../../core/cost.js'
 import type { LedgerRecord } from '../../core/ledger.js'
 import type { Plan } from '../../core/plan.js'
 import { inSlices } from '../../core/steps.js'
+import type { TelemetryConfig } from '../../core/telemetry.js'
 import type { Kernel } from '../../kernel/kernel.js'
 import type { Feature, Maybe, Service } from '../../kernel/stages.js'
+import { openClient, placeOf, resourceOf, SendingReport } from '../otlp/sender.js'
 import { allOf, CountedFamilies, type StateFamilies, stateFamilies } from './families.js'
+import { isMeasured } from './measured.js'
 import { ProcessState } from './process.js'
+import { MetricsPush } from './push.js'
+import { MS_PER_SECOND } from './spec.js'
 import { Known, MetricsStage } from './stage.js'
 import { formatFor, type Shown, textOf } from './text.js'
 import { WorkerMetrics } from './workers.js'
@@ -29,17 +34,60 @@ class MetricsService implements Service {
 
   /** Absent: this process is the only one. */
   readonly #workers: WorkerMetrics | undefined
+  readonly #report: SendingReport
+  readonly #since = Date.now() - process.uptime() * MS_PER_SECOND
+  #push: MetricsPush | undefined
+  #place: string | undefined
+  /** Former ones, until they have sent for the last time. */
+  readonly #closing = new Set<Promise<void>>()
 
   constructor(kernel: Kernel) {
     this.#kernel = kernel
     const { peers } = kernel
-    if (peers.number > 0) this.#workers = new WorkerMetrics(peers, this.families, () => this.#states())
+    if (peers.number > 0) this.#workers = new WorkerMetrics(peers, this.families, () => this.#states(), this.#since)
+    this.#report = new SendingReport(kernel, 'metrics')
     this.adopt(kernel.generation.plan)
   }
 
-  adopt({ admin }: Plan): void {
-    this.known.perKey = admin?.metrics?.per_key === true
-    if (admin?.metrics !== undefined) this.#process ??= new ProcessState()
+  adopt(plan: Plan): void {
+    this.known.perKey = plan.admin?.metrics?.per_key === true
+    if (isMeasured(plan)) this.#process ??= new ProcessState()
+    const { telemetry } = plan
+    const place = telemetry?.metrics === true ? placeOf(telemetry) : undefined
+    if (place === this.#place) return
+    this.#place = place
+    this.#retire()
+    if (place !== undefined && telemetry !== undefined) this.#push = this.#open(telemetry)
+  }
+
+  #open(telemetry: TelemetryConfig): MetricsPush {
+    const { interval, endpoint } = telemetry.otlp
+    const client = openClient(this.#kernel, telemetry)
+    const push = new MetricsPush(
+      client,
+      resourceOf(this.#kernel, telemetry),
+      { metrics: () => this.#forPush() },
+      interval,
+    )
+    push.onSent = ({ outcome, why }) => {
+      this.families.events.exports.of('metrics', outcome).add(1)
+      this.#report.ended(outcome === 'ok', endpoint, why)
+    }
+    return push
+  }
+
+  #retire(): void {
+    const closing = this.#push?.close().finally(() => this.#closing.delete(closing as Promise<void>))
+    if (closing !== undefined) this.#closing.add(closing)
+    this.#push = undefined
+  }
+
+  /** Of several workers, the one with the lowest number sends those of all. */
+  async #forPush(): ReturnType<ConstructorParameters<typeof MetricsPush>[2]['metrics']> {
+    const workers = this.#workers
+    if (workers === undefined) return { shown: this.#own(await this.#states()), since: this.#since }
+    const since = await workers.leads()
+    return since === undefined ? undefined : { shown: await workers.merged(), since }
   }
 
   /** The text of all metrics, in the format that the `accept` header asks for. */
@@ -70,15 +118,16 @@ class MetricsService implements Service {
   }
 
   async close(): Promise<void> {
+    this.#retire()
+    await Promise.all(this.#closing)
     this.#process?.close()
     this.#workers?.farewell()
   }
 }
 
-/** Counts and times requests for `GET /metrics`. Plans without an admin listener, or with `metrics: off`, have no stage of it. */
+/** Counts and times requests. Plans whose metrics are neither shown nor sent have no stage of it. */
 export const metrics: Feature<MetricsService> = {
   name: 'metrics',
   open: kernel => new MetricsService(kernel),
-  compile: ({ plan, route }, { known }) =>
-    plan.admin?.metrics === undefined ? undefined : new MetricsStage(known, route),
+  compile: ({ plan, route }, { known }) => (isMeasured(plan) ? new MetricsStage(known, route) : undefined),
 }

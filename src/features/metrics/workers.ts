@@ -23,6 +23,8 @@ interface Answer extends Report {
 const COUNTED = topic<Report, Answer>('metrics: counted')
 const FORMER = topic<Omit<Report, 'series'>, readonly Plain[]>('metrics: former')
 const PASSED_ON = topic<Report & { readonly final: boolean }>('metrics: passed on')
+/** Since when a worker's gateway counts, milliseconds since the epoch. */
+const SINCE = topic<number, number>('metrics: since')
 const STATES = topic<null, readonly (readonly [metric: string, series: readonly Plain[]])[]>('metrics: states')
 
 /** What another process has reported on a metric. */
@@ -41,10 +43,13 @@ export class WorkerMetrics {
   readonly #families: CountedFamilies
   readonly #states: () => Promise<StateFamilies>
   readonly #process: string = randomUUID()
+  /** When the first process of the gateway began to count, of those that this one has heard of. */
+  #since: number
   /** By process and metric; of the others alone. */
   readonly #heard = new Map<string, Map<string, Heard>>()
 
-  constructor(peers: Peers, families: CountedFamilies, states: () => Promise<StateFamilies>) {
+  constructor(peers: Peers, families: CountedFamilies, states: () => Promise<StateFamilies>, since = Date.now()) {
+    this.#since = since
     this.#peers = peers
     this.#families = families
     this.#states = states
@@ -52,9 +57,20 @@ export class WorkerMetrics {
       this.#remember(report, false)
       return { ...this.#report(report.metric), known: this.#known(report.metric) }
     })
+    peers.on(SINCE, theirs => {
+      this.#since = Math.min(this.#since, theirs)
+      return this.#since
+    })
     peers.on(FORMER, ({ process, metric }) => this.#seriesOf(process, metric))
     peers.on(PASSED_ON, ({ final, ...report }) => this.#remember(report, final))
     peers.on(STATES, async () => allOf(await states()).map(one => [one.spec.name, plainOf(one.series)] as const))
+  }
+
+  /** Whether no other worker has a lower number: since when the gateway counts then, milliseconds since the epoch. */
+  async leads(): Promise<number | undefined> {
+    const answers = await this.#peers.ask(SINCE, this.#since)
+    for (const { answer } of answers) this.#since = Math.min(this.#since, answer)
+    return answers.some(({ from }) => from < this.#peers.number) ? undefined : this.#since
   }
 
   /** All metrics of all workers. */

@@ -1,5 +1,5 @@
 import type { OtlpClient, Posted } from '../../net/otlp-client.js'
-import { framed } from '../../wire/protobuf.js'
+import { exportRequest } from '../otlp/sender.js'
 
 /** Most spans that wait, and most bytes of them: what comes beyond is dropped. */
 const MAX_SPANS = 16_384
@@ -29,9 +29,8 @@ export class SpanQueue {
   onSent: (posted: Posted, spans: number) => void = () => undefined
   onDropped: (reason: DropReason, spans: number) => void = () => undefined
   readonly #client: OtlpClient
-  /** `Resource` and `InstrumentationScope`, as fields of their messages. */
+  /** `Resource`, as a field. */
   readonly #resource: Uint8Array
-  readonly #scope: Uint8Array
   #waiting: Waiting[] = []
   #spans = 0
   #bytes = 0
@@ -40,10 +39,9 @@ export class SpanQueue {
   #tries = 0
   #isClosing = false
 
-  constructor(client: OtlpClient, resource: Uint8Array, scope: Uint8Array) {
+  constructor(client: OtlpClient, resource: Uint8Array) {
     this.#client = client
     this.#resource = resource
-    this.#scope = scope
   }
 
   add(bytes: Uint8Array, spans: number): void {
@@ -108,7 +106,13 @@ export class SpanQueue {
   /** One batch. What cannot be sent now waits at the front. */
   async #send(): Promise<void> {
     const batch = this.#take()
-    const posted = await this.#client.post('/v1/traces', this.#message(batch))
+    const posted = await this.#client.post(
+      '/v1/traces',
+      exportRequest(
+        this.#resource,
+        batch.map(({ bytes }) => bytes),
+      ),
+    )
     const spans = sumOf(batch)
     this.onSent(posted, spans)
     if (posted.outcome === 'again' && ++this.#tries < MAX_TRIES) {
@@ -138,12 +142,6 @@ export class SpanQueue {
     this.#waiting.unshift(...batch)
     this.#spans += sumOf(batch)
     for (const { bytes } of batch) this.#bytes += bytes.length
-  }
-
-  /** `ExportTraceServiceRequest` of opentelemetry-proto. */
-  #message(batch: readonly Waiting[]): readonly Uint8Array[] {
-    const scope = framed(2, [this.#scope, ...batch.map(({ bytes }) => bytes)])
-    return framed(1, [this.#resource, ...scope])
   }
 }
 

@@ -1,9 +1,5 @@
 import type { ProtobufWriter } from '../../wire/protobuf.js'
-
-type AttributeValue = string | number | boolean | readonly string[]
-
-/** What is known of a span or an event; what is undefined is left out. */
-export type Attributes = Readonly<Record<string, AttributeValue | undefined>>
+import { type Attributes, writeAttributes } from '../otlp/attributes.js'
 
 /** `SpanKind` of opentelemetry-proto. */
 const KINDS = { internal: 1, server: 2, client: 3 } as const
@@ -37,8 +33,6 @@ const ERROR = 2
 const SAMPLED = 0x1
 const KNOWS_PARENT = 0x100
 const IS_REMOTE = 0x200
-/** Longest value of an attribute, characters. */
-const MAX_VALUE_CHARS = 1024
 
 /** Writes the span as the field of `ScopeSpans` (opentelemetry/proto/trace/v1/trace.proto). */
 export function writeSpan(writer: ProtobufWriter, span: Span): void {
@@ -63,33 +57,4 @@ function writeEvent(writer: ProtobufWriter, { name, time, attributes = {} }: Spa
     writer.string(2, name)
     writeAttributes(writer, 3, attributes, Number.POSITIVE_INFINITY)
   })
-}
-
-/** `KeyValue` in a field; long values are cut. */
-export function writeAttributes(
-  writer: ProtobufWriter,
-  field: number,
-  attributes: Attributes,
-  maxChars = MAX_VALUE_CHARS,
-): void {
-  for (const name in attributes) {
-    const value = attributes[name]
-    if (value === undefined) continue
-    writer.message(field, () => {
-      writer.string(1, name)
-      writer.message(2, () => writeValue(writer, value, maxChars))
-    })
-  }
-}
-
-/** `AnyValue` of opentelemetry/proto/common/v1/common.proto. */
-function writeValue(writer: ProtobufWriter, value: AttributeValue, maxChars: number): void {
-  if (typeof value === 'string') writer.string(1, value.length > maxChars ? value.slice(0, maxChars) : value)
-  else if (typeof value === 'boolean') writer.integer(2, value ? 1 : 0)
-  else if (typeof value !== 'number')
-    writer.message(5, () => {
-      for (const one of value) writer.message(1, () => writeValue(writer, one, maxChars))
-    })
-  else if (Number.isSafeInteger(value) && value >= 0) writer.integer(3, value)
-  else writer.double(4, value)
 }

@@ -6,8 +6,9 @@ import { outcomeOf } from '../../kernel/outcome.js'
 import type { AttemptTimes } from '../../kernel/stages.js'
 import { CHARGED } from '../limits/charge.js'
 import { operationOf, placeOf, providerOf } from '../metrics/names.js'
+import type { Attributes } from '../otlp/attributes.js'
 import type { Clock } from './clock.js'
-import type { Attributes, Span, SpanEvent } from './span.js'
+import type { Span, SpanEvent } from './span.js'
 import type { EndedAttempt, TracedCall } from './traced-call.js'
 
 /** As the log has it. */

@@ -6,7 +6,7 @@ import type { OtlpClient, Posted } from '../../../src/net/otlp-client.js'
 
 function awayQueue(): { readonly queue: SpanQueue; readonly dropped: Map<DropReason, number> } {
   const client = { post: () => new Promise<Posted>(() => undefined), close: () => undefined }
-  const queue = new SpanQueue(client as unknown as OtlpClient, Buffer.alloc(0), Buffer.alloc(0))
+  const queue = new SpanQueue(client as unknown as OtlpClient, Buffer.alloc(0))
   const dropped = new Map<DropReason, number>()
   queue.onDropped = (reason, spans) => void dropped.set(reason, (dropped.get(reason) ?? 0) + spans)
   return { queue, dropped }

@@ -1,0 +1,38 @@
+import type { ProtobufWriter } from '../../wire/protobuf.js'
+
+type AttributeValue = string | number | boolean | readonly string[]
+
+/** What is known of a span, an event, a point or a process; what is undefined is left out. */
+export type Attributes = Readonly<Record<string, AttributeValue | undefined>>
+
+/** Longest value of an attribute, characters. */
+const MAX_VALUE_CHARS = 1024
+
+/** `KeyValue` in a field; long values are cut. */
+export function writeAttributes(
+  writer: ProtobufWriter,
+  field: number,
+  attributes: Attributes,
+  maxChars = MAX_VALUE_CHARS,
+): void {
+  for (const name in attributes) {
+    const value = attributes[name]
+    if (value === undefined) continue
+    writer.message(field, () => {
+      writer.string(1, name)
+      writer.message(2, () => writeValue(writer, value, maxChars))
+    })
+  }
+}
+
+/** `AnyValue` of opentelemetry/proto/common/v1/common.proto. */
+function writeValue(writer: ProtobufWriter, value: AttributeValue, maxChars: number): void {
+  if (typeof value === 'string') writer.string(1, value.length > maxChars ? value.slice(0, maxChars) : value)
+  else if (typeof value === 'boolean') writer.integer(2, value ? 1 : 0)
+  else if (typeof value !== 'number')
+    writer.message(5, () => {
+      for (const one of value) writer.message(1, () => writeValue(writer, one, maxChars))
+    })
+  else if (Number.isSafeInteger(value) && value >= 0) writer.integer(3, value)
+  else writer.double(4, value)
+}
