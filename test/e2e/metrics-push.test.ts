@@ -49,7 +49,7 @@ t.test('without an admin listener: what requests were, sent at the end of the pr
   t.match(request, { path: '/v1/metrics', headers: { 'x-team': 'models', 'content-type': 'application/x-protobuf' } })
 })
 
-t.test('again and again; a collector that is away costs pushes, and is told once', async t => {
+t.test('again and again; a collector that is away costs pushes, and is reported once', async t => {
   const port = await freePort()
   const { chat, log } = await start(t, `http://127.0.0.1:${port}`, '20ms')
   t.equal((await chat()).status, 200)

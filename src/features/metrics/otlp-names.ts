@@ -18,7 +18,7 @@ const ATTRIBUTES: Readonly<Record<string, string>> = {
 /** Of the metrics of the conventions, the parts of the name that contain no dot although they have several words. */
 const WORDS = ['time_to_first_token', 'time_per_output_token', 'gen_ai']
 
-/** Units as UCUM writes them. A currency is none, so `_usd` stays in the name. */
+/** Units as UCUM writes them. Currencies have no unit there, so `_usd` stays in the name. */
 const UNITS = { seconds: 's', bytes: 'By', usd: '{USD}', ratio: '1' } as const
 
 export function attributeName(label: string): string {
