@@ -45,14 +45,15 @@ export class Kernel extends Services {
   readonly #server: Server
   /** Serves a request, from a client or from inside the process. */
   readonly serve: Serve = request => this.#server.handle(this, request)
-  /** Serves a client's request: now, or when its turn comes, unless the client has left by then. */
+  /** Serves a client's request: now, or when its turn comes. If the client has left by then, it ends as it begins, and is logged. */
   readonly arrive = (exchange: HttpExchange): void => {
     let isGone = false
     exchange.onClose = () => {
       isGone = true
     }
     this.turns.arrive(() => {
-      if (!isGone) this.serve(exchange)
+      this.serve(exchange)
+      if (isGone) exchange.onClose?.()
     })
   }
   readonly watchdog = new Watchdog()

@@ -50,6 +50,25 @@ t.test('F-C8 requests behind one another on a connection all end with it, and ho
   t.equal(upstream.requests.items.length, 1, 'the others have not had their turn')
 })
 
+t.test(
+  'F-C1 clients that connect all at once and leave at once: each of their requests is in the log, and none is left',
+  async t => {
+    const { gateway } = await playing(t, hang)
+    const { origin, key } = gateway
+    const bytes = requestBytes(origin, '/v1/chat/completions', { key, body: CHAT })
+    const clients = Array.from({ length: 300 }, async () => {
+      const client = await connectRaw(t, origin)
+      await client.send(bytes)
+      client.socket.destroy()
+    })
+    await Promise.all(clients)
+    const left = (): number => gateway.log.items.filter(({ outcome }) => outcome === 'client_abort').length
+    await gateway.log.find(() => left() === 300)
+    await gateway.gateway.close()
+    t.equal(left(), 300)
+  },
+)
+
 t.test('F-C1 a client that goes mid-stream: what was delivered is accounted, once', async t => {
   const { gateway, upstream } = await playing(t, brokenStream([chatEvent('a'), chatEvent('b')], hang))
   const client = await gateway.open('/v1/chat/completions', { body: STREAM })
