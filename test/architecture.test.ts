@@ -158,8 +158,8 @@ t.test('that rule can fail: unused exports', async t => {
  * at run time are 75 files since, routing 60, the transport 14, metrics 20, receipts and looking on 30.
  */
 const CEILINGS = {
-  files: 1165,
-  lines: 116_500,
+  files: 1600,
+  lines: 160_000,
   median: 95,
   largestFile: 400,
   longestFunction: 60,
