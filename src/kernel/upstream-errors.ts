@@ -2,6 +2,7 @@ import { isOutOfDescriptors, outOfDescriptors } from '../core/descriptors.js'
 import { GatewayError } from '../core/errors.js'
 import type { RetryCondition } from '../core/limits.js'
 import type { RateLimitReset } from '../core/plan.js'
+import { MAX_WAIT_MS, retryAfter } from '../core/retry-after.js'
 import { ProxyFault } from '../net/proxy.js'
 import { untilReset } from './translate/rate-limits.js'
 
@@ -124,18 +125,4 @@ function hostOf(location: unknown): string {
 function resetWait(headers: Readonly<Record<string, unknown>>, resets: readonly RateLimitReset[]): number | undefined {
   const left = untilReset(headers, resets)
   return left === undefined ? undefined : Math.min(Math.ceil(left), MAX_WAIT_MS)
-}
-
-/** Maximum wait that is passed on to clients. */
-const MAX_WAIT_MS = 3_600_000
-
-/** `retry-after-ms`, or `retry-after` in seconds or as a date (RFC 9110 §10.2.3), in milliseconds. */
-export function retryAfter(headers: Readonly<Record<string, unknown>>): number | undefined {
-  const exact = Number(headers['retry-after-ms'] ?? Number.NaN)
-  if (Number.isFinite(exact) && exact >= 0) return Math.min(exact, MAX_WAIT_MS)
-  const header = headers['retry-after']
-  if (typeof header !== 'string') return undefined
-  const seconds = Number(header)
-  const wait = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(header) - Date.now()
-  return Number.isFinite(wait) ? Math.min(Math.max(wait, 0), MAX_WAIT_MS) : undefined
 }

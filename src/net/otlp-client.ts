@@ -1,5 +1,6 @@
 import { Agent as HttpAgent, type IncomingMessage, request as openHttp } from 'node:http'
 import { Agent as HttpsAgent, request as openHttps } from 'node:https'
+import { retryAfter } from '../core/retry-after.js'
 import type { Secret } from '../core/secret.js'
 import { createConnection, type Egress } from './egress.js'
 
@@ -26,7 +27,6 @@ export interface Posted {
 
 /** Longest wait that a collector may ask for. */
 const MAX_WAIT_MS = 60_000
-const MS_PER_SECOND = 1000
 /** Connections to the collector: traces and metrics. */
 const MAX_SOCKETS = 2
 /** What may be sent again. Source: OTLP, "Failures" of OTLP/HTTP. */
@@ -91,14 +91,8 @@ function postedOf({ statusCode: status = 0, headers }: IncomingMessage): Posted 
   if (status >= 200 && status < 300) return { outcome: 'ok', status }
   const why = `status ${status}`
   if (!RETRYABLE.has(status)) return { outcome: 'refused', status, why }
-  const seconds = Number(headers['retry-after'])
-  const isTime = headers['retry-after'] !== undefined && Number.isFinite(seconds) && seconds >= 0
-  return {
-    outcome: 'again',
-    status,
-    why,
-    ...(isTime ? { waitMs: Math.min(seconds * MS_PER_SECOND, MAX_WAIT_MS) } : {}),
-  }
+  const wait = retryAfter(headers)
+  return { outcome: 'again', status, why, ...(wait === undefined ? {} : { waitMs: Math.min(wait, MAX_WAIT_MS) }) }
 }
 
 function reasonOf(cause: Error): string {

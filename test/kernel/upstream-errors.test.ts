@@ -1,5 +1,6 @@
 import t from 'tap'
-import { classify, errorOfStatus, retryAfter } from '../../src/kernel/upstream-errors.js'
+import { retryAfter } from '../../src/core/retry-after.js'
+import { classify, errorOfStatus } from '../../src/kernel/upstream-errors.js'
 
 t.test('a wait is read from milliseconds, seconds and dates', async t => {
   t.equal(retryAfter({ 'retry-after-ms': '250', 'retry-after': '7' }), 250)

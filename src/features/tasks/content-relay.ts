@@ -1,11 +1,12 @@
 import { madeBuffers } from '../../core/dead-buffers.js'
 import { GatewayError } from '../../core/errors.js'
 import type { TaskTarget } from '../../core/plan.js'
+import { retryAfter } from '../../core/retry-after.js'
 import type { TaskVariant } from '../../core/task-kind.js'
 import type { Call } from '../../kernel/call.js'
 import type { Dispatcher } from '../../kernel/http-call.js'
 import type { UpstreamHeaders } from '../../kernel/response-headers.js'
-import { classify, errorOfStatus, noConnection, retryAfter } from '../../kernel/upstream-errors.js'
+import { classify, errorOfStatus, noConnection } from '../../kernel/upstream-errors.js'
 import type { Work } from '../../kernel/watchdog.js'
 import type { UpstreamController, UpstreamHandler, UpstreamRequest } from '../../net/pools.js'
 

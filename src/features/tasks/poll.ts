@@ -1,7 +1,7 @@
 import type { TaskTarget } from '../../core/plan.js'
+import { retryAfter } from '../../core/retry-after.js'
 import type { Generation } from '../../kernel/generation.js'
 import { NoResponseError, type UpstreamResponse } from '../../kernel/http-call.js'
-import { retryAfter } from '../../kernel/upstream-errors.js'
 import { cleaned } from './cleaned.js'
 import { type Reading, readAnswer } from './reading.js'
 import type { Task } from './record.js'

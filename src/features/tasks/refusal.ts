@@ -1,13 +1,13 @@
 import { GatewayError } from '../../core/errors.js'
 import type { RetryCondition } from '../../core/limits.js'
 import type { Exchange } from '../../core/plan.js'
+import { retryAfter } from '../../core/retry-after.js'
 import { TASK_BUSY } from '../../core/task.js'
 import type { Call } from '../../kernel/call.js'
 import type { UpstreamResponse } from '../../kernel/http-call.js'
 import { passAnswer, presentable } from '../../kernel/passed-refusal.js'
 import { responseHeaders } from '../../kernel/response-headers.js'
 import { cleanedWords } from '../../kernel/translate/words.js'
-import { retryAfter } from '../../kernel/upstream-errors.js'
 import type { Verdict } from './reading.js'
 
 /** No task was begun. */

@@ -1,7 +1,7 @@
 import { familyStatus } from '../../core/error-bodies.js'
 import { GatewayError } from '../../core/errors.js'
+import { retryAfter } from '../../core/retry-after.js'
 import type { Source } from '../relay/relay.js'
-import { retryAfter } from '../upstream-errors.js'
 import { cleanedWords, textContainsSecret } from './words.js'
 
 /** Headers whose wait is a field of the error itself. */
