@@ -44,6 +44,19 @@ export function traceContextOf(traceparent: unknown): TraceContext {
   return new TraceContext(id, parent, (Number.parseInt(flags, 16) & SAMPLED) === SAMPLED)
 }
 
+/** The place of a request in its trace, as it is kept for what follows from it. */
+export interface TraceMark {
+  readonly id: string
+  /** The span of the request. */
+  readonly span: string
+  /** As of {@link TraceContext.isSampled}. */
+  readonly sampled?: boolean
+}
+
+export function markOf({ id, span, isSampled }: TraceContext): TraceMark {
+  return { id, span, ...(isSampled === undefined ? {} : { sampled: isSampled }) }
+}
+
 export function newSpanId(): string {
   return randomHex(SPAN_BYTES)
 }

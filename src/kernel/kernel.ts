@@ -12,6 +12,7 @@ import { EventLoopShares } from './event-loop-shares.js'
 import type { Generation } from './generation.js'
 import type { Serve } from './inner.js'
 import { bodyCapacity, capacityOf, FOR_BODIES, Memory } from './memory.js'
+import { type CallWatcher, unwatched } from './outside-call.js'
 import { Services } from './services.js'
 import { SlotSet } from './slot-set.js'
 import type { TaskEnd, TaskNotes } from './task-end.js'
@@ -85,6 +86,8 @@ export class Kernel extends Services {
   #idle: (() => void)[] = []
   /** Clients' connections that got one of the last file descriptors: their requests are refused. */
   readonly crowded = new WeakSet<object>()
+  /** Looks on at calls that follow from requests. */
+  watchCall: CallWatcher = unwatched
   /** Called when an upstream refuses the gateway's own credential: its secret may have been rotated. */
   onRefusedCredential: () => void = () => undefined
   /** Called when a stage throws where it must not. */

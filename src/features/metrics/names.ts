@@ -21,6 +21,11 @@ export function providerOf({ upstream }: Exchange): string {
 
 /** `server.address` and `server.port`; both empty for the simulator inside. */
 export function placeOf({ upstream }: Exchange): readonly [address: string, port: string] {
-  const { hostname, port, protocol } = new URL(upstream.origin)
+  return addressOf(upstream.origin)
+}
+
+/** Of `https://host:port`. */
+export function addressOf(origin: string): readonly [address: string, port: string] {
+  const { hostname, port, protocol } = new URL(origin)
   return [hostname, port === '' && hostname !== '' ? (protocol === 'https:' ? '443' : '80') : port]
 }

@@ -54,7 +54,7 @@ async function isAcknowledged(
   const wanted = task.phase === 'deleting' && target.calls.delete !== undefined ? 'delete' : 'cancel'
   if (wanted === 'cancel' && task.phase === 'deleting' && task.finished !== undefined) return true
   try {
-    const answer = await callUpstream(generation, task, target, wanted)
+    const answer = await callUpstream({ generation, watchCall: host.watchCall }, task, target, wanted)
     if (answer?.status === 401 || answer?.status === 403) host.onRefusedCredential()
     return answer === undefined || (answer.status < 500 && !UNDECIDED_STATUSES.has(answer.status))
   } catch (error) {

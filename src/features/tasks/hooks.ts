@@ -101,7 +101,16 @@ export class HookQueue {
     const now = Date.now()
     const id = `msg_${task.id}.${sequence}`
     const upstream = task.target?.upstream ?? ''
-    const notice: Notice = { id, task: task.id, upstream, url, sequence, body: pending.body, attempts: 0 }
+    const notice: Notice = {
+      id,
+      task: task.id,
+      upstream,
+      url,
+      sequence,
+      body: pending.body,
+      attempts: 0,
+      ...(task.trace === undefined ? {} : { trace: task.trace }),
+    }
     const place = { namespace: NOTICES, owner: task.owner, key: task.id }
     const value = encodeNotice(notice)
     for (;;) {
@@ -182,7 +191,22 @@ export class HookQueue {
     this.onAttempt({ task: notice.task, notice: notice.id, attempt: notice.attempts, outcome: 'again', blocked })
   }
 
-  private async attempt({ id, upstream, url, sequence, body }: Notice): Promise<Attempted> {
+  /** With the place of the task in its trace, if that is known. */
+  private async attempt(notice: Notice): Promise<Attempted> {
+    const { task, trace, url } = notice
+    if (trace === undefined) return this.post(notice, [])
+    const { origin } = new URL(url)
+    const watched = this.#host.watchCall({ name: 'webhook', task, trace, method: 'POST', origin })
+    let attempted: Attempted = {}
+    try {
+      attempted = await this.post(notice, ['traceparent', watched.traceparent])
+    } finally {
+      watched.ended(attempted.status)
+    }
+    return attempted
+  }
+
+  private async post({ id, upstream, url, sequence, body }: Notice, more: readonly string[]): Promise<Attempted> {
     const { webhooks } = this.#host.generation.plan
     const guard = this.guard(upstream)
     if (webhooks?.secret === undefined || guard === undefined) return {}
@@ -190,7 +214,7 @@ export class HookQueue {
     const signature = signed(id, Math.floor(Date.now() / 1000), text, webhooks.secret)
     try {
       const connection = await guard.open(url, AbortSignal.timeout(webhooks.timeout))
-      const headers = [...HEADERS, 'webhook-sequence', String(sequence), ...signature]
+      const headers = [...HEADERS, 'webhook-sequence', String(sequence), ...signature, ...more]
       const request = { method: 'POST', path: connection.target, headers, body: Buffer.from(text) }
       try {
         const options = {

@@ -1,5 +1,6 @@
 import type { Store } from '../../core/store.js'
 import type { Generation } from '../../kernel/generation.js'
+import type { CallWatcher } from '../../kernel/outside-call.js'
 import type { TaskEnd, TaskNotes } from '../../kernel/task-end.js'
 import type { Task } from './record.js'
 import type { TaskEntry, TaskRepository } from './repository.js'
@@ -14,6 +15,8 @@ export interface TaskHost {
   onStoreFault(error: unknown): void
   /** Reports a task's end to the features that left notes on it. Rejects if it must be reported again. */
   taskEnded(end: Omit<TaskEnd, 'kept'>, values: TaskNotes): Promise<void>
+  /** Looks on at calls about tasks, and at notifications. */
+  readonly watchCall: CallWatcher
   /** An upstream refused the gateway's own credential. */
   onRefusedCredential(): void
 }

@@ -1,5 +1,6 @@
 import { isObject, type JsonObject, parseJson } from '../../core/json.js'
 import type { Store, StoredRecord } from '../../core/store.js'
+import type { TraceMark } from '../../core/trace.js'
 import { stored } from '../../kernel/stored.js'
 import type { Task } from './record.js'
 
@@ -17,6 +18,8 @@ export interface Notice {
   readonly sequence: number
   readonly body: JsonObject
   readonly attempts: number
+  /** Of the request that began the task. */
+  readonly trace?: TraceMark
 }
 
 /** The state of a notification, as operators see it. */

@@ -1,8 +1,8 @@
 import type { TaskTarget } from '../../core/plan.js'
 import { retryAfter } from '../../core/retry-after.js'
-import type { Generation } from '../../kernel/generation.js'
 import { NoResponseError, type UpstreamResponse } from '../../kernel/http-call.js'
 import { cleaned } from './cleaned.js'
+import type { TaskHost } from './host.js'
 import { type Reading, readAnswer } from './reading.js'
 import type { Task } from './record.js'
 import type { Results } from './results.js'
@@ -22,7 +22,13 @@ interface Polled {
  * Asks the upstream for a task's status. Clients never see a failed poll: before the deadline, only a row of refusals that
  * say that there is no such task ends it.
  */
-export async function poll(generation: Generation, task: Task, target: TaskTarget, results: Results): Promise<Polled> {
+export async function poll(
+  caller: Pick<TaskHost, 'generation' | 'watchCall'>,
+  task: Task,
+  target: TaskTarget,
+  results: Results,
+): Promise<Polled> {
+  const { generation } = caller
   const { shape, calls } = target
   const fault = (miss: Failure | undefined, answer?: UpstreamResponse): Polled => ({
     task: applyFailedPoll(task, miss, shape, Date.now()),
@@ -30,7 +36,7 @@ export async function poll(generation: Generation, task: Task, target: TaskTarge
     refused: answer !== undefined && (answer.status === 401 || answer.status === 403),
   })
   const lost = hasOtherCredential(task, target) ? 'credential_changed' : 'task_lost'
-  const answer = await quiet(callUpstream(generation, task, target, 'retrieve'))
+  const answer = await quiet(callUpstream(caller, task, target, 'retrieve'))
   if (calls.retrieve === undefined) return fault('target_gone')
   if (answer === 'too large') return fault('result_too_large')
   if (answer === undefined) return fault(undefined)
@@ -44,7 +50,7 @@ export async function poll(generation: Generation, task: Task, target: TaskTarge
     const { task: unheard, ...rest } = fault(undefined, answer)
     return { task: { ...unheard, unkept: true }, ...rest }
   }
-  const proof = needsProof(reading, target) ? await prove(generation, task, target) : presumed(target)
+  const proof = needsProof(reading, target) ? await prove(caller, task, target) : presumed(target)
   if (proof === 'missing') return fault('no_artifact', answer)
   if (proof === 'unknown') return fault(undefined, answer)
   const proved = proof === 'there' || reading.artifacts.length > 0 || reading.proved
@@ -88,8 +94,12 @@ function presumed({ shape, calls }: TaskTarget): 'there' | 'none' {
 /** Statuses by which content is elsewhere; the content route follows them. */
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
-async function prove(generation: Generation, task: Task, target: TaskTarget): Promise<'there' | 'missing' | 'unknown'> {
-  const answer = await quiet(callUpstream(generation, task, target, 'content', ['range', 'bytes=0-0']))
+async function prove(
+  caller: Pick<TaskHost, 'generation' | 'watchCall'>,
+  task: Task,
+  target: TaskTarget,
+): Promise<'there' | 'missing' | 'unknown'> {
+  const answer = await quiet(callUpstream(caller, task, target, 'content', ['range', 'bytes=0-0']))
   if (answer === undefined || answer === 'too large' || answer.status >= 500 || TRANSIENT_STATUSES.has(answer.status))
     return 'unknown'
   if (REDIRECTS.has(answer.status)) return typeof answer.headers.location === 'string' ? 'there' : 'missing'

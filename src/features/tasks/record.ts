@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { isObject, type Json, type JsonObject, parseJson } from '../../core/json.js'
 import type { TaskState } from '../../core/task.js'
+import type { TraceMark } from '../../core/trace.js'
 import type { TaskEnd, TaskNotes } from '../../kernel/task-end.js'
 
 /** A result of a task. */
@@ -101,6 +102,8 @@ export interface Task {
   readonly parent?: string
   readonly hook?: Hook
   readonly notes?: Notes
+  /** Of the request that began it; absent in records of former versions. */
+  readonly trace?: TraceMark
   /** The gateway's address as its client reaches it. */
   readonly origin?: string
   /** Number of the generation in which it began. */

@@ -120,7 +120,12 @@ async function seed(call: Call, _route: Route, route: TaskRoute): Promise<void> 
     throw new GatewayError('not_found', 'The seed of this task is unknown.')
   }
   call.work = DETACHED_WORK
-  const answer = await callUpstream(call.generation, task, target, 'seed').catch(reasonOf)
+  const answer = await callUpstream(
+    { generation: call.generation, watchCall: call.kernel.watchCall },
+    task,
+    target,
+    'seed',
+  ).catch(reasonOf)
   if (answer === undefined) return
   if (answer.status < 200 || answer.status >= 300) throw errorOfStatus(answer.status, answer.headers)
   const document = documentOf(answer, seedCall)

@@ -1,5 +1,6 @@
 import { GatewayError } from '../../core/errors.js'
 import type { Exchange, Route, TaskRoute } from '../../core/plan.js'
+import { markOf } from '../../core/trace.js'
 import type { Body } from '../../kernel/body.js'
 import type { Call } from '../../kernel/call.js'
 import { originOf } from '../../kernel/origin.js'
@@ -58,6 +59,7 @@ export async function submit(
     faults: 0,
     misses: 0,
     generation: call.generation.number,
+    trace: markOf(call.trace),
     ...(parent === undefined ? {} : { parent: parent.task.id }),
     ...(hook === undefined ? {} : { hook }),
     ...(hook === undefined || origin === undefined ? {} : { origin }),

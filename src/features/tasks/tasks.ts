@@ -344,7 +344,7 @@ export class Tasks {
         return
       }
       if (hasOtherCredential(entry.task, target)) this.reportCredential(entry.task)
-      const polled = await poll(generation, entry.task, target, this.results)
+      const polled = await poll({ generation, watchCall: this.host.watchCall }, entry.task, target, this.results)
       if (polled.refused) this.host.onRefusedCredential()
       const { shape } = target
       const next = overdue(polled.task, shape, Date.now()) ?? polled.task

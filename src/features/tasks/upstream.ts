@@ -2,10 +2,10 @@ import { isBounded } from '../../codecs/read.js'
 import { type Json, type JsonObject, parseJson } from '../../core/json.js'
 import type { Plan, TaskCall, TaskTarget } from '../../core/plan.js'
 import type { TaskCallName, TaskShape } from '../../core/task.js'
-import type { Generation } from '../../kernel/generation.js'
 import { send, type UpstreamResponse } from '../../kernel/http-call.js'
 import type { UpstreamRequest } from '../../net/pools.js'
 import { parseWithin } from '../../wire/json-cost.js'
+import type { TaskHost } from './host.js'
 import type { Task } from './record.js'
 
 /** The part of a lease that a call may take: a poll may make two. */
@@ -35,7 +35,7 @@ export function variablesOf(task: Task, variant = ''): Readonly<Record<string, s
 
 /** Calls the upstream about a task. A call with a body sends the id and the model, under the declared names. */
 export async function callUpstream(
-  generation: Generation,
+  { generation, watchCall }: Pick<TaskHost, 'generation' | 'watchCall'>,
   task: Task,
   target: TaskTarget,
   name: TaskCallName,
@@ -52,7 +52,21 @@ export async function callUpstream(
     answer: Math.min(first_byte, generation.plan.tasks.lease * ANSWER_SHARE),
     maxBytes: name === 'content' ? 'head' : maxAnswerBytes(name === 'retrieve' ? target.shape : undefined),
   } as const
-  return send(pool, requestFor(call, task, [...fixed, ...headers]), options)
+  const request = requestFor(call, task, [...fixed, ...headers])
+  if (task.trace === undefined) return send(pool, request, options)
+  const { upstream } = target
+  const { method } = request
+  const { trace, id } = task
+  const watched = watchCall({ name, task: id, trace, method, upstream: upstream.name, origin: upstream.origin })
+  if (upstream.forward.request('traceparent')) request.headers.push('traceparent', watched.traceparent)
+  try {
+    const answer = await send(pool, request, options)
+    watched.ended(answer.status)
+    return answer
+  } catch (error) {
+    watched.ended(undefined)
+    throw error
+  }
 }
 
 /** Bytes. The answer may contain a result in base64, which is a third longer than the result. */

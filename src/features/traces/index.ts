@@ -1,8 +1,10 @@
 import type { Plan } from '../../core/plan.js'
 import type { TelemetryConfig } from '../../core/telemetry.js'
 import type { Kernel } from '../../kernel/kernel.js'
+import { unwatched } from '../../kernel/outside-call.js'
 import type { Feature, Service } from '../../kernel/stages.js'
 import { openClient, placeOf, resourceOf, SendingReport } from '../otlp/sender.js'
+import { watch } from './outside.js'
 import { type DropReason, SpanQueue } from './queue.js'
 import { Sampler } from './sampling.js'
 import { RouteSpans } from './spans.js'
@@ -25,6 +27,7 @@ class TracesService implements Service {
   readonly #kernel: Kernel
   readonly #report: SendingReport
   #telemetry: TelemetryConfig | undefined
+  #sampler: Sampler | undefined
   #queue: SpanQueue | undefined
   /** Former ones, until they have sent what they have. */
   readonly #closing = new Set<Promise<void>>()
@@ -33,11 +36,13 @@ class TracesService implements Service {
     this.#kernel = kernel
     this.#report = new SendingReport(kernel, 'spans')
     this.adopt(kernel.generation.plan)
+    kernel.watchCall = call => (this.#sampler === undefined ? unwatched(call) : watch(call, this.#sampler, this.writer))
   }
 
   adopt({ telemetry }: Plan): void {
     const isSame = placeFor(telemetry) === placeFor(this.#telemetry)
     this.#telemetry = telemetry
+    this.#sampler = telemetry?.traces && new Sampler(telemetry.traces)
     this.writer.clock.adjust()
     if (isSame) return
     this.#retire()

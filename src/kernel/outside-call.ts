@@ -1,0 +1,31 @@
+import { type TraceMark, traceparentOf } from '../core/trace.js'
+
+/** A call that follows from a request, and is made outside of it: about its task, or to notify its client. */
+export interface OutsideCall {
+  /** What it does: `retrieve`, `webhook`. */
+  readonly name: string
+  readonly task: string
+  /** Of the request. */
+  readonly trace: TraceMark
+  readonly method: string
+  /** Absent: it is not an upstream that is called. */
+  readonly upstream?: string
+  /** Of who is called: `https://host:port`. */
+  readonly origin: string
+}
+
+export interface WatchedCall {
+  /** The header to send. */
+  readonly traceparent: string
+  /** Without a status there was no answer. */
+  ended(status: number | undefined): void
+}
+
+/** Looks on at such calls. */
+export type CallWatcher = (call: OutsideCall) => WatchedCall
+
+/** Who is called is in the trace of the request, also if no spans are sent. */
+export const unwatched: CallWatcher = ({ trace: { id, span, sampled = false } }) => ({
+  traceparent: traceparentOf(id, span, sampled),
+  ended: () => undefined,
+})
