@@ -5,6 +5,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { faults } from './faults.mjs'
 import { pictures } from './pictures.mjs'
+import { providers } from './providers.mjs'
 import { schemaTables } from './schema-tables.mjs'
 import { translation } from './translation.mjs'
 
@@ -17,6 +18,7 @@ const pages = {
   'docs/errors.md': errors,
   'docs/faults.md': faults,
   'docs/metrics.md': metrics,
+  'docs/providers.md': () => providers(built),
   'docs/reference/simulator.md': simulator,
   'docs/reference/translation.md': translation,
   'README.md': () => pictures(built),

@@ -60,7 +60,8 @@ for (const [name, kind] of kinds) {
 
   // `gateway init` reads it there.
   t.test(`kind ${name} tells the usual variable of its key, where it is a public service`, async t => {
-    if (kind.base?.startsWith('https:')) t.match(kind.description, /The key is usually in [A-Z]+(_[A-Z]+)*_KEY\./)
+    if (kind.base?.startsWith('https:'))
+      t.match(kind.description, /The key is usually in [A-Z][A-Z0-9]*(_[A-Z0-9]+)*_(KEY|TOKEN)\./)
   })
 
   t.test(`kind ${name} gives a working upstream in a few lines`, async t => {

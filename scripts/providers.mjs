@@ -1,0 +1,81 @@
+// The table of docs/providers.md: for each shipped kind, what the gateway makes of each operation, as compiled plans say.
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const folder = fileURLToPath(new URL('../routes/kinds/', import.meta.url))
+
+/** Columns: a title, and a request that stands for the operation. */
+const OPERATIONS = [
+  ['chat', 'POST /v1/chat/completions'],
+  ['responses', 'POST /v1/responses'],
+  ['messages', 'POST /v1/messages'],
+  ['generate', 'POST /v1beta/models/m:generateContent'],
+  ['completions', 'POST /v1/completions'],
+  ['embeddings', 'POST /v1/embeddings'],
+  ['rerank', 'POST /v1/rerank'],
+  ['moderations', 'POST /v1/moderations'],
+  ['images', 'POST /v1/images/generations'],
+  ['edits', 'POST /v1/images/edits'],
+  ['speech', 'POST /v1/audio/speech'],
+  ['transcriptions', 'POST /v1/audio/transcriptions'],
+  ['translations', 'POST /v1/audio/translations'],
+  ['realtime', 'WS /v1/realtime'],
+  ['videos', 'POST /v1/videos'],
+  ['image tasks', 'POST /mj/submit/imagine'],
+  ['files', 'POST /v1/files'],
+  ['batches', 'POST /v1/batches'],
+]
+
+/** Kinds that are for tests, or for others to build on. */
+const isShown = name => !name.startsWith('simulator') && name !== 'bearer'
+
+/** Markdown: a line for each kind. */
+export async function providers(built) {
+  const { loadPlan } = await built('runtime/load.js')
+  const names = readdirSync(folder)
+    .filter(file => file.endsWith('.yaml'))
+    .map(file => file.slice(0, -'.yaml'.length))
+    .filter(isShown)
+    .sort()
+  const rows = []
+  for (const name of names) rows.push(await row(name, loadPlan))
+  const head = ['kind', ...OPERATIONS.map(([title]) => title)]
+  return [
+    `${names.length} kinds. \`●\` relayed, \`○\` translated, empty: not served.`,
+    '',
+    line(head),
+    `|---|${OPERATIONS.map(() => ':-:').join('|')}|`,
+    ...rows.map(line),
+  ].join('\n')
+}
+
+async function row(name, loadPlan) {
+  const plan = await planOf(name, loadPlan)
+  return [`\`${name}\``, ...OPERATIONS.map(([, request]) => markOf(plan, request))]
+}
+
+function markOf(plan, request) {
+  const [method, path] = request.split(' ')
+  const { route } = plan.match(method, path)
+  if (route === undefined) throw new Error(`no route serves ${request}`)
+  const named = route.model === undefined ? '' : request.includes('/mj/') ? 'midjourney' : 'm'
+  const exchange = route.resolve(named)?.groups[0]?.exchanges[0]
+  if (exchange === undefined) return ''
+  return exchange.translation === undefined ? '●' : '○'
+}
+
+/** The plan of a file that has one upstream of this kind, and a model on it. */
+async function planOf(name, loadPlan) {
+  for (const base of ['', ', base: "https://llm.example.com"']) {
+    const text = `version: 1\nupstreams: { up: { kind: ${name}${base} } }\nmodels: { m: up, midjourney: up }\n`
+    const options = { file: join(folder, 'gateway.yaml'), text: Buffer.from(text), env: {}, secrets: 'assume' }
+    const { plan } = await loadPlan({ ...options, generated: () => undefined })
+    if (plan !== undefined) return plan
+  }
+  throw new Error(`kind ${name} makes no plan with a base alone`)
+}
+
+function line(cells) {
+  return `| ${cells.join(' | ')} |`
+}
