@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander'
 import { auditCommand } from './audit.js'
 import { type Define, example, version } from './command.js'
 import { explainCommand } from './explain.js'
+import { fmtCommand } from './fmt.js'
 import { initCommand } from './init.js'
 import { CommandError, coloured, EXIT, type Io, type Output, paints, print } from './io.js'
 import { keysCommand } from './keys.js'
@@ -35,6 +36,7 @@ const COMMANDS: readonly Define[] = [
   receiptsCommand,
   topCommand,
   tailCommand,
+  fmtCommand,
   schemaCommand,
   initCommand,
   simulateCommand,

@@ -3,7 +3,19 @@ import { run } from './bin.js'
 
 const GROUPS = ['keys', 'store', 'tasks', 'ledger']
 const COMMANDS = [
-  ...['serve', 'validate', 'explain', 'routes', 'audit', 'keys', 'keys new', 'store', 'store check', 'store migrate'],
+  ...[
+    'serve',
+    'validate',
+    'fmt',
+    'explain',
+    'routes',
+    'audit',
+    'keys',
+    'keys new',
+    'store',
+    'store check',
+    'store migrate',
+  ],
   ...[
     'tasks',
     'tasks list',

@@ -1,0 +1,76 @@
+import { chmod, readFile, realpath, rename, stat, writeFile } from 'node:fs/promises'
+import { sep } from 'node:path'
+import { shownFile } from '../config/problems.js'
+import { packageRoot } from '../core/package-root.js'
+import { DEFAULT_FILE, type Define, example } from './command.js'
+import { CommandError, coloured, EXIT, type Io, paints, print } from './io.js'
+import { check, givenText, printProblems, STANDARD_INPUT } from './loading.js'
+
+interface Options {
+  readonly check?: true
+}
+
+/** `gateway fmt`: writes files in one style; what they say stays. */
+export const fmtCommand: Define = (parent, io, end) => {
+  parent
+    .command('fmt')
+    .description('format configuration files; comments, order and values stay')
+    .argument('[files...]', `files; "-" reads standard input (default: "${DEFAULT_FILE}" and what it includes)`)
+    .option('--check', 'only list the files that would change; exits with 1 if there are any')
+    .addHelpText('after', example('gateway fmt', 'gateway fmt --check gateway.yaml models/*.yaml'))
+    .action(async (files: readonly string[], options: Options) => end(await fmt(files, options, io)))
+}
+
+async function fmt(files: readonly string[], options: Options, io: Io): Promise<number> {
+  const results: Result[] = []
+  for (const file of files.length > 0 ? files : await ownFiles(io)) results.push(await one(file, options, io))
+  if (options.check === true && results.every(result => result === 'same')) return EXIT.ok
+  const failed = results.includes('failed') || (options.check === true && results.includes('changed'))
+  return failed ? EXIT.failed : EXIT.ok
+}
+
+type Result = 'same' | 'changed' | 'failed'
+
+/** The default file and those that it includes, without what the gateway ships. */
+async function ownFiles(io: Io): Promise<readonly string[]> {
+  const { sources } = await check(DEFAULT_FILE, io, 'assume')
+  const shipped = ['routes', 'schemas'].map(folder => [packageRoot(), folder, ''].join(sep))
+  return sources.filter(file => /\.ya?ml$/.test(file) && !shipped.some(folder => file.startsWith(folder)))
+}
+
+async function one(file: string, options: Options, io: Io): Promise<Result> {
+  const { text: given } = await givenText(file, io)
+  const text = (given ?? (await readFile(file))).toString('utf8')
+  const { formatYaml } = await import('../config/formatting/format.js')
+  const formatted = formatYaml(file, text.replace(/^\ufeff/, ''))
+  if ('problems' in formatted) {
+    await printProblems(formatted.problems, io.stderr, io)
+    return 'failed'
+  }
+  const isSame = formatted.text === text
+  if (file === STANDARD_INPUT && options.check !== true) io.stdout.write(formatted.text)
+  else if (!isSame) {
+    if (options.check !== true) await replace(file, formatted.text)
+    print(io.stdout, options.check === true ? notFormatted(file, io) : `formatted ${shownFile(file)}`)
+  }
+  return isSame ? 'same' : 'changed'
+}
+
+function notFormatted(file: string, io: Io): string {
+  const { red } = paints(coloured(io.stdout, io.env))
+  return `${red(shownFile(file))} is not formatted; run gateway fmt`
+}
+
+/** Writes beside the file and renames, so that a gateway that watches it never reads half of it. */
+async function replace(file: string, text: string): Promise<void> {
+  try {
+    const real = await realpath(file)
+    const fresh = `${real}.fmt-${process.pid}`
+    await writeFile(fresh, text, { flag: 'wx' })
+    await chmod(fresh, (await stat(real)).mode)
+    await rename(fresh, real)
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : error
+    throw new CommandError(`${file} cannot be written (${code})`, EXIT.failed)
+  }
+}
