@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander'
 import { auditCommand } from './audit.js'
 import { type Define, example, version } from './command.js'
+import { completionCommand } from './completion.js'
 import { explainCommand } from './explain.js'
 import { fmtCommand } from './fmt.js'
 import { initCommand } from './init.js'
@@ -39,6 +40,7 @@ const COMMANDS: readonly Define[] = [
   fmtCommand,
   schemaCommand,
   initCommand,
+  completionCommand,
   simulateCommand,
   workCommand,
 ]
