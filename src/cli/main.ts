@@ -4,6 +4,7 @@ import { type Define, example, version } from './command.js'
 import { completionCommand } from './completion.js'
 import { explainCommand } from './explain.js'
 import { fmtCommand } from './fmt.js'
+import { importCommand } from './import.js'
 import { initCommand } from './init.js'
 import { CommandError, coloured, EXIT, type Io, type Output, paints, print } from './io.js'
 import { keysCommand } from './keys.js'
@@ -40,6 +41,7 @@ const COMMANDS: readonly Define[] = [
   fmtCommand,
   schemaCommand,
   initCommand,
+  importCommand,
   completionCommand,
   simulateCommand,
   workCommand,

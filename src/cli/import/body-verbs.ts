@@ -1,0 +1,45 @@
+import { isObject, type Json } from '../../core/json.js'
+import type { View } from './view.js'
+
+/** Members of request bodies for which gateways keep defaults. */
+const DEFAULTS = [
+  ...['temperature', 'max_tokens', 'max_completion_tokens', 'top_p', 'top_k', 'seed', 'stop', 'n', 'user'],
+  ...[
+    'presence_penalty',
+    'frequency_penalty',
+    'logit_bias',
+    'response_format',
+    'reasoning_effort',
+    'parallel_tool_calls',
+  ],
+]
+
+/** `default` for the members of a body beside other settings. */
+export function defaultsIn(view: View): readonly Json[] {
+  const found = DEFAULTS.map(name => view.child(name)).filter(({ exists }) => exists)
+  const named = found.filter(({ value }) => typeof value !== 'string' || !/^os\.environ\/|^\$\{?\w/.test(value))
+  for (const one of found)
+    if (!named.includes(one)) one.find('unsupported', 'a variable cannot be a default of the body')
+  return verb('default', Object.fromEntries(named.map(one => [String(one.path.at(-1)), one.take() ?? null])))
+}
+
+/** A mapping of body members as a verb: `set: { provider.sort: price }`. */
+export function bodyVerb(name: 'set' | 'default', view: View, without: readonly string[] = []): readonly Json[] {
+  const kept = view.entries().filter(([member]) => !without.includes(member))
+  const members = kept.map(([member, inner]) => [member, inner.take() ?? null] as const)
+  const flat = members.flatMap(([member, value]) =>
+    name === 'set' ? flattened(member, value) : [[member, value] as const],
+  )
+  const usable = flat.filter(([path]) => /^[A-Za-z_][\w-]*(?:\.[\w-]+)*$/.test(path))
+  if (usable.length < flat.length) view.find('unsupported', 'a member with such a name cannot be set')
+  return verb(name, Object.fromEntries(usable))
+}
+
+function verb(name: string, members: Readonly<Record<string, Json>>): readonly Json[] {
+  return Object.keys(members).length === 0 ? [] : [{ [name]: members }]
+}
+
+function flattened(path: string, value: Json): readonly (readonly [string, Json])[] {
+  if (!isObject(value) || Object.keys(value).length === 0) return [[path, value]]
+  return Object.entries(value).flatMap(([name, inner]) => flattened(`${path}.${name}`, inner))
+}

@@ -1,0 +1,188 @@
+import type { Json, JsonObject } from '../../core/json.js'
+import { addressOf, asName, asVariable, variableOf } from './address.js'
+import type { KindOf } from './kinds.js'
+import type { View } from './view.js'
+import { entryYaml, scalarYaml } from './yaml-text.js'
+
+export interface Target {
+  readonly upstream: string
+  readonly as?: string
+  readonly weight?: number
+  readonly request?: readonly Json[]
+}
+
+interface Model {
+  readonly targets: Target[]
+  readonly settings: Record<string, Json>
+  readonly comments: string[]
+}
+
+interface UpstreamWish {
+  /** The foreign word for the provider. */
+  readonly provider: string
+  /** What it is called here, where the file says so. */
+  readonly name?: string
+  /** Where findings about it belong. */
+  readonly at: View
+  readonly address?: View
+  readonly secret?: View
+  readonly headers?: Readonly<Record<string, string>>
+  readonly settings?: JsonObject
+}
+
+/** The configuration that an import makes, and its text. */
+export class Draft {
+  readonly top: Record<string, Json> = {}
+  readonly keys = new Map<string, JsonObject>()
+  readonly models = new Map<string, Model>()
+  readonly #upstreams = new Map<string, JsonObject>()
+  readonly #known = new Map<string, string>()
+  readonly #kindOf: KindOf
+
+  constructor(kindOf: KindOf) {
+    this.#kindOf = kindOf
+  }
+
+  /** The name of the upstream, which is made where there is none like it yet; undefined where no kind can serve it. */
+  upstream(wish: UpstreamWish): string | undefined {
+    const { provider, at, address, secret, headers = {}, settings = {} } = wish
+    const written = address?.text()
+    const kind = this.#kindOf(provider, written !== undefined)
+    if ('unsupported' in kind) {
+      at.find('unsupported', `no kind serves ${JSON.stringify(provider)}: ${kind.unsupported}`)
+      return undefined
+    }
+    const name = asName(wish.name ?? provider)
+    const made: Record<string, Json> = { kind: kind.kind }
+    if (kind.guessed) at.find('approximate', `taken for a server that speaks the compatible protocols under /v1`)
+    Object.assign(made, this.#addressOf(kind, written, address, at, name))
+    if (secret !== undefined && kind.takesSecret)
+      Object.assign(made, secretOf(secret, kind.variable ?? `${asVariable(name)}_API_KEY`))
+    else if (kind.variable !== undefined) Object.assign(made, { secret: { env: kind.variable } })
+    if (Object.keys(headers).length > 0) made.headers = headers
+    Object.assign(made, settings)
+    const identity = JSON.stringify(made)
+    const known = this.#known.get(identity)
+    if (known !== undefined) return known
+    const free = this.#freeName(name)
+    this.#known.set(identity, free)
+    this.#upstreams.set(free, made)
+    return free
+  }
+
+  hasUpstream(name: string): boolean {
+    return this.#upstreams.has(name)
+  }
+
+  get upstreamNames(): readonly string[] {
+    return [...this.#upstreams.keys()]
+  }
+
+  model(name: string): Model {
+    const known = this.models.get(name)
+    if (known !== undefined) return known
+    const model: Model = { targets: [], settings: {}, comments: [] }
+    this.models.set(name, model)
+    return model
+  }
+
+  /** The same upstream and model a second time adds its weight to the first. */
+  addTarget(name: string, target: Target): void {
+    const { targets } = this.model(name)
+    const { weight: own, ...rest } = target
+    const at = targets.findIndex(({ weight: _, ...other }) => JSON.stringify(other) === JSON.stringify(rest))
+    const before = targets[at]
+    if (before === undefined) targets.push(target)
+    else if (own !== undefined) targets[at] = { ...before, weight: (before.weight ?? 0) + own }
+  }
+
+  text(head: readonly string[]): string {
+    const lines = [...head.map(line => `# ${line}`), '', 'version: 1']
+    for (const [name, value] of Object.entries(this.top)) lines.push(`${name}:${entryYaml(value, 0)}`)
+    section(
+      lines,
+      'keys',
+      [...this.keys].map(([name, key]) => [name, key, []]),
+    )
+    section(
+      lines,
+      'upstreams',
+      [...this.#upstreams].map(([name, upstream]) => [name, upstream, []]),
+    )
+    section(lines, 'models', this.#modelLines())
+    return `${lines.join('\n')}\n`
+  }
+
+  #modelLines(): readonly Entry[] {
+    // Globs are tried in the order of the file: those that say more come first.
+    const order = (name: string): number =>
+      name.includes('*') ? name.replaceAll('*', '').length : Number.MAX_SAFE_INTEGER
+    const sorted = [...this.models].filter(([, { targets }]) => targets.length > 0)
+    return sorted
+      .sort(([a], [b]) => order(b) - order(a))
+      .map(([name, model]) => [name, modelValue(model), model.comments])
+  }
+
+  #addressOf(
+    { base, isCompatible }: { readonly base: string | undefined; readonly isCompatible: boolean },
+    written: string | undefined,
+    view: View | undefined,
+    at: View,
+    name: string,
+  ): JsonObject {
+    const placeholder = `https://${name.toLowerCase().replaceAll(/[^a-z0-9-]/g, '-')}.invalid`
+    if (written === undefined || written === '') {
+      if (base !== undefined) return {}
+      at.find('manual', `the address of this provider is not in the file: replace ${placeholder}`)
+      return { base: placeholder }
+    }
+    const variable = variableOf(written)
+    if (variable !== undefined) {
+      view?.find('manual', `the address is in ${variable}: it has to end before /v1 here`)
+      return { base: `\${${variable}:-${placeholder}}` }
+    }
+    if (!/^https?:\/\/[^\s/?#@]+(?:\/[^\s?#]*)?$/.test(written)) {
+      view?.find('manual', `this address cannot be used: replace ${placeholder}`)
+      return { base: placeholder }
+    }
+    return { ...addressOf(written, isCompatible) }
+  }
+
+  #freeName(name: string): string {
+    for (let number = 1; ; number++) {
+      const free = number === 1 ? name : `${name}-${number}`
+      if (!this.#upstreams.has(free)) return free
+    }
+  }
+}
+
+/** Where the secret is: a variable that the file names, or one that a person has to set. Its value is never copied. */
+export function secretOf(view: View, wanted: string): JsonObject {
+  const text = view.text()
+  if (text === undefined || text === '') return { secret: { env: wanted } }
+  const variable = variableOf(text)
+  if (variable !== undefined) return { secret: { env: variable } }
+  view.find('manual', `the key is written in the file, and is not copied: set ${wanted} to it`)
+  return { secret: { env: wanted } }
+}
+
+type Entry = readonly [name: string, value: Json, comments: readonly string[]]
+
+function section(lines: string[], name: string, entries: readonly Entry[]): void {
+  if (entries.length === 0) return
+  lines.push('', `${name}:`)
+  for (const [entry, value, comments] of entries) {
+    lines.push(...comments.map(text => `  # ${text}`.trimEnd()), `  ${scalarYaml(entry)}:${entryYaml(value, 2)}`)
+  }
+}
+
+function modelValue({ targets, settings }: Model): Json {
+  const shown = targets.map(({ upstream, ...rest }): Json => {
+    const kept = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined))
+    return Object.keys(kept).length === 0 ? upstream : { upstream, ...kept }
+  })
+  const [only] = shown
+  if (Object.keys(settings).length === 0) return shown.length === 1 && only !== undefined ? only : shown
+  if (shown.length === 1 && typeof only === 'object') return { ...(only as JsonObject), ...settings }
+  return { targets: shown, ...settings }
+}

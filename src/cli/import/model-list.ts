@@ -1,0 +1,179 @@
+import type { Json } from '../../core/json.js'
+import { bodyVerb, defaultsIn } from './body-verbs.js'
+import type { Target } from './draft.js'
+import { seconds } from './durations.js'
+import { mayBeSecret } from './header-secrets.js'
+import { readRouter } from './model-list-router.js'
+import type { Reader, ReaderInput } from './reader.js'
+import type { View } from './view.js'
+
+/** A file with `model_list`: deployments (several may share a name) and settings of the router. */
+export const modelListReader: Reader = input => {
+  const groups = new Map<string, Deployment[]>()
+  for (const item of input.root.child('model_list').items()) {
+    const name = item.child('model_name').text()
+    if (name === undefined) {
+      item.find('unsupported', 'a deployment without a model_name')
+      continue
+    }
+    const deployment = deploymentOf(item, name, input)
+    if (deployment !== undefined) groups.set(name, [...(groups.get(name) ?? []), deployment])
+  }
+  for (const [name, group] of groups) addGroup(name, group, input)
+  readRouter(input)
+}
+
+interface Deployment {
+  readonly item: View
+  readonly target: Target
+  readonly share: View | undefined
+  readonly order: number
+}
+
+function deploymentOf(item: View, name: string, input: ReaderInput): Deployment | undefined {
+  const params = item.child('litellm_params')
+  const credential = credentialOf(params, input.root)
+  const written = params.child('model').text() ?? ''
+  const split = splitModel(written, params, credential, input)
+  if (split === undefined) {
+    params.child('model').find('manual', `its provider is missing, and does not follow from ${JSON.stringify(written)}`)
+    return undefined
+  }
+  const upstream = input.draft.upstream({
+    provider: split.provider,
+    at: params.child('model'),
+    ...viewOf('address', first(params, credential, 'api_base', 'base_url')),
+    ...viewOf('secret', first(params, credential, 'api_key')),
+    headers: headersOf(params),
+  })
+  if (upstream === undefined) return undefined
+  noteVersion(params, credential)
+  const as = upstreamName(name, split.model, params)
+  if (as === false) return undefined
+  const request = requestOf(params)
+  const target = { upstream, ...(as === undefined ? {} : { as }), ...(request.length === 0 ? {} : { request }) }
+  const share = ['weight', 'rpm', 'tpm'].map(word => params.child(word)).find(one => one.exists)
+  return { item, target, share, order: params.child('order').number() ?? 0 }
+}
+
+function addGroup(name: string, group: readonly Deployment[], { draft }: ReaderInput): void {
+  const isShared = group.length > 1 && new Set(group.map(({ order }) => order)).size === 1
+  const areWeighted = group.every(({ share }) => share !== undefined)
+  for (const { item, target, share } of [...group].sort((a, b) => a.order - b.order)) {
+    const weight = isShared ? (areWeighted ? (share?.number() ?? 1) : 1) : undefined
+    noteShare(share, isShared && areWeighted)
+    if (weight === 0) item.find('exact', 'its weight is 0, so it is left out')
+    else draft.addTarget(name, { ...target, ...(weight === undefined ? {} : { weight }) })
+    draft.model(name).comments.push(...item.comments(), ...item.child('litellm_params', 'model').comments())
+    readTimes(item.child('litellm_params'), name, draft.model(name).settings)
+  }
+}
+
+function noteShare(share: View | undefined, isUsed: boolean): void {
+  if (share === undefined || share.path.at(-1) === 'weight') return
+  const message = isUsed
+    ? 'it is the share of this target; to bound it, write limits of the upstream'
+    : 'nothing bounds this target; write limits of the upstream, such as { requests: 60/min }'
+  share.find(isUsed ? 'approximate' : 'unsupported', message)
+}
+
+function readTimes(params: View, name: string, settings: Record<string, Json>): void {
+  const times: Record<string, Json> = {}
+  const [total, first] = [params.child('timeout').number(), params.child('stream_timeout').number()]
+  if (total !== undefined && total > 0) times.total = seconds(total)
+  if (first !== undefined && first > 0) times.first_event = seconds(first)
+  if (Object.keys(times).length === 0) return
+  if (settings.timeouts !== undefined && JSON.stringify(settings.timeouts) !== JSON.stringify(times))
+    params.find(
+      'approximate',
+      `the time-outs of ${JSON.stringify(name)} hold for all its targets: those of the last are used`,
+    )
+  settings.timeouts = times
+}
+
+/** `provider/model`, or a model whose provider the file or the name says. */
+function splitModel(
+  text: string,
+  params: View,
+  credential: View | undefined,
+  { words }: ReaderInput,
+): { provider: string; model: string } | undefined {
+  const said =
+    params.child('custom_llm_provider').text() ??
+    credential?.child('credential_info', 'custom_llm_provider').text() ??
+    credential?.child('credential_info', 'provider').text()
+  const slash = text.indexOf('/')
+  const prefix = slash === -1 ? undefined : text.slice(0, slash)
+  if (prefix !== undefined && (prefix === said?.toLowerCase() || said === undefined) && words.isProvider(prefix))
+    return { provider: prefix, model: text.slice(slash + 1) }
+  if (said !== undefined) return { provider: said, model: text }
+  const guess = words.guess(text)
+  if (guess !== undefined) return { provider: guess, model: text }
+  const hasAddress = first(params, credential, 'api_base', 'base_url') !== undefined
+  if (prefix !== undefined) return { provider: prefix, model: text.slice(slash + 1) }
+  return hasAddress ? { provider: words.compatible, model: text } : undefined
+}
+
+/** The name there: none where it is the client's, and false where it cannot be said. */
+function upstreamName(name: string, as: string, params: View): string | undefined | false {
+  if (as === name || as === '') return undefined
+  const stars = (text: string): number => text.split('*').length - 1
+  if (stars(as) <= 1 && (stars(as) === 0 || stars(name) > 0)) return as
+  params.child('model').find('unsupported', 'a * in it has no single * of the model name to stand for')
+  return false
+}
+
+function requestOf(params: View): readonly Json[] {
+  const dropped = params.child('additional_drop_params').texts()
+  const plain = dropped.filter(path => /^[A-Za-z_][\w.-]*$/.test(path))
+  if (plain.length < dropped.length)
+    params.child('additional_drop_params').find('unsupported', 'a path into lists cannot be removed')
+  return [
+    ...defaultsIn(params),
+    ...bodyVerb('set', params.child('extra_body')),
+    ...(plain.length === 0 ? [] : [{ remove: plain }]),
+  ]
+}
+
+function headersOf(params: View): Readonly<Record<string, string>> {
+  const found: Record<string, string> = {}
+  for (const member of ['extra_headers', 'headers']) {
+    for (const [name, value] of params.child(member).entries()) {
+      const text = value.text() ?? ''
+      if (!/^[\w-]+$/.test(name)) value.find('unsupported', 'a header cannot have this name')
+      else if (mayBeSecret(name, text)) value.find('manual', 'it may be a secret, and is not copied')
+      else found[name.toLowerCase()] = text
+    }
+  }
+  const organization = params.child('organization')
+  if (organization.exists) organization.find('manual', 'write it as a header of the upstream')
+  return found
+}
+
+function credentialOf(params: View, root: View): View | undefined {
+  const name = params.child('litellm_credential_name').text()
+  if (name === undefined) return undefined
+  const found = root
+    .child('credential_list')
+    .items()
+    .filter(one => one.child('credential_name').text() === name)
+  if (found.length === 1) return found[0]
+  const reason = found.length === 0 ? 'no credential has this name' : 'several credentials have this name'
+  params.child('litellm_credential_name').find('manual', reason)
+  return undefined
+}
+
+function first(params: View, credential: View | undefined, ...names: readonly string[]): View | undefined {
+  const values = credential?.child('credential_values')
+  return names
+    .flatMap(name => [params.child(name), ...(values === undefined ? [] : [values.child(name)])])
+    .find(({ exists }) => exists)
+}
+
+function noteVersion(params: View, credential: View | undefined): void {
+  first(params, credential, 'api_version')?.find('approximate', 'paths without a dated version are called here')
+}
+
+function viewOf<Name extends string>(name: Name, view: View | undefined): { readonly [key in Name]?: View } {
+  return view === undefined ? {} : ({ [name]: view } as { readonly [key in Name]: View })
+}

@@ -1,0 +1,129 @@
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import t from 'tap'
+import { importData } from '../../src/cli/import/kinds.js'
+import { READERS } from '../../src/cli/import/readers.js'
+import { translate } from '../../src/cli/import/translate.js'
+import { formatYaml } from '../../src/config/formatting/format.js'
+import { packageRoot } from '../../src/core/package-root.js'
+import { loadPlan } from '../../src/runtime/load.js'
+import { run } from './bin.js'
+
+const REFERENCE = join(process.env.REFERENCE_DIR ?? resolve(packageRoot(), '..', 'shared', 'reference'), 'imports')
+
+const FOREIGN = `# The team's gateway
+model_list:
+  # The large one, at two places
+  - model_name: large
+    litellm_params: { model: openai/gpt-4.1, api_key: os.environ/NORTH_KEY, rpm: 60, temperature: 0.2 }
+  - model_name: large
+    litellm_params:
+      model: groq/large-70b # the cheap place
+      api_key: sk-written-in-the-file-1234
+      rpm: 20
+  - model_name: small
+    litellm_params: { model: hosted_vllm/small, api_base: "http://127.0.0.1:8000/v1" }
+  - model_name: away
+    litellm_params: { model: bedrock/away }
+router_settings:
+  fallbacks: [{ large: [small] }]
+  num_retries: 2
+  colour: green
+`
+
+t.test('import prints a configuration with its comments, and a finding for what is not the same', async t => {
+  const cwd = t.testdir({ 'foreign.yaml': FOREIGN })
+  const { code, stdout, stderr } = await run(['import', 'litellm', 'foreign.yaml'], { cwd })
+  t.equal(code, 0, stderr)
+  t.equal(
+    stdout,
+    `# Imported from a file of litellm. What could not be taken over was reported beside it.
+
+version: 1
+retry: { attempts: 3 }
+
+keys:
+  me: { secret: { env: GATEWAY_KEY, generate: true }, models: ["*"] }
+
+upstreams:
+  openai: { kind: openai, secret: { env: NORTH_KEY } }
+  groq: { kind: groq, secret: { env: GROQ_API_KEY } }
+  hosted_vllm: { kind: vllm, base: "http://127.0.0.1:8000" }
+
+models:
+  # The large one, at two places
+  # the cheap place
+  large:
+    targets:
+      - { upstream: openai, as: gpt-4.1, request: [{ default: { temperature: 0.2 } }], weight: 60 }
+      - { upstream: groq, as: large-70b, weight: 20 }
+    fallbacks: { overloaded: [small], timeout: [small], rate_limited: [small] }
+  small: hosted_vllm
+`,
+  )
+  const share = 'approximate: it is the share of this target; to bound it, write limits of the upstream'
+  t.strictSame(stderr.trimEnd().split('\n'), [
+    `foreign.yaml:5:77  model_list[0].litellm_params.rpm  ${share}`,
+    'foreign.yaml:9:7  model_list[1].litellm_params.api_key  manual: the key is written in the file, and is not copied: set GROQ_API_KEY to it',
+    `foreign.yaml:10:7  model_list[1].litellm_params.rpm  ${share}`,
+    'foreign.yaml:14:23  model_list[3].litellm_params.model  unsupported: no kind serves "bedrock": requests have to be signed for AWS',
+    'foreign.yaml:16:3  router_settings.fallbacks  approximate: they follow overload, rate limits and time-outs; other errors go to the client',
+    'foreign.yaml:17:3  router_settings.num_retries  approximate: attempts go through the targets first, and then back to those that may be asked again',
+    'foreign.yaml:18:3  router_settings.colour  unsupported: there is nothing like it here',
+    'findings: 0 exact, 4 approximate, 1 manual, 2 unsupported',
+  ])
+})
+
+t.test(
+  'a file that cannot be read is refused with line and column, and a gateway that is not known with those that are',
+  async t => {
+    const cwd = t.testdir({ 'broken.yaml': 'model_list: [\nx: 1\n' })
+    const broken = await run(['import', 'litellm', 'broken.yaml'], { cwd })
+    t.match(broken, { code: 1, stdout: '', stderr: /^broken\.yaml:1:13 / })
+    const unknown = await run(['import', 'nobody', 'broken.yaml'], { cwd })
+    t.match(unknown, { code: 2, stderr: /litellm/ })
+  },
+)
+
+/** Real files, by gateway: all of a folder that end so, but for those that upstream itself has broken or that are something else. */
+const REAL = {
+  litellm: { ends: '.yaml', least: 40 },
+} as const
+
+for (const [name, { ends, least }] of Object.entries(REAL)) {
+  t.test(`real files of ${name} become valid configurations, without any secret`, async t => {
+    if (!existsSync(join(REFERENCE, name))) {
+      console.log(`# SKIPPED: no files of ${name} below ${REFERENCE}`)
+      return
+    }
+    const data = await importData(name)
+    const reader = READERS[String(data.reader)]
+    if (reader === undefined) throw new Error(`no reader for ${name}`)
+    let count = 0
+    for (const file of filesBelow(join(REFERENCE, name), ends)) {
+      const text = readFileSync(file, 'utf8')
+      const result = await translate({ name, reader, data }, file, text, '*')
+      if ('problems' in result) continue
+      const { plan, problems } = await loadPlan({
+        file: join(dirname(file), 'imported.yaml'),
+        env: {},
+        secrets: 'assume',
+        text: Buffer.from(result.text),
+      })
+      t.ok(plan, `${file}: ${JSON.stringify(problems.filter(({ severity }) => severity === 'error'))}`)
+      t.ok('text' in formatYaml('x.yaml', result.text), file)
+      const secrets = text.match(/\bsk-[\w-]{4,}/g) ?? []
+      for (const secret of secrets) t.notOk(result.text.includes(secret), `${file}: a secret is copied`)
+      for (const { message } of result.findings) for (const secret of secrets) t.notOk(message.includes(secret), file)
+      count++
+    }
+    t.ok(count >= least, `${count} files`)
+  })
+}
+
+function filesBelow(folder: string, ends: string): readonly string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter(name => name.endsWith(ends) && !/schema/.test(name))
+    .map(name => join(folder, name))
+    .filter(file => statSync(file).isFile())
+}
