@@ -2,9 +2,10 @@ import type { CredentialConfig } from '../core/config.js'
 import type { Placement } from '../core/placement.js'
 import type { Secret } from '../core/secret.js'
 import { type Context, interpolate } from './context.js'
+import { furtherSecrets, readTypedCredential } from './credential-source.js'
 import type { Site } from './document.js'
 import { type Layer, last } from './kinds.js'
-import type { RawCredential, RawSecret, RawUpstream } from './raw.generated.js'
+import type { RawCredential, RawSecret, RawTypedCredential, RawUpstream } from './raw.generated.js'
 import { readSecret } from './secrets.js'
 
 interface ReadSecret {
@@ -19,6 +20,8 @@ interface ReadSecret {
 export function readCredentialSecret(raw: RawUpstream, layers: readonly Layer[], context: Context): ReadSecret {
   if (raw.disabled === true) return { off: 'disabled' }
   const upstream = layers.at(-1)
+  const off = absentSecret(layers, context)
+  if (off !== undefined) return { off }
   if (raw.secrets !== undefined && upstream !== undefined) return readSecrets(raw, raw.secrets, upstream.site, context)
   for (const { value, site } of layers) {
     if (value.secret !== undefined && value.credential?.secret !== undefined) {
@@ -36,6 +39,19 @@ export function readCredentialSecret(raw: RawUpstream, layers: readonly Layer[],
   const result = written === undefined ? 'broken' : readSecret(interpolate(written, place, context), place, context)
   if (result === 'broken') return {}
   return 'secret' in result ? { secret: result.secret, assumed: result.assumed === true } : { off: result.absent }
+}
+
+/** Which of the further secrets of a credential is not there; undefined: all are. */
+function absentSecret(layers: readonly Layer[], context: Context): string | undefined {
+  const layer = last(layers, 'credential')
+  const raw = layer?.value.credential
+  if (layer === undefined || raw === undefined || !('type' in raw)) return undefined
+  let absent: string | undefined
+  for (const [written, site, isKey] of furtherSecrets(raw, layer.site.child('credential'))) {
+    const result = readSecret(interpolate(written, site, context), site, context, true, isKey ? 'text' : 'line')
+    if (result !== 'broken' && 'absent' in result) absent ??= result.absent
+  }
+  return absent
 }
 
 /** Several secrets. Off where none of them is there. */
@@ -85,8 +101,12 @@ export function mergeCredential(
   secret: Secret | undefined,
   context: Context,
 ): CredentialConfig | undefined {
-  const raw = last(layers, 'credential')?.value.credential
-  if (raw !== undefined) return { place: placeOf(raw), ...(secret === undefined ? {} : { secret }) }
+  const layer = last(layers, 'credential')
+  const raw = layer?.value.credential
+  if (layer !== undefined && raw !== undefined && 'type' in raw) {
+    return readTypedCredential(inherited(layers, raw), layer.site.child('credential'), secret, context)
+  }
+  if (raw !== undefined && !('type' in raw)) return { place: placeOf(raw), ...(secret === undefined ? {} : { secret }) }
   const holder = last(layers, 'secret') ?? last(layers, 'secrets')
   if (holder !== undefined) {
     const message =
@@ -101,7 +121,15 @@ export function mergeCredential(
   return undefined
 }
 
-function placeOf(raw: RawCredential): Placement {
+/** With the members of a kind's credential of the same type. */
+function inherited(layers: readonly Layer[], own: RawTypedCredential): RawTypedCredential {
+  const all = layers.flatMap(({ value: { credential } }) =>
+    credential !== undefined && 'type' in credential && credential.type === own.type ? [credential] : [],
+  )
+  return Object.assign({}, ...all)
+}
+
+function placeOf(raw: Exclude<RawCredential, RawTypedCredential>): Placement {
   if (raw.in === 'query') return { in: 'query', name: raw.name }
   return { in: 'header', name: raw.name.toLowerCase(), ...(raw.scheme === undefined ? {} : { scheme: raw.scheme }) }
 }

@@ -365,11 +365,48 @@ export type RawKind = {
   readonly traits?: RawTraits
   readonly prices?: RawPriceList
 }
-export type RawCredential = { readonly in: 'query'; readonly name: string; readonly secret?: RawSecret } | {
+export type RawCredential = RawTypedCredential | { readonly in: 'query'; readonly name: string; readonly secret?: RawSecret } | {
   readonly in: 'header'
   readonly name: string
   readonly scheme?: string
   readonly secret?: RawSecret
+}
+export type RawTypedCredential = {
+  readonly type: 'header' | 'query' | 'basic' | 'headers' | 'oauth2' | 'gcp' | 'jwt' | 'exec' | 'aws-sigv4'
+  readonly in?: 'header' | 'query'
+  readonly name?: string
+  readonly scheme?: string
+  readonly secret?: RawSecret
+  readonly user?: string
+  readonly headers?: Readonly<Record<string, string | RawSecret>>
+  readonly token_url?: string
+  readonly client_id?: string
+  readonly auth?: 'basic' | 'body' | 'private_key_jwt' | 'none'
+  readonly grant?: string
+  readonly scope?: string
+  readonly scopes?: readonly string[]
+  readonly audience?: string
+  readonly params?: Readonly<Record<string, string | RawSecret>>
+  readonly key?: RawSecret
+  readonly algorithm?: 'HS256' | 'HS384' | 'HS512' | 'RS256' | 'RS384' | 'RS512' | 'PS256' | 'PS384' | 'PS512' | 'ES256' | 'ES384' | 'EdDSA'
+  readonly key_id?: string
+  readonly issuer?: string
+  readonly subject?: string
+  readonly claims?: Readonly<Record<string, Json>>
+  readonly ttl?: string
+  readonly command?: readonly string[]
+  readonly timeout?: string
+  readonly file?: string
+  readonly service?: string
+  readonly region?: string
+  readonly access_key_id?: string
+  readonly session_token?: RawSecret
+  readonly profile?: string
+  readonly role?: string
+  readonly session_name?: string
+  readonly external_id?: string
+  readonly web_identity?: string
+  readonly payload?: 'signed' | 'unsigned'
 }
 export type RawHeaders = Readonly<Record<string, string>>
 export type RawMembers = Readonly<Record<string, 'model' | 'same' | 'drop' | 'refuse' | 'pass'>>

@@ -20,8 +20,17 @@ type SecretResult =
   /** There is a problem, and the report has it. */
   | 'broken'
 
-/** Reads `{ env }` or `{ file }`. What is read goes into headers, so it must be printable ASCII on one line. */
-export function readSecret(raw: RawSecret, site: Site, context: Context, needed = true): SecretResult {
+/**
+ * Reads `{ env }` or `{ file }`. What is read goes into headers, so it must be printable ASCII on one line, unless its form is
+ * `text`.
+ */
+export function readSecret(
+  raw: RawSecret,
+  site: Site,
+  context: Context,
+  needed = true,
+  form: 'line' | 'text' = 'line',
+): SecretResult {
   if (raw.file === undefined && /[a-z]/.test(raw.env ?? '') && looksLikeKey(raw.env ?? '')) {
     const message = 'expected the name of an environment variable, and this looks like a secret itself'
     context.report.error('literal-secret', site.child('env'), message, { secret: true })
@@ -30,7 +39,8 @@ export function readSecret(raw: RawSecret, site: Site, context: Context, needed 
   const result = raw.file === undefined ? fromVariable(raw.env ?? '', context) : fromFile(raw.file, site, context)
   if (result !== 'broken' && 'absent' in result && !result.empty)
     return withoutSecret(raw, result, site, needed ? context : undefined)
-  if (result === 'broken' || !('secret' in result) || /^[\x20-\x7e]*$/.test(result.secret.reveal())) return result
+  if (result === 'broken' || !('secret' in result) || form === 'text') return result
+  if (/^[\x20-\x7e]*$/.test(result.secret.reveal())) return result
   const holder = raw.file === undefined ? `the variable ${raw.env}` : 'the file'
   const message = `${holder} contains a line break, a control character or a non-ASCII character; a secret is one line of ASCII`
   context.report.error('bad-secret', site, message)

@@ -2,6 +2,7 @@ import type { AccountingConfig, CallerRules, GroupConfig, PricesConfig } from '.
 import type { AmountsConfig } from './amounts.js'
 import type { ScopeLimits, Tariff } from './bounds.js'
 import type { Traits } from './codec.js'
+import type { CredentialSource } from './credential-source.js'
 import type { EgressConfig } from './egress.js'
 import type { Family } from './errors.js'
 import type { Exposed } from './exposed.js'
@@ -154,9 +155,16 @@ export interface UpstreamConfig {
 }
 
 export interface CredentialConfig {
+  /** Of the secret, or of the token of `source`. */
   readonly place: Placement
   /** Absent where the upstream is off, or asks for none. */
   readonly secret?: Secret
+  /** Basic authentication: the secret is this user's password. */
+  readonly user?: string
+  /** Further headers of the credential, by name in lower case. */
+  readonly headers?: Readonly<Record<string, string | Secret>>
+  /** How a credential that changes is got. */
+  readonly source?: CredentialSource
 }
 
 export interface EndpointConfig {

@@ -142,6 +142,10 @@ export const DEFAULTS = {
     loop_delay: 250, // 250ms
     memory: 0.95, // 95%
   },
+  typedCredential: {
+    grant: 'client_credentials',
+    payload: 'signed',
+  },
   forward: {
     trace: true,
   },

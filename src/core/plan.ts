@@ -3,6 +3,7 @@ import type { Accounting, Tariff } from './bounds.js'
 import type { Caller, KeyRing } from './caller.js'
 import type { Codec, Traits } from './codec.js'
 import type { Config } from './config.js'
+import type { PlacedSource } from './credential-source.js'
 import type { EgressConfig } from './egress.js'
 import type { Family } from './errors.js'
 import type { Exposed } from './exposed.js'
@@ -16,7 +17,8 @@ import type { ModelEntry } from './model-entry.js'
 import type { Params } from './params.js'
 import type { Placement } from './placement.js'
 import type { AdminPlan, ListenConfig, SpoolConfig, TasksConfig, WebhookConfig } from './process-config.js'
-import type { RateLimitsConfig, ResetForm } from './rate-limits-config.js'
+import type { RateLimitReset, RateLimits } from './rate-limits.js'
+import type { RateLimitsConfig } from './rate-limits-config.js'
 import type { BatchRule, ModelHint, ResourceReference, ResourceRule, ResultRule, ResumableUpload } from './resources.js'
 import type {
   Answer,
@@ -254,27 +256,6 @@ export interface Translation {
   readonly usage: UsagePaths | undefined
 }
 
-/** What becomes of the headers in which an upstream tells of its rate limits. Names in lower case. */
-export interface RateLimits {
-  /** By the upstream's names: the name in the client's protocol. */
-  readonly names: ReadonlyMap<string, RateLimitName>
-  /** Headers of the upstream's protocol that mean nothing in the client's. */
-  readonly foreign: HeaderFilter
-}
-
-/** Two headers of a rate limit, names in lower case. */
-export interface RateLimitReset {
-  readonly remaining: string
-  readonly reset: string
-  readonly form: ResetForm
-}
-
-export interface RateLimitName {
-  readonly name: string
-  /** How the value is written on either side; absent for plain numbers. */
-  readonly reset: { readonly from: ResetForm; readonly to: ResetForm } | undefined
-}
-
 export interface RetryPolicy extends Retry {
   /** Whether a failure (a phase or a status) may be tried again. */
   readonly covers: (condition: Retry['on'][number]) => boolean
@@ -302,6 +283,9 @@ export interface Upstream {
   readonly shownHeaders: readonly string[]
   /** The upstream's credential, in every place, so that nothing that it says can show it to a client. */
   readonly secret: Secret | undefined
+  /** Further secrets in its requests, or for its tokens. */
+  readonly hidden: readonly Secret[]
+  readonly source?: PlacedSource
   /** Tells that secret from others without telling what it is. */
   readonly credential: string | undefined
   /** The same upstream with the credentials that it had before: what was begun with one of them continues with it. */

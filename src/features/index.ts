@@ -5,6 +5,7 @@ import { canaries } from './canaries/index.js'
 import { clientSecrets } from './client-secrets/index.js'
 import { completions } from './completions/index.js'
 import { cors } from './cors/index.js'
+import { credentials } from './credentials/index.js'
 import { expose } from './expose/index.js'
 import { fallbacks, heldBack } from './fallbacks/index.js'
 import { health } from './health/index.js'
@@ -37,6 +38,7 @@ export const FEATURES: readonly Feature[] = [
   metrics,
   traces,
   receipts,
+  credentials,
   cors,
   links,
   clientSecrets,

@@ -16,16 +16,18 @@ export interface Reach {
   readonly yielding: ReadonlySet<string>
   /** How connections leave for it, and for URLs that its answers and requests contain; absent: as the system has it. */
   readonly egress: Egress | undefined
-  /** Values that no client may see, plain and URL-encoded. */
+  /** Values that no client may see at the moment, plain and URL-encoded. */
   readonly secrets: readonly string[]
 }
 
 /** Facts about upstreams that are known only when a plan goes live. */
-interface Places {
+export interface Places {
   /** An upstream's origin; `embedded:` ones listen on some loopback port. */
   origin(upstream: Upstream): string
   /** Headers of every request to it: flat name, value list. */
   headers(upstream: Upstream): readonly string[]
+  /** How its requests get a credential that changes. */
+  signing?(upstream: Upstream, origin: string, egress: Egress | undefined): PoolSettings['signing']
 }
 
 /**
@@ -57,13 +59,16 @@ export class Generation {
     for (const upstream of [...plan.upstreams.values()].flatMap(one => [one, ...one.others, ...one.former])) {
       if (upstream.off !== undefined) continue
       const egress = upstream.egress && new Egress(upstream.egress)
+      const origin = places.origin(upstream)
+      const signing = places.signing?.(upstream, origin, egress)
       const setting: PoolSettings = {
         upstream: upstream.name,
-        origin: places.origin(upstream),
+        origin,
         connections: egress?.pool.connections ?? plan.limits.connections,
         queue: egress?.pool.queue ?? plan.limits.queue,
         connect: upstream.connect,
         ...(egress === undefined ? {} : { egress }),
+        ...(signing === undefined ? {} : { signing }),
       }
       settings.push(setting)
       const headers = fixedHeaders(upstream, places.headers(upstream))
@@ -71,8 +76,11 @@ export class Generation {
       const yielding = new Set(namesOf(upstream.headers).filter(upstream.forward.request))
       const pool = pools.acquire(setting)
       const { origin: reached } = new URL(setting.origin)
-      const secrets = secretsOf(upstream)
-      this.#reach.set(upstream, { pool, origin: reached, headers, names, yielding, egress, secrets })
+      const fixed = secretsOf(upstream)
+      const { signer } = pool
+      const reach = { pool, origin: reached, headers, names, yielding, egress, secrets: fixed }
+      if (signer !== undefined) Object.defineProperty(reach, 'secrets', { get: () => [...fixed, ...signer.hidden] })
+      this.#reach.set(upstream, reach)
     }
     this.#settings = settings
   }
@@ -150,8 +158,9 @@ function namesOf(headers: readonly string[]): readonly string[] {
   return headers.filter((_, index) => index % 2 === 0)
 }
 
-function secretsOf({ secret }: Upstream): readonly string[] {
-  if (secret === undefined) return []
-  const value = secret.reveal()
-  return [value, encodeURIComponent(value)]
+function secretsOf({ secret, hidden }: Upstream): readonly string[] {
+  return [...(secret === undefined ? [] : [secret]), ...hidden].flatMap(one => {
+    const value = one.reveal()
+    return [value, encodeURIComponent(value)]
+  })
 }

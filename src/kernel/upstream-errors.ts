@@ -1,9 +1,10 @@
 import { isOutOfDescriptors, outOfDescriptors } from '../core/descriptors.js'
 import { GatewayError } from '../core/errors.js'
 import type { RetryCondition } from '../core/limits.js'
-import type { RateLimitReset } from '../core/plan.js'
+import type { RateLimitReset } from '../core/rate-limits.js'
 import { MAX_WAIT_MS, retryAfter } from '../core/retry-after.js'
 import { ProxyFault } from '../net/proxy.js'
+import { CredentialFault } from '../net/signer.js'
 import { untilReset } from './translate/rate-limits.js'
 
 /** No connection of the upstream's pool became free in time (`connections`), or too many requests wait (`queue`). */
@@ -20,6 +21,7 @@ export function classify(cause: Error, connecting: boolean): { condition: RetryC
   if (cause instanceof GatewayError) return { condition: 'reset', error: cause }
   if (isOutOfDescriptors(cause)) return { condition: 'descriptors', error: outOfDescriptors(cause) }
   if (cause instanceof ProxyFault) return { condition: 'connect', error: proxyFailed(cause) }
+  if (cause instanceof CredentialFault) return { condition: 'connect', error: noCredential(cause) }
   const code = 'code' in cause ? String(cause.code) : ''
   if (code === 'CONNECT_TIMEOUT' || code === 'UND_ERR_CONNECT_TIMEOUT') {
     return { condition: 'connect', error: timeout('connect', cause) }
@@ -52,9 +54,15 @@ function proxyFailed(cause: ProxyFault): GatewayError {
   return new GatewayError(code, message, { cause, phase: 'proxy' })
 }
 
+/** The upstream was not asked. Why there is no credential is logged only. */
+function noCredential(cause: CredentialFault): GatewayError {
+  const message = 'The gateway has no valid credential for the upstream at the moment.'
+  return new GatewayError('upstream_auth', message, { cause, phase: 'credential' })
+}
+
 /** The phase of an attempt that failed, for the log. */
 export function phaseOf(condition: RetryCondition, error: GatewayError): string {
-  if (error.details.phase === 'proxy') return 'proxy'
+  if (error.details.phase === 'proxy' || error.details.phase === 'credential') return error.details.phase
   if (condition === 'silent_stream') return error.details.phase ?? 'first_byte'
   return typeof condition === 'number' ? 'status' : condition
 }

@@ -12,6 +12,8 @@ import { ClientPool, MAX_AGE_MS } from '../transport/client/pool.js'
 import type { Egress } from './egress.js'
 import { Http2Pool } from './http2-pool.js'
 import { names } from './names.js'
+import { SignedExchange } from './signed-exchange.js'
+import type { RequestSigner } from './signer.js'
 import { Pool } from './undici.js'
 
 export type { UpstreamController, UpstreamRequest } from '../transport/client/handler.js'
@@ -28,6 +30,15 @@ export interface PoolSettings {
   readonly connect: number
   /** Absent: connections leave as the system has it. */
   readonly egress?: Egress
+  /** Absent: what is sent has its credential already. */
+  readonly signing?: Signing
+}
+
+/** How requests get a credential that changes. */
+interface Signing {
+  /** Of all that decides it, secrets included: never shown. */
+  readonly digest: string
+  open(): RequestSigner
 }
 
 /** What one request hears of its connection. */
@@ -63,6 +74,8 @@ export class UpstreamPool {
   readonly #client: ClientPool
   /** Set for upstreams that are called by HTTP/2. */
   readonly #http2: Http2Pool | undefined
+  /** Set for upstreams whose credential changes. */
+  readonly signer: RequestSigner | undefined
   /** For bodies that are streams. Its connections count among the same places. */
   #library: Pool | undefined
   /** The library's own queue stays empty but for the moment between two requests of a connection. */
@@ -75,6 +88,7 @@ export class UpstreamPool {
     })
     this.#settings = settings
     const { origin, egress } = settings
+    this.signer = settings.signing?.open()
     // Our own client does not know proxies.
     this.#isFast = transport === 'fast' && egress?.isProxied(new URL(origin)) !== true
     this.#http2 = http2Pool(settings, (request, handler) => this.sendByHttp1(request, handler))
@@ -115,6 +129,11 @@ export class UpstreamPool {
   }
 
   private send(request: UpstreamRequest, handler: UpstreamHandler): void {
+    if (this.signer === undefined) this.sendSigned(request, handler)
+    else new SignedExchange(this.signer, request, handler, (one, exchange) => this.sendSigned(one, exchange)).start()
+  }
+
+  private sendSigned(request: UpstreamRequest, handler: ExchangeHandler): void {
     if (this.#http2 === undefined) this.sendByHttp1(request, handler)
     else this.#http2.send(request, handler)
   }
@@ -305,6 +324,6 @@ export class Pools {
 }
 
 function keyOf(settings: PoolSettings): string {
-  const { upstream, origin, connections, queue, connect, egress } = settings
-  return JSON.stringify([upstream, origin, connections, queue, connect, egress?.digest])
+  const { upstream, origin, connections, queue, connect, egress, signing } = settings
+  return JSON.stringify([upstream, origin, connections, queue, connect, egress?.digest, signing?.digest])
 }

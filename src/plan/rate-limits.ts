@@ -1,4 +1,4 @@
-import type { RateLimitName, RateLimitReset, RateLimits } from '../core/plan.js'
+import type { RateLimitName, RateLimitReset, RateLimits } from '../core/rate-limits.js'
 import { RATE_LIMITED, type RateLimitsConfig } from '../core/rate-limits-config.js'
 import { NameSet } from './names.js'
 

@@ -1,4 +1,11 @@
-import type { CallConfig, Config, EndpointConfig, UpstreamConfig, VerbConfig } from '../core/config.js'
+import type {
+  CallConfig,
+  Config,
+  CredentialConfig,
+  EndpointConfig,
+  UpstreamConfig,
+  VerbConfig,
+} from '../core/config.js'
 import { keeperName } from '../core/keeper.js'
 import type { Upstream, UpstreamProbe } from '../core/plan.js'
 import type { Secret } from '../core/secret.js'
@@ -65,7 +72,7 @@ function compileUpstream(
     secrets.flatMap(one => {
       if (config.credential === undefined) return []
       const { otherSecrets: _, ...rest } = config
-      const other = { ...rest, credential: { ...config.credential, secret: one }, previousSecrets: [] }
+      const other = { ...rest, credential: withSecret(config.credential, one), previousSecrets: [] }
       return [compileUpstream(name, other, { timeouts, health }, callerHeaders, isOneOfSeveral)]
     })
   const others = alike(config.otherSecrets ?? [])
@@ -82,6 +89,8 @@ function compileUpstream(
     headers: [...credential.headers, ...declared],
     shownHeaders: [...credential.shownHeaders, ...declared],
     secret,
+    hidden: credential.hidden,
+    ...(credential.source === undefined ? {} : { source: credential.source }),
     credential: reference,
     former: former.map(one => one.upstream),
     others: others.map(one => one.upstream),
@@ -135,20 +144,30 @@ function locate(base: string): { readonly origin: string; readonly prefix: strin
   return { origin, prefix: pathname === '/' ? '' : pathname }
 }
 
-/** The credential replaces a declared header of the same name. */
-function declaredHeaders(headers: Readonly<Record<string, string>>, { headers: [held] }: Placed): readonly string[] {
+/** The same credential with another secret, also where that gets tokens. */
+function withSecret(credential: CredentialConfig, secret: Secret): CredentialConfig {
+  const { source } = credential
+  if (source?.type === 'oauth2') return { ...credential, secret, source: { ...source, secret } }
+  return { ...credential, secret }
+}
+
+/** The credential replaces declared headers of the same names. */
+function declaredHeaders(headers: Readonly<Record<string, string>>, { shownHeaders }: Placed): readonly string[] {
+  const held = new Set(namesOf(shownHeaders))
   return Object.entries(headers)
     .map(([name, value]) => [name.toLowerCase(), value])
-    .filter(([name]) => name !== held)
+    .filter(([name = '']) => !held.has(name))
     .flat()
 }
 
 /** Headers that carry the credential, or would carry it if the upstream had one. */
-function credentialNames({ headers }: Placed, { credential }: UpstreamConfig): readonly string[] {
-  return credential?.place.in === 'header'
-    ? [...namesOf(headers), credential.place.name.toLowerCase()]
-    : namesOf(headers)
+function credentialNames({ shownHeaders }: Placed, { credential }: UpstreamConfig): readonly string[] {
+  const names = [...namesOf(shownHeaders), ...(credential?.source?.type === 'aws-sigv4' ? SIGNATURE_HEADERS : [])]
+  return credential?.place.in === 'header' ? [...names, credential.place.name.toLowerCase()] : names
 }
+
+/** Headers of a signature beside `authorization`. */
+const SIGNATURE_HEADERS = ['x-amz-date', 'x-amz-security-token', 'x-amz-content-sha256']
 
 /** The names in a flat list of name, value, name, value. */
 function namesOf(headers: readonly string[]): readonly string[] {

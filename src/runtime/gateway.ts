@@ -31,10 +31,11 @@ import type { LoadedPlan } from './load.js'
 import { GatewayMetrics } from './metrics.js'
 import { type Opened, openFiles, type Start, startOf } from './opening.js'
 import { startLog } from './own-log.js'
+import { placesOf } from './places.js'
 import { messageOf, StartError } from './problems.js'
 import { recordTasks } from './receipts.js'
 import { type PlanSource, type ReloadOptions, Reloads } from './reload.js'
-import { restingFor, shownBy } from './resting.js'
+import { restingFor, shownBy, withoutCredential } from './resting.js'
 import { routingFor, shownRouting } from './routing.js'
 import type { Seat } from './seat.js'
 import { createServer, listen } from './server.js'
@@ -102,7 +103,8 @@ export class Gateway {
     state.attach(this.#log)
     this.#sweeper = new Sweeper(store, state, () => retentionOf(this.plan))
     const pipeline = new Pipeline(options.features ?? FEATURES)
-    const generation = new Generation(plan, seat?.generation ?? 1, this.#pools, embedded)
+    const places = placesOf(embedded, options.env)
+    const generation = new Generation(plan, seat?.generation ?? 1, this.#pools, places)
     this.#metrics = new GatewayMetrics(plan, store)
     this.#kernel = new Kernel(generation, this.#log, this.#metrics.store, pipeline, seat?.peers)
     this.#sockets = new Sockets(this.#kernel, pipeline)
@@ -122,7 +124,7 @@ export class Gateway {
     if (this.#descriptors !== undefined) {
       onCrowded(this.#server, this.#descriptors, socket => this.#kernel.crowded.add(socket))
     }
-    const served = { kernel: this.#kernel, server: this.#server, pools: this.#pools, embedded, log: this.#log }
+    const served = { kernel: this.#kernel, server: this.#server, pools: this.#pools, embedded, places, log: this.#log }
     const parts = { target: new Swap(served), health: this.#health, log: this.#log, descriptors: this.#descriptors }
     this.#reloads = seat?.planSource(running, parts) ?? new Reloads(options, loaded, running, parts)
     this.#metrics.attach({
@@ -140,8 +142,9 @@ export class Gateway {
   }
 
   #shownFor(caller: Caller, pipeline: Pipeline): ReturnType<Parameters<typeof answerHealth>[3]> {
-    const resting = restingFor(this.plan.models.upstreams(caller), shownBy(pipeline))
-    return { resting, ...routingFor(caller, shownRouting(pipeline)) }
+    const reached = this.plan.models.upstreams(caller)
+    const resting = restingFor(reached, shownBy(pipeline))
+    return { resting, ...withoutCredential(reached, pipeline), ...routingFor(caller, shownRouting(pipeline)) }
   }
 
   #adminParts(pipeline: Pipeline, seat: Seat | undefined): ConstructorParameters<typeof Admin>[1] {

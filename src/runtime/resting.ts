@@ -1,3 +1,4 @@
+import { credentials } from '../features/credentials/index.js'
 import { health } from '../features/health/index.js'
 import type { ShownHealth } from '../features/health/shown.js'
 import type { Pipeline } from '../kernel/pipeline.js'
@@ -18,6 +19,15 @@ export function restingFor(
   const resting = new Map<string, string>()
   for (const [name, health] of shown) if (reached?.has(name) === true) resting.set(name, inWords(health))
   return resting
+}
+
+/** Why upstreams have no credential, or no newer one, of those that a caller's models lead to. */
+export function withoutCredential(
+  reached: ReadonlySet<string> | undefined,
+  pipeline: Pipeline,
+): Readonly<Record<string, ReadonlyMap<string, string>>> {
+  const faults = [...(pipeline.serviceOf(credentials)?.faults ?? [])].filter(([name]) => reached?.has(name) === true)
+  return faults.length === 0 ? {} : { credentials: new Map(faults) }
 }
 
 function inWords({ reason, models = [], secrets = [], more = 0 }: ShownHealth): string {

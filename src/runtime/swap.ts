@@ -1,6 +1,6 @@
 import type { Server } from 'node:http'
 import type { Server as HttpsServer } from 'node:https'
-import { Generation } from '../kernel/generation.js'
+import { Generation, type Places } from '../kernel/generation.js'
 import type { Kernel } from '../kernel/kernel.js'
 import type { Pools } from '../net/pools.js'
 import type { Log } from '../sinks/log.js'
@@ -25,6 +25,7 @@ interface Served {
   readonly server: Server | HttpsServer
   readonly pools: Pools
   readonly embedded: Embedded
+  readonly places: Places
   readonly log: Log
 }
 
@@ -37,9 +38,9 @@ export class Swap implements Target {
   }
 
   async prepare({ plan }: Running, number: number): Promise<Prepared> {
-    const { kernel, server, pools, embedded, log } = this.#served
+    const { kernel, server, pools, embedded, places, log } = this.#served
     await embedded.prepare(plan)
-    const generation = new Generation(plan, number, pools, embedded)
+    const generation = new Generation(plan, number, pools, places)
     try {
       kernel.prepare(generation)
     } catch (error) {

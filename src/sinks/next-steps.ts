@@ -27,6 +27,8 @@ const NEXT_STEPS: Readonly<Record<string, string>> = {
   'watching the configuration failed; trying again': 'reload by `gateway reload` or SIGHUP until it works',
   'an upstream refused its credential; reading the secrets again':
     'if it happens again, renew the secret of the upstream',
+  'an upstream has no new credential':
+    'look at `cause`, and at the token server; requests to that upstream fail when the old credential has ended',
   'reload failed': 'look at `error`, then reload again; the last valid configuration serves',
   'reload failed; the last valid configuration stays':
     'mend the problems that are listed; `gateway validate` shows them',

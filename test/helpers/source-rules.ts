@@ -27,6 +27,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['config', 'plan', 'features'],
   ['kernel'],
   ['translate'],
+  ['credentials'],
   ['codecs', 'wire', 'net', 'stores', 'sinks'],
   ['transport'],
   ['core'],
@@ -43,12 +44,15 @@ const DOORS: Readonly<Record<string, string | readonly string[]>> = {
   lmdb: 'src/stores/file',
   ioredis: 'src/stores/redis',
   pg: 'src/stores/postgres',
+  jose: 'src/credentials/',
+  '@smithy/signature-v4': 'src/credentials/aws/',
   ws: ['src/net/framed-socket.ts', 'simulator/src/socket/'],
 }
 
-/** Only what loads the product's own code may run text, and only workers are processes. */
+/** Only what loads the product's own code may run text; only workers, and commands that print credentials, are processes. */
 const BUILTIN_DOORS: Readonly<Record<string, readonly string[]>> = {
   vm: ['bin/bundle.js'],
+  child_process: ['src/credentials/exec.ts'],
   inspector: ['src/admin/profiling.ts'],
   cluster: ['src/runtime/workers/crew.ts', 'src/runtime/workers/worker.ts'],
 }

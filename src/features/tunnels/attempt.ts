@@ -8,11 +8,12 @@ import { responseHeaders } from '../../kernel/response-headers.js'
 import { classify, errorOfStatus, phaseOf } from '../../kernel/upstream-errors.js'
 import { upstreamMessage } from '../../kernel/upstream-words.js'
 import { acceptMessages, openUpstream, type Passed } from '../../net/message-socket.js'
+import type { UpstreamRequest } from '../../net/pools.js'
 import { openRaw } from '../../net/raw-tunnel.js'
 import type { TunnelContext } from './context.js'
 
 import { FramedSession } from './framed-session.js'
-import { chosenSubprotocol, clientAnswer, passedLines, upstreamHandshake } from './handshake.js'
+import { chosenSubprotocol, clientAnswer, passedLines, upstreamHandshake, upstreamRequest } from './handshake.js'
 import { RawSession } from './raw-session.js'
 import type { Session } from './session.js'
 
@@ -36,8 +37,25 @@ export class TunnelAttempt {
   }
 
   start(): void {
+    const { call, exchange, gated } = this.#context
+    const request = upstreamRequest(gated)
+    const { signer } = call.generation.reach(exchange.upstream).pool
+    if (signer === undefined) this.open(request)
+    else {
+      Promise.resolve(request)
+        .then(one => signer.sign(one))
+        .then(
+          one => {
+            if (this.#phase !== 'over') this.open(one)
+          },
+          cause => this.failed(cause),
+        )
+    }
+  }
+
+  private open(request: UpstreamRequest): void {
     const { call, route, gated } = this.#context
-    const handshake = upstreamHandshake(gated, route)
+    const handshake = upstreamHandshake(gated, route, request)
     const events = {
       connected: () => this.connected(),
       refused: (status: number, headers: IncomingHttpHeaders, body: Buffer | undefined) =>

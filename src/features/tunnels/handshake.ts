@@ -9,6 +9,7 @@ import { responseHeaders } from '../../kernel/response-headers.js'
 import type { AttemptView } from '../../kernel/stages.js'
 import { buildRequest } from '../../kernel/upstream-request.js'
 import type { TunnelRequest } from '../../net/message-socket.js'
+import type { UpstreamRequest } from '../../net/pools.js'
 import type { HttpRequest } from '../../transport/exchange.js'
 
 /** Sixteen bytes in base64 (RFC 6455 §4.1). */
@@ -30,14 +31,21 @@ export function checkHandshake({ method, headers }: HttpRequest): void {
   })
 }
 
+/** The request that opens a tunnel, before it is signed. */
+export function upstreamRequest(attempt: AttemptView): UpstreamRequest {
+  return buildRequest(attempt, changedBody(attempt.call, attempt.exchange, { type: 'none' }))
+}
+
 /**
  * The handshake with an upstream. It is built, not copied: the declared headers, the upstream's credential, the headers that
  * `forward` lists, the allowed subprotocols, the client's query without the model and keys. No extension is offered, so the
  * gateway can read the frames of both sides.
  */
-export function upstreamHandshake(attempt: AttemptView, route: Route): TunnelRequest {
-  const { call, exchange } = attempt
-  const { path, headers: flat } = buildRequest(attempt, changedBody(call, exchange, { type: 'none' }))
+export function upstreamHandshake(
+  { call, exchange }: AttemptView,
+  route: Route,
+  { path, headers: flat }: UpstreamRequest,
+): TunnelRequest {
   const headers: Record<string, string> = Object.create(null)
   for (let index = 0; index + 1 < flat.length; index += 2) {
     const [name = '', value = ''] = [flat[index], flat[index + 1]]

@@ -1,4 +1,4 @@
-import type { RateLimitReset, RateLimits } from '../../core/plan.js'
+import type { RateLimitReset, RateLimits } from '../../core/rate-limits.js'
 import type { ResetForm } from '../../core/rate-limits-config.js'
 
 /**

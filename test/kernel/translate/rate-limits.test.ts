@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { RateLimitName, RateLimits } from '../../../src/core/plan.js'
+import type { RateLimitName, RateLimits } from '../../../src/core/rate-limits.js'
 import type { ResetForm } from '../../../src/core/rate-limits-config.js'
 import { renamedLimits } from '../../../src/kernel/translate/rate-limits.js'
 import { compileRateLimits } from '../../../src/plan/rate-limits.js'

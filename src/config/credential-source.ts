@@ -1,0 +1,317 @@
+import { dirname, resolve } from 'node:path'
+import type { CredentialConfig } from '../core/config.js'
+import type { AssumedRole, OAuthSource, SigningKey } from '../core/credential-source.js'
+import type { Json } from '../core/json.js'
+import type { Placement } from '../core/placement.js'
+import type { Secret } from '../core/secret.js'
+import type { Context } from './context.js'
+import type { Site } from './document.js'
+import type { RawSecret, RawTypedCredential } from './raw.generated.js'
+import { Report } from './report.js'
+import { readSecret } from './secrets.js'
+import { readDuration } from './settings.js'
+
+type Type = RawTypedCredential['type']
+type Member = Exclude<keyof RawTypedCredential, 'type'>
+
+/** Members of each type: those that it needs, and those that it may have. `secret` may be beside the credential instead. */
+const MEMBERS: Readonly<Record<Type, { readonly needs: readonly Member[]; readonly may: readonly Member[] }>> = {
+  header: { needs: ['name'], may: ['secret', 'scheme'] },
+  query: { needs: ['name'], may: ['secret'] },
+  basic: { needs: ['user'], may: ['secret'] },
+  headers: { needs: ['headers'], may: [] },
+  oauth2: {
+    needs: ['token_url'],
+    may: [
+      ...([
+        'client_id',
+        'secret',
+        'auth',
+        'grant',
+        'scope',
+        'audience',
+        'params',
+        'key',
+        'algorithm',
+        'key_id',
+      ] as const),
+      ...(['in', 'name', 'scheme'] as const),
+    ],
+  },
+  gcp: { needs: [], may: ['file', 'scopes', 'in', 'name', 'scheme'] },
+  jwt: {
+    needs: ['key'],
+    may: [
+      ...(['algorithm', 'key_id', 'issuer', 'subject', 'audience', 'claims', 'ttl'] as const),
+      ...(['in', 'name', 'scheme'] as const),
+    ],
+  },
+  exec: { needs: ['command'], may: ['timeout', 'in', 'name', 'scheme'] },
+  'aws-sigv4': {
+    needs: ['service', 'region'],
+    may: [
+      ...(['access_key_id', 'secret', 'session_token', 'profile', 'role', 'session_name', 'external_id'] as const),
+      ...(['web_identity', 'payload'] as const),
+    ],
+  },
+}
+
+const USUAL_SCOPE = 'https://www.googleapis.com/auth/cloud-platform'
+const USUAL_TTL_MS = 10 * 60_000
+const USUAL_COMMAND_MS = 5000
+const USUAL_SESSION = 'model-gateway'
+const MIN_HMAC_CHARS = 32
+
+/** The secrets of a credential beside `secret`, and where they are written. */
+export function furtherSecrets(
+  raw: RawTypedCredential,
+  site: Site,
+): readonly (readonly [RawSecret, Site, isKey: boolean])[] {
+  const { key, session_token, headers = {}, params = {} } = raw
+  const lists = { headers, params }
+  return [
+    ...(key === undefined ? [] : [[key, site.child('key'), true] as const]),
+    ...(session_token === undefined ? [] : [[session_token, site.child('session_token'), false] as const]),
+    ...Object.entries(lists).flatMap(([list, values]) =>
+      Object.entries(values).flatMap(([name, value]) =>
+        typeof value === 'string' ? [] : [[value, site.child(list).child(name), false] as const],
+      ),
+    ),
+  ]
+}
+
+/** A credential that is written with a type. `secret`: what was read of `secret`; absent where it is not there, or not needed. */
+export function readTypedCredential(
+  raw: RawTypedCredential,
+  site: Site,
+  secret: Secret | undefined,
+  context: Context,
+): CredentialConfig | undefined {
+  if (!hasItsMembers(raw, site, context)) return undefined
+  const own = secret === undefined ? {} : { secret }
+  // What is missing was reported when the upstream was found to be on or off.
+  const read = reader({ ...context, report: new Report() })
+  switch (raw.type) {
+    case 'header':
+    case 'query':
+      return { place: placeOf({ ...raw, in: raw.type }), ...own }
+    case 'basic':
+      return { place: placeOf({ type: 'basic', scheme: 'Basic' }), user: raw.user ?? '', ...own }
+    case 'headers': {
+      const all = Object.entries(raw.headers ?? {}).map(([name, value]) => [
+        name.toLowerCase(),
+        typeof value === 'string' ? value : read(value, site.child('headers').child(name)),
+      ])
+      const headers = Object.fromEntries(all.filter(([, value]) => value !== undefined))
+      return { place: { in: 'header', name: Object.keys(headers)[0] ?? 'authorization' }, headers }
+    }
+    case 'oauth2':
+      return { place: placeOf(raw), ...own, ...sourceOrNone(oauth(raw, site, secret, read, context)) }
+    case 'jwt':
+      return { place: placeOf(raw), ...sourceOrNone(jwt(raw, site, read, context)) }
+    case 'gcp': {
+      const { file, scopes = [USUAL_SCOPE] } = raw
+      const source = { type: 'gcp', ...(file === undefined ? {} : { file: beside(site, file) }), scopes } as const
+      return { place: placeOf(raw), source }
+    }
+    case 'exec': {
+      const { timeout, command = [] } = raw
+      const time = timeout === undefined ? USUAL_COMMAND_MS : readDuration(timeout, site.child('timeout'), context)
+      return { place: placeOf(raw), source: { type: 'exec', command, timeout: time } }
+    }
+    case 'aws-sigv4':
+      return signature(raw, site, secret, read, context)
+  }
+}
+
+type Read = (raw: RawSecret, site: Site, isKey?: boolean) => Secret | undefined
+
+function reader(context: Context): Read {
+  return (raw, site, isKey = false) => {
+    const result = readSecret(raw, site, context, true, isKey ? 'text' : 'line')
+    return result !== 'broken' && 'secret' in result ? result.secret : undefined
+  }
+}
+
+/** Undefined: a secret is not there, so that the upstream is off. */
+function sourceOrNone(source: CredentialConfig['source'] | undefined): Pick<CredentialConfig, 'source'> {
+  return source === undefined ? {} : { source }
+}
+
+function hasItsMembers(raw: RawTypedCredential, site: Site, { report }: Context): boolean {
+  const { needs, may } = MEMBERS[raw.type]
+  const missing = needs.filter(name => raw[name] === undefined)
+  const strays = (Object.keys(raw) as (Member | 'type')[]).filter(
+    name => name !== 'type' && !needs.includes(name) && !may.includes(name),
+  )
+  for (const name of missing) {
+    report.error('missing-key', site, `"${name}" is missing here: a credential of type ${raw.type} needs it`, {
+      on: 'key',
+    })
+  }
+  for (const name of strays) {
+    const message = `"${name}" means nothing for a credential of type ${raw.type}; it has ${[...needs, ...may].join(', ')}`
+    report.error('unknown-key', site.child(name), message, { on: 'key' })
+  }
+  return missing.length === 0 && strays.length === 0
+}
+
+function placeOf(raw: RawTypedCredential & { readonly in?: 'header' | 'query' }): Placement {
+  const { name = 'authorization' } = raw
+  if (raw.in === 'query') return { in: 'query', name }
+  const lower = name.toLowerCase()
+  const scheme = raw.scheme ?? (lower === 'authorization' && raw.type !== 'header' ? 'Bearer' : undefined)
+  return { in: 'header', name: lower, ...(scheme === undefined ? {} : { scheme }) }
+}
+
+function oauth(
+  raw: RawTypedCredential,
+  site: Site,
+  secret: Secret | undefined,
+  read: Read,
+  context: Context,
+): OAuthSource | undefined {
+  const { token_url: tokenUrl = '', client_id: clientId = '', scope, audience, params = {} } = raw
+  const auth =
+    raw.auth ??
+    (raw.key !== undefined ? 'private_key_jwt' : raw.secret === undefined && secret === undefined ? 'none' : 'basic')
+  checkTokenUrl(tokenUrl, site.child('token_url'), context)
+  if (auth === 'private_key_jwt' && raw.key === undefined) {
+    context.report.error('missing-key', site, '"key" is missing here: private_key_jwt signs with it', { on: 'key' })
+  }
+  if (auth !== 'none' && clientId === '') {
+    context.report.error('missing-key', site, `"client_id" is missing here: auth ${auth} needs it`, { on: 'key' })
+  }
+  const key = signingKey(raw, site, read, context)
+  if ((auth === 'basic' || auth === 'body') && secret === undefined) return undefined
+  if (auth === 'private_key_jwt' && key === undefined) return undefined
+  const fields = Object.entries(params).map(([name, value]) => [
+    name,
+    typeof value === 'string' ? value : read(value, site.child('params').child(name)),
+  ])
+  if (fields.some(([, value]) => value === undefined)) return undefined
+  return {
+    type: 'oauth2',
+    tokenUrl,
+    grant: raw.grant ?? 'client_credentials',
+    clientId,
+    auth,
+    ...(secret === undefined ? {} : { secret }),
+    ...(key === undefined ? {} : { key }),
+    params: {
+      ...(scope === undefined ? {} : { scope }),
+      ...(audience === undefined ? {} : { audience }),
+      ...(Object.fromEntries(fields) as Record<string, string | Secret>),
+    },
+  }
+}
+
+/** A client secret must not travel in the clear. */
+function checkTokenUrl(text: string, site: Site, { report }: Context): void {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== '' || url.hash !== '') {
+    report.error(
+      'bad-value',
+      site,
+      'expected the address of a token server, such as https://login.example.com/oauth2/token',
+    )
+  } else if (url.protocol === 'http:' && !/^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname)) {
+    report.warn(
+      'insecure-url',
+      site,
+      'this address is not encrypted: the secret and the token could be read on the way',
+    )
+  }
+}
+
+function jwt(
+  raw: RawTypedCredential,
+  site: Site,
+  read: Read,
+  context: Context,
+): CredentialConfig['source'] | undefined {
+  const { issuer, subject, audience, claims = {}, ttl } = raw
+  const key = signingKey(raw, site, read, context)
+  if (key === undefined) return undefined
+  const named = { iss: issuer, sub: subject, aud: audience }
+  const given = Object.entries(named).filter((entry): entry is [string, string] => entry[1] !== undefined)
+  return {
+    type: 'jwt',
+    key,
+    claims: { ...(claims as Record<string, Json>), ...Object.fromEntries(given) },
+    ttl: ttl === undefined ? USUAL_TTL_MS : readDuration(ttl, site.child('ttl'), context),
+  }
+}
+
+function signingKey(raw: RawTypedCredential, site: Site, read: Read, { report }: Context): SigningKey | undefined {
+  if (raw.key === undefined) return undefined
+  const key = read(raw.key, site.child('key'), true)
+  if (key === undefined) return undefined
+  const algorithm = raw.algorithm ?? 'RS256'
+  const isSecret = algorithm.startsWith('HS')
+  const text = key.reveal()
+  const isAssumed = text.startsWith('assumed secret of ')
+  if (isSecret && text.length < MIN_HMAC_CHARS && !isAssumed) {
+    report.error('bad-secret', site.child('key'), `a key for ${algorithm} has ${MIN_HMAC_CHARS} characters or more`)
+  }
+  if (!isSecret && !text.includes('PRIVATE KEY') && !isAssumed) {
+    report.error('bad-secret', site.child('key'), `a key for ${algorithm} is a private key in PEM form`)
+  }
+  return { algorithm, key, ...(raw.key_id === undefined ? {} : { id: raw.key_id }) }
+}
+
+function signature(
+  raw: RawTypedCredential,
+  site: Site,
+  secret: Secret | undefined,
+  read: Read,
+  { report }: Context,
+): CredentialConfig {
+  const place: Placement = { in: 'header', name: 'authorization' }
+  const { access_key_id: id, session_token, profile, role, service = '', region = '', payload = 'signed' } = raw
+  if (id === undefined && (raw.secret !== undefined || session_token !== undefined)) {
+    report.error('missing-key', site, '"access_key_id" is missing here: secret and session_token belong to it', {
+      on: 'key',
+    })
+  }
+  if (id !== undefined && profile !== undefined) {
+    report.error('conflict', site.child('profile'), 'access_key_id and profile are both here: remove one', {
+      on: 'key',
+    })
+  }
+  for (const name of ['session_name', 'external_id', 'web_identity'] as const) {
+    if (raw[name] !== undefined && role === undefined) {
+      report.error('missing-key', site, `"role" is missing here: ${name} belongs to it`, { on: 'key' })
+    }
+  }
+  if (id !== undefined && secret === undefined) return { place }
+  const session = session_token && read(session_token, site.child('session_token'))
+  const access =
+    id !== undefined && secret !== undefined ? { id, secret, ...(session === undefined ? {} : { session }) } : undefined
+  return {
+    place,
+    ...(secret === undefined ? {} : { secret }),
+    source: {
+      type: 'aws-sigv4',
+      service,
+      region,
+      payload,
+      ...(access === undefined ? {} : { access }),
+      ...(profile === undefined ? {} : { profile }),
+      ...(role === undefined ? {} : { role: roleOf(raw, role, site) }),
+    },
+  }
+}
+
+function roleOf({ session_name, external_id, web_identity }: RawTypedCredential, arn: string, site: Site): AssumedRole {
+  return {
+    arn,
+    session: session_name ?? USUAL_SESSION,
+    ...(external_id === undefined ? {} : { externalId: external_id }),
+    ...(web_identity === undefined ? {} : { webIdentity: beside(site, web_identity) }),
+  }
+}
+
+function beside(site: Site, file: string): string {
+  return resolve(dirname(site.document.source.file), file)
+}

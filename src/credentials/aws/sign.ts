@@ -1,0 +1,108 @@
+import { createHash, createHmac, type Hash, type Hmac } from 'node:crypto'
+import type { UpstreamRequest } from '../../transport/client/handler.js'
+
+/** An access key of the moment. */
+export interface AwsAccess {
+  readonly id: string
+  readonly secret: string
+  readonly session?: string
+}
+
+interface Scope {
+  readonly service: string
+  readonly region: string
+  readonly payload: 'signed' | 'unsigned'
+}
+
+const HASH_HEADER = 'x-amz-content-sha256'
+
+/**
+ * The request with a signature of Signature Version 4 in its headers. It covers method, path, query, host, the body's type, the
+ * provider's own headers, and the body, unless that is left out. A body that is a stream cannot be covered.
+ */
+export async function signed(
+  request: UpstreamRequest,
+  host: string,
+  access: AwsAccess,
+  { service, region, payload }: Scope,
+  date = new Date(),
+): Promise<UpstreamRequest> {
+  const { SignatureV4 } = await import('@smithy/signature-v4')
+  const { method, path, headers, body } = request
+  const options = { service, region, sha256: Sha256, applyChecksum: false, credentials: credentialsOf(access) }
+  const signer: Signer = new SignatureV4(options as never) as never
+  const [pathname = '/', search = ''] = cut(path)
+  const given = coveredHeaders(headers, host)
+  const covered = payload === 'signed' && (body === null || body instanceof Uint8Array)
+  if (!covered) given[HASH_HEADER] = 'UNSIGNED-PAYLOAD'
+  const bytes = covered && body instanceof Uint8Array ? { body } : {}
+  const url = {
+    method,
+    protocol: 'https:',
+    hostname: host,
+    path: pathname,
+    query: queryOf(search),
+    headers: given,
+    ...bytes,
+  }
+  const result = await signer.sign(url, { signingDate: date })
+  const added = Object.entries(result.headers).filter(([name]) => given[name.toLowerCase()] === undefined)
+  if (!covered) added.push([HASH_HEADER, 'UNSIGNED-PAYLOAD'])
+  return { method, path, headers: [...headers, ...added.flat()], body }
+}
+
+/** The part of the library that is used. */
+interface Signer {
+  sign(request: object, options: object): Promise<{ readonly headers: Readonly<Record<string, string>> }>
+}
+
+/** The host, the type of the body and the provider's own headers: proxies may change others. */
+function coveredHeaders(headers: readonly string[], host: string): Record<string, string> {
+  const given: Record<string, string> = { host }
+  for (let at = 0; at + 1 < headers.length; at += 2) {
+    const name = (headers[at] ?? '').toLowerCase()
+    const value = headers[at + 1] ?? ''
+    if (name !== 'content-type' && !name.startsWith('x-amz-')) continue
+    given[name] = given[name] === undefined ? value : `${given[name]},${value}`
+  }
+  return given
+}
+
+function credentialsOf({ id, secret, session }: AwsAccess): object {
+  return { accessKeyId: id, secretAccessKey: secret, ...(session === undefined ? {} : { sessionToken: session }) }
+}
+
+function cut(path: string): readonly string[] {
+  const mark = path.indexOf('?')
+  return mark < 0 ? [path] : [path.slice(0, mark), path.slice(mark + 1)]
+}
+
+function queryOf(search: string): Record<string, string | string[]> {
+  const query: Record<string, string | string[]> = {}
+  for (const [name, value] of new URLSearchParams(search)) {
+    const known = query[name]
+    query[name] = known === undefined ? value : [known, value].flat()
+  }
+  return query
+}
+
+/** What the library hashes with. */
+class Sha256 {
+  readonly #hash: Hash | Hmac
+
+  constructor(secret?: string | ArrayBuffer | ArrayBufferView) {
+    this.#hash = secret === undefined ? createHash('sha256') : createHmac('sha256', secret as string)
+  }
+
+  update(data: string | Uint8Array): void {
+    this.#hash.update(data)
+  }
+
+  async digest(): Promise<Uint8Array> {
+    return this.#hash.digest()
+  }
+
+  reset(): void {
+    throw new Error('not used')
+  }
+}

@@ -1,0 +1,108 @@
+import { CredentialFault } from '../net/signer.js'
+
+/** What was fetched, and until when it is valid: milliseconds since the epoch. */
+export interface Fetched<T> {
+  readonly value: T
+  readonly expires: number
+}
+
+/** A token is renewed so long before its end, but not before four fifths of its life. */
+const MAX_AHEAD_MS = 5 * 60_000
+const AHEAD_SHARE = 0.2
+/** A token is not used in the last moment of its life: the request still has to arrive. */
+const LAST_MOMENT_MS = 1000
+/** After a failure nothing is fetched for so long; it doubles with each further one. */
+const FIRST_PAUSE_MS = 1000
+const LAST_PAUSE_MS = 30_000
+const MAX_DOUBLINGS = 10
+/** A credential that an upstream refuses is renewed so often at most. */
+const MIN_RENEWAL_MS = 10_000
+
+/**
+ * One token in memory. It is fetched once for all who wait, and ahead of its end, while the old one still serves. What cannot be
+ * renewed serves until its end.
+ */
+export class TokenCache<T> {
+  /** Called when fetching begins to fail, and when it succeeds again (undefined). */
+  onChange: (fault: CredentialFault | undefined) => void = () => undefined
+  readonly #fetch: () => Promise<Fetched<T>>
+  #token: Fetched<T> | undefined
+  #renewAt = 0
+  #fetching: Promise<T> | undefined
+  #fault: CredentialFault | undefined
+  #failures = 0
+  /** Nothing is fetched before; milliseconds since the epoch. */
+  #pausedUntil = 0
+  #renewedAt = Number.NEGATIVE_INFINITY
+
+  /** `fetch` must end in time, and reject with what may be logged. */
+  constructor(fetch: () => Promise<Fetched<T>>) {
+    this.#fetch = fetch
+  }
+
+  /** The token of the moment. Rejects, or throws, with {@link CredentialFault}. */
+  get(): T | Promise<T> {
+    const now = Date.now()
+    const token = this.#token
+    if (token === undefined || now >= token.expires - LAST_MOMENT_MS) return this.#fresh(now)
+    if (now >= this.#renewAt && now >= this.#pausedUntil) this.#fresh(now).catch(() => undefined)
+    return token.value
+  }
+
+  /** Fetches another one, unless that was done a moment ago. Resolves with whether there is one. */
+  async renew(): Promise<boolean> {
+    const now = Date.now()
+    const last = this.#token
+    if (this.#fetching === undefined && now < this.#renewedAt + MIN_RENEWAL_MS) return false
+    this.#renewedAt = now
+    await this.#fresh(now)
+    return this.#token !== last
+  }
+
+  /** The token, if it is at hand. */
+  get present(): T | undefined {
+    return this.#token?.value
+  }
+
+  /** Why the last fetch failed. */
+  get fault(): CredentialFault | undefined {
+    return this.#fault
+  }
+
+  #fresh(now: number): Promise<T> {
+    if (this.#fetching !== undefined) return this.#fetching
+    if (now < this.#pausedUntil && this.#fault !== undefined) return Promise.reject(this.#fault)
+    const fetching = this.#fetched().finally(() => {
+      this.#fetching = undefined
+    })
+    this.#fetching = fetching
+    return fetching
+  }
+
+  async #fetched(): Promise<T> {
+    try {
+      const token = await this.#fetch()
+      const now = Date.now()
+      const life = token.expires - now
+      if (life <= LAST_MOMENT_MS) throw new CredentialFault('the new credential has already expired: check the clocks')
+      this.#token = token
+      this.#renewAt = token.expires - Math.min(MAX_AHEAD_MS, life * AHEAD_SHARE)
+      this.#failures = 0
+      this.#pausedUntil = 0
+      this.#note(undefined)
+      return token.value
+    } catch (cause) {
+      const fault = cause instanceof CredentialFault ? cause : new CredentialFault(String(cause))
+      this.#pausedUntil = Date.now() + Math.min(FIRST_PAUSE_MS * 2 ** this.#failures, LAST_PAUSE_MS)
+      this.#failures = Math.min(this.#failures + 1, MAX_DOUBLINGS)
+      this.#note(fault)
+      throw fault
+    }
+  }
+
+  #note(fault: CredentialFault | undefined): void {
+    const isOther = (fault === undefined) !== (this.#fault === undefined)
+    this.#fault = fault
+    if (isOther) this.onChange(fault)
+  }
+}

@@ -1,0 +1,259 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { decodeJwt, jwtVerify } from 'jose'
+import t, { type Test } from 'tap'
+import { type AwsAccess, signed } from '../../src/credentials/aws/sign.js'
+import { CHAT_ANSWER, json } from '../helpers/answers.js'
+import { proveNoLeak } from '../helpers/canaries.js'
+import { CALLER, type GatewayOptions, startTestGateway, type TestGateway } from '../helpers/gateway.js'
+import { Journal } from '../helpers/journal.js'
+import { type RawUpstream, type RecordedRequest, startRawUpstream } from '../helpers/raw-upstream.js'
+
+/** Where clouds keep the identity of a program: variables, files, and servers that only it can reach. */
+
+interface Asked {
+  readonly method: string
+  readonly path: string
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly body: string
+}
+
+type Handler = (asked: Asked) => { readonly status?: number; readonly body: string }
+
+/** A server of a cloud: its token service, or what a machine is told about itself. */
+async function startCloud(t: Test, handler: Handler): Promise<{ origin: string; host: string; asked: Journal<Asked> }> {
+  const asked = new Journal<Asked>('requests to the cloud')
+  const server = createServer((request, response) => {
+    let body = ''
+    request.setEncoding('utf8').on('data', (text: string) => {
+      body += text
+    })
+    request.on('end', () => {
+      const one = { method: request.method ?? '', path: request.url ?? '', headers: request.headers, body }
+      asked.push(one)
+      const answer = handler(one)
+      response.writeHead(answer.status ?? 200, { 'content-type': 'application/json' }).end(answer.body)
+    })
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+  return { origin: `http://${host}`, host, asked }
+}
+
+async function stage(
+  t: Test,
+  credential: string,
+  options: GatewayOptions,
+): Promise<{ gateway: TestGateway; upstream: RawUpstream }> {
+  const upstream = await startRawUpstream(t)
+  upstream.answer(json(CHAT_ANSWER))
+  const yaml = `version: 1
+${CALLER}
+upstreams:
+  up: { base: "${upstream.origin}/p%20q", speaks: { chat: "POST /model/{model}/chat?b=2&a=1" }, credential: ${credential} }
+models: { m: { upstream: up, as: "maker.model-v1:0" } }
+`
+  return { upstream, gateway: await startTestGateway(t, yaml, options) }
+}
+
+const SIGV4 = 'type: aws-sigv4, service: bedrock, region: eu-west-1'
+const SCOPE = { service: 'bedrock', region: 'eu-west-1', payload: 'signed' } as const
+
+/** Whether the signature fits what arrived: it is made anew from the request as it was received. */
+async function isSignedBy({ method, target, header, body }: RecordedRequest, access: AwsAccess): Promise<boolean> {
+  const stamp = header('x-amz-date') ?? ''
+  const date = new Date(stamp.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3T$4:$5:$6Z'))
+  const headers = ['content-type', header('content-type') ?? '']
+  const again = await signed({ method, path: target, headers, body }, header('host') ?? '', access, SCOPE, date)
+  const at = again.headers.findIndex(name => name.toLowerCase() === 'authorization')
+  return again.headers[at + 1] === header('authorization')
+}
+
+const KEY: AwsAccess = { id: 'AKIAEXAMPLE00000001', secret: 'the/secret+access/key' }
+const SESSION: AwsAccess = { id: 'ASIAEXAMPLE00000002', secret: 'of-the-session', session: 'session-token+/=' }
+const LATER = new Date(Date.now() + 3_600_000).toISOString()
+const DOCUMENT = JSON.stringify({
+  ...{ AccessKeyId: SESSION.id, SecretAccessKey: SESSION.secret, Token: SESSION.session, Expiration: LATER },
+})
+const XML = `<R><Credentials><AccessKeyId>${SESSION.id}</AccessKeyId><SecretAccessKey>${SESSION.secret}</SecretAccessKey>
+<SessionToken>${SESSION.session}</SessionToken><Expiration>${LATER}</Expiration></Credentials></R>`
+
+async function provesSignature(t: Test, credential: string, options: GatewayOptions, access: AwsAccess): Promise<void> {
+  const { gateway, upstream } = await stage(t, credential, options)
+  const answer = await gateway.chat()
+  t.equal(answer.status, 200, answer.text)
+  const [request] = (await upstream.requests.count(1)) as [RecordedRequest]
+  t.match(request.target, /^\/p%20q\/model\/maker\.model-v1(%3A|:)0\/chat\?b=2&a=1$/)
+  t.match(request.header('authorization'), `Credential=${access.id}/`)
+  t.equal(request.header('x-amz-security-token'), access.session)
+  t.ok(await isSignedBy(request, access), 'the signature fits what arrived')
+}
+
+t.test('aws-sigv4: with the key of the file, of the environment and of a profile', async t => {
+  const own = `{ ${SIGV4}, access_key_id: ${KEY.id}, secret: { env: AWS_KEY } }`
+  await provesSignature(t, own, { env: { AWS_KEY: KEY.secret } }, KEY)
+  const variables = {
+    AWS_ACCESS_KEY_ID: SESSION.id,
+    AWS_SECRET_ACCESS_KEY: SESSION.secret,
+    AWS_SESSION_TOKEN: SESSION.session,
+  }
+  await provesSignature(t, `{ ${SIGV4} }`, { env: variables }, SESSION)
+  const folder = t.testdir({
+    credentials: `# keys\n[default]\naws_access_key_id = wrong\n[team]\naws_access_key_id=${KEY.id}\naws_secret_access_key = ${KEY.secret}\n`,
+    config: '[profile team]\nregion = eu-west-1\n',
+  })
+  const files = { AWS_SHARED_CREDENTIALS_FILE: `${folder}/credentials`, AWS_CONFIG_FILE: `${folder}/config` }
+  await provesSignature(t, `{ ${SIGV4}, profile: team }`, { env: files }, KEY)
+})
+
+t.test('aws-sigv4: with a role that is assumed by a key, or by a web identity', async t => {
+  const sts = await startCloud(t, () => ({ body: XML }))
+  const env = { AWS_KEY: KEY.secret, AWS_ENDPOINT_URL_STS: `${sts.origin}/` }
+  const role = 'role: "arn:aws:iam::1:role/models", external_id: our-id'
+  await provesSignature(
+    t,
+    `{ ${SIGV4}, access_key_id: ${KEY.id}, secret: { env: AWS_KEY }, ${role} }`,
+    { env },
+    SESSION,
+  )
+  const [assumed] = (await sts.asked.count(1)) as [Asked]
+  const fields = Object.fromEntries(new URLSearchParams(assumed.body))
+  t.match(fields, { Action: 'AssumeRole', RoleArn: 'arn:aws:iam::1:role/models', ExternalId: 'our-id' })
+  t.match(assumed.headers.authorization, new RegExp(`Credential=${KEY.id}/\\d{8}/eu-west-1/sts/`))
+  const files = { 'token.jwt': 'the.web.identity\n' }
+  await provesSignature(t, `{ ${SIGV4}, role: "arn:r", web_identity: token.jwt }`, { env, files }, SESSION)
+  const [, identity] = (await sts.asked.count(2)) as [Asked, Asked]
+  t.match(Object.fromEntries(new URLSearchParams(identity.body)), {
+    Action: 'AssumeRoleWithWebIdentity',
+    WebIdentityToken: 'the.web.identity',
+    RoleSessionName: 'model-gateway',
+  })
+  t.equal(identity.headers.authorization, undefined)
+})
+
+t.test('aws-sigv4: with what a container, or a machine, is told', async t => {
+  const container = await startCloud(t, () => ({ body: DOCUMENT }))
+  const files = { AWS_SHARED_CREDENTIALS_FILE: '/nowhere', AWS_CONFIG_FILE: '/nowhere' }
+  const full = {
+    AWS_CONTAINER_CREDENTIALS_FULL_URI: `${container.origin}/creds`,
+    AWS_CONTAINER_AUTHORIZATION_TOKEN: 'pod',
+  }
+  await provesSignature(t, `{ ${SIGV4} }`, { env: { ...files, ...full } }, SESSION)
+  t.match(container.asked.items[0], { path: '/creds', headers: { authorization: 'pod' } })
+  const machine = await startCloud(t, ({ method, path }) => {
+    if (method === 'PUT') return { body: 'imds-token' }
+    return { body: path.endsWith('/security-credentials/') ? 'the-role\n' : DOCUMENT }
+  })
+  const imds = { AWS_EC2_METADATA_SERVICE_ENDPOINT: machine.origin }
+  await provesSignature(t, `{ ${SIGV4} }`, { env: { ...files, ...imds } }, SESSION)
+  t.same(
+    machine.asked.items.map(({ method, path }) => `${method} ${path}`),
+    [
+      'PUT /latest/api/token',
+      'GET /latest/meta-data/iam/security-credentials/',
+      'GET /latest/meta-data/iam/security-credentials/the-role',
+    ],
+  )
+  t.equal(machine.asked.items[1]?.headers['x-aws-ec2-metadata-token'], 'imds-token')
+})
+
+t.test('aws-sigv4: credentials are not fetched from just anywhere, and an unsigned body is not covered', async t => {
+  const env = { AWS_CONTAINER_CREDENTIALS_FULL_URI: 'http://10.1.2.3/creds', AWS_SHARED_CREDENTIALS_FILE: '/nowhere' }
+  const { gateway } = await stage(t, `{ ${SIGV4} }`, { env: { ...env, AWS_CONFIG_FILE: '/nowhere' } })
+  t.equal((await gateway.chat()).status, 502)
+  t.match(await gateway.log.find(({ msg }) => msg === 'an upstream has no new credential'), {
+    cause: /10\.1\.2\.3: expected https/,
+  })
+  const own = { AWS_ACCESS_KEY_ID: KEY.id, AWS_SECRET_ACCESS_KEY: KEY.secret }
+  const unsigned = await stage(t, `{ ${SIGV4}, payload: unsigned }`, { env: own })
+  t.equal((await unsigned.gateway.chat()).status, 200)
+  t.equal(unsigned.upstream.requests.items[0]?.header('x-amz-content-sha256'), 'UNSIGNED-PAYLOAD')
+})
+
+const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+const PEM = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+const TOKEN = JSON.stringify({ access_token: 'ya29.the-token', expires_in: 3600, token_type: 'Bearer' })
+
+async function provesToken(
+  t: Test,
+  credential: string,
+  options: GatewayOptions,
+  token = 'ya29.the-token',
+): Promise<void> {
+  const { gateway, upstream } = await stage(t, credential, options)
+  const answer = await gateway.chat()
+  t.equal(answer.status, 200, answer.text)
+  t.equal(upstream.requests.items[0]?.header('authorization'), `Bearer ${token}`)
+}
+
+t.test('gcp: with the key of a service account', async t => {
+  const server = await startCloud(t, () => ({ body: TOKEN }))
+  const account = { type: 'service_account', client_email: 'a@b.example', private_key: PEM, private_key_id: 'k1' }
+  const files = { 'account.json': JSON.stringify({ ...account, token_uri: `${server.origin}/token` }) }
+  await provesToken(t, '{ type: gcp, file: account.json }', { files })
+  const { grant_type, assertion = '' } = Object.fromEntries(new URLSearchParams(server.asked.items[0]?.body))
+  t.equal(grant_type, 'urn:ietf:params:oauth:grant-type:jwt-bearer')
+  const { payload, protectedHeader } = await jwtVerify(assertion, publicKey, { audience: `${server.origin}/token` })
+  t.equal(protectedHeader.kid, 'k1')
+  t.match(payload, { iss: 'a@b.example', scope: 'https://www.googleapis.com/auth/cloud-platform' })
+  t.equal((decodeJwt(assertion).exp ?? 0) - (payload.iat ?? 0), 3600)
+})
+
+t.test('gcp: with application default credentials: a file of a user, or the metadata server', async t => {
+  const server = await startCloud(t, () => ({ body: TOKEN }))
+  const user = { type: 'authorized_user', client_id: 'c', client_secret: 's', refresh_token: 'r' }
+  const folder = t.testdir({ 'adc.json': JSON.stringify({ ...user, token_uri: `${server.origin}/token` }) })
+  await provesToken(t, '{ type: gcp }', { env: { GOOGLE_APPLICATION_CREDENTIALS: `${folder}/adc.json` } })
+  t.match(Object.fromEntries(new URLSearchParams(server.asked.items[0]?.body)), {
+    grant_type: 'refresh_token',
+    refresh_token: 'r',
+  })
+  await provesToken(t, '{ type: gcp, scopes: [s1, s2] }', { env: { GCE_METADATA_HOST: server.host, HOME: '/nowhere' } })
+  const path = '/computeMetadata/v1/instance/service-accounts/default/token?scopes=s1%2Cs2'
+  t.match(server.asked.items[1], { method: 'GET', path, headers: { 'metadata-flavor': 'Google' } })
+})
+
+t.test('gcp: with workload identity federation, and a service account that is impersonated', async t => {
+  const server = await startCloud(t, ({ path }) => {
+    if (path === '/subject') return { body: JSON.stringify({ id: 'token-of-the-other-cloud' }) }
+    if (path === '/sts') return { body: JSON.stringify({ access_token: 'federated', expires_in: 3600 }) }
+    return { body: JSON.stringify({ accessToken: 'impersonated', expireTime: LATER }) }
+  })
+  const account = {
+    type: 'external_account',
+    audience: '//iam.example/pools/p',
+    subject_token_type: 'urn:ietf:params:oauth:token-type:jwt',
+    token_url: `${server.origin}/sts`,
+    service_account_impersonation_url: `${server.origin}/impersonate`,
+    credential_source: { url: `${server.origin}/subject`, format: { type: 'json', subject_token_field_name: 'id' } },
+  }
+  await provesToken(t, '{ type: gcp, file: a.json }', { files: { 'a.json': JSON.stringify(account) } }, 'impersonated')
+  t.same(
+    server.asked.items.map(({ path }) => path),
+    ['/subject', '/sts', '/impersonate'],
+  )
+  t.match(Object.fromEntries(new URLSearchParams(server.asked.items[1]?.body)), {
+    audience: '//iam.example/pools/p',
+    subject_token: 'token-of-the-other-cloud',
+  })
+  t.equal(server.asked.items[2]?.headers.authorization, 'Bearer federated')
+})
+
+t.test('gcp: addresses in a file of credentials lead over TLS, or nowhere', async t => {
+  const account = { type: 'service_account', client_email: 'a@b.example', private_key: PEM }
+  for (const token_uri of ['http://10.0.0.1/token', 'http://tokens.example/token', 'file:///etc/passwd', 'nonsense']) {
+    const files = { 'account.json': JSON.stringify({ ...account, token_uri }) }
+    const { gateway } = await stage(t, '{ type: gcp, file: account.json }', { files })
+    t.equal((await gateway.chat()).status, 502)
+    t.match(await gateway.log.find(({ msg }) => msg === 'an upstream has no new credential'), {
+      cause: /token_uri .* https/,
+    })
+  }
+})
+
+proveNoLeak(t)
