@@ -29,7 +29,7 @@ export function tokenByCommand({ command, timeout }: ExecSource): Promise<Fetche
   })
 }
 
-/** What it printed may be secret, so only how it ended is told. */
+/** What it printed may be secret, so only its end is reported. */
 function failed(file: string, cause: Error & { code?: unknown; killed?: boolean; signal?: unknown }): CredentialFault {
   const isLong = cause.code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER'
   const how = isLong

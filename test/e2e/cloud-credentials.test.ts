@@ -21,7 +21,7 @@ interface Asked {
 
 type Handler = (asked: Asked) => { readonly status?: number; readonly body: string }
 
-/** A server of a cloud: its token service, or what a machine is told about itself. */
+/** A server of a cloud: its token service, or the metadata server of a machine. */
 async function startCloud(t: Test, handler: Handler): Promise<{ origin: string; host: string; asked: Journal<Asked> }> {
   const asked = new Journal<Asked>('requests to the cloud')
   const server = createServer((request, response) => {
@@ -136,7 +136,7 @@ t.test('aws-sigv4: with a role that is assumed by a key, or by a web identity', 
   t.equal(identity.headers.authorization, undefined)
 })
 
-t.test('aws-sigv4: with what a container, or a machine, is told', async t => {
+t.test('aws-sigv4: with the key of a container, or of a machine', async t => {
   const container = await startCloud(t, () => ({ body: DOCUMENT }))
   const files = { AWS_SHARED_CREDENTIALS_FILE: '/nowhere', AWS_CONFIG_FILE: '/nowhere' }
   const full = {

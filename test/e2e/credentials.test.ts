@@ -204,7 +204,7 @@ t.test('exec: a command prints the token, bare or with its expiry; it may fail, 
     t.equal((await gateway.chat()).status, 502)
     const line = await gateway.log.find(({ msg }) => msg === 'an upstream has no new credential')
     t.match(line, { cause })
-    t.notMatch(JSON.stringify(gateway.log.items), /secret-[12]/, 'nothing of its output is told')
+    t.notMatch(JSON.stringify(gateway.log.items), /secret-[12]/, 'nothing of its output is in the log')
   }
 })
 

@@ -153,7 +153,7 @@ async function session(question: Question, { timeoutMs, egress }: Outside): Prom
   return { value: access, expires: expires ?? Date.now() + SESSION_SECONDS * 1000 }
 }
 
-/** Of a container: ECS, EKS Pod Identity. Undefined: this is none. */
+/** Of a container: ECS, EKS Pod Identity. Undefined: this is not one. */
 async function fromContainer({ timeoutMs, env }: Outside): Promise<Fetched<AwsAccess> | undefined> {
   const { AWS_CONTAINER_CREDENTIALS_RELATIVE_URI: relative, AWS_CONTAINER_CREDENTIALS_FULL_URI: full } = env
   if (relative === undefined && full === undefined) return undefined
