@@ -1,11 +1,12 @@
 #!/usr/bin/env node
 // `npm run build`: compiles src/ and simulator/ into dist folders, then makes what a start reads instead of hundreds of files:
-// dist/bundle/ and dist/preparsed.json.
+// dist/bundle/ and dist/preparsed.json, and the console in dist/console/.
 import { spawnSync } from 'node:child_process'
 import { readFileSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { buildConsole } from './build-console.mjs'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const require = createRequire(import.meta.url)
@@ -40,7 +41,8 @@ async function bundle() {
     logLevel: 'warning',
   }
   const reading = change => [{ name: 'reading', setup: build => build.onLoad({ filter: /dist\/.*\.js$/ }, change) }]
-  await Promise.all([
+  const [isBuilt] = await Promise.all([
+    buildConsole(esbuild),
     // A script and no module: of scripts what was compiled can be kept (bin/bundle.js).
     esbuild.build({
       ...settings,
@@ -59,6 +61,7 @@ async function bundle() {
       format: 'esm',
     }),
   ])
+  if (!isBuilt) process.exitCode = 1
 }
 
 /** Comments inside classes stay in a bundle, and text beyond Latin-1 takes twice the memory of its whole file. */

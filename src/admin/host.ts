@@ -4,6 +4,7 @@ import type { Config } from '../core/config.js'
 import type { LogLevel } from '../core/log-config.js'
 import type { Problem } from '../core/problems.js'
 import type { CanaryStanding } from '../features/canaries/index.js'
+import type { ConsoleService } from '../features/console/service.js'
 import type { ShownHealth } from '../features/health/shown.js'
 import type { StoredKey } from '../features/keys/record.js'
 import type { ShownLimit } from '../features/limits/usage.js'
@@ -44,6 +45,15 @@ export interface AdminHost {
   metrics(accept: string | undefined): Promise<MetricsText>
   /** Lines of requests from now on; undefined where too many read them. */
   tail(filter: TailFilter): Reader | undefined
+  /** What the console shows of requests. Throws {@link AdminError} where nothing is watched. */
+  watched(): Pick<ConsoleService, 'live' | 'series' | 'requests' | 'request'>
+  /** The configuration file, and what a draft of it would do. */
+  readonly draft: {
+    file(): Promise<object>
+    check(
+      text: string,
+    ): Promise<{ readonly isValid: boolean; readonly problems: readonly Problem[]; readonly changes: object }>
+  }
   /** Tasks behind a cursor, at most so many; undefined where the text is not a cursor. */
   tasks(filter: TaskQuery, limit: number, after: string | undefined): Promise<Page<Task> | undefined>
 }

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../core/json.js'
+import type { Session } from './console/session.js'
 import type { AdminHost } from './host.js'
 
 /** JSON Schema, as OpenAPI 3.1 has it. */
@@ -21,6 +22,10 @@ export interface AdminRoute {
   readonly isText?: true
   /** The answer is a {@link StreamAnswer} of this media type. */
   readonly stream?: 'text/event-stream' | 'application/json'
+  /** Although it is not a GET, it changes nothing: sessions that may only look may use it. */
+  readonly isReading?: true
+  /** Largest body, bytes; absent: the usual bound. */
+  readonly maxBytes?: number
   /** Whether no key is asked for now. */
   isOpen?(host: AdminHost): boolean
   /** Throws {@link AdminError}. */
@@ -37,6 +42,10 @@ export interface StreamAnswer {
   readonly pieces: AsyncIterable<string | Uint8Array> | readonly string[]
   /** The name under which clients store it. */
   readonly file?: string
+  /** Absent: 200, and the type of the route. */
+  readonly status?: number
+  readonly type?: string
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 export interface AdminRequest {
@@ -46,6 +55,13 @@ export interface AdminRequest {
   readonly body: JsonObject
   /** The `accept` header. */
   readonly accept: string | undefined
+  /** Address that it came from. */
+  readonly client: string | undefined
+  readonly isEncrypted: boolean
+  /** That of the console; absent: the request has the admin key. */
+  readonly session: Session | undefined
+  /** For the answer. */
+  setCookie(cookie: string): void
 }
 
 /** What a client of the admin API gets: `{ "error": { "type", "message" } }`. */

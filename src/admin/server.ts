@@ -7,6 +7,8 @@ import { GatewayError } from '../core/errors.js'
 import { isObject, type JsonObject } from '../core/json.js'
 import type { AdminPlan } from '../core/process-config.js'
 import { StoreError } from '../core/store.js'
+import { answerFile } from './console/files.js'
+import { type Session, sessionOf } from './console/session.js'
 import type { AdminHost } from './host.js'
 import { AdminError, type AdminRoute, type StreamAnswer, type TextAnswer } from './route.js'
 import { checkBody, queryOf, routeOf } from './router.js'
@@ -65,13 +67,22 @@ async function serve(
   let status: number
   let body: unknown
   let cause: unknown
+  const cookies: string[] = []
+  if (tools.host.plan.admin?.console === true && answerFile(request, response, path)) return
   try {
-    if (!isAllowed(request, digest) && !isOpen(tools, method, path))
+    const isEncrypted = 'encrypted' in request.socket
+    const forSession = tools.host.plan.admin?.console === true ? digest : undefined
+    const session = isAllowed(request, digest) ? 'key' : sessionFor(request, forSession, isEncrypted)
+    if (session === undefined && !isOpen(tools, method, path))
       throw new AdminError(401, 'unauthenticated', 'send the admin key as a Bearer token')
     const { route, params } = routeOf(tools.table, method, path)
+    if (session !== undefined && session !== 'key') checkSession(request, route, session)
     const query = queryOf(route, mark < 0 ? '' : url.slice(mark + 1))
     const given = await bodyOf(request, route)
-    body = await route.handle({ params, query, body: given, accept: request.headers.accept }, tools.host)
+    const setCookie = (cookie: string): void => void cookies.push(cookie)
+    const { accept } = request.headers
+    const asked = { params, query, body: given, accept, client, isEncrypted, setCookie }
+    body = await route.handle({ ...asked, session: session === 'key' ? undefined : session }, tools.host)
     status = route.status
     if (route.isText === true) {
       send(request, response, status, body as TextAnswer)
@@ -90,15 +101,49 @@ async function serve(
   }
   const error = status < 500 ? {} : { error: String(cause instanceof Error ? (cause.cause ?? cause) : cause) }
   tools.log({ admin: `${method} ${path.slice(0, 200)}`, status, client, ...error })
+  if (cookies.length > 0) response.setHeader('set-cookie', cookies)
   answer(request, response, status, body)
 }
 
 /** A client that leaves ends the pieces. Once the head is sent, breaking off is the only honest error. */
-async function sendPieces(response: ServerResponse, type: string, { pieces, file }: StreamAnswer): Promise<void> {
+async function sendPieces(response: ServerResponse, usual: string, given: StreamAnswer): Promise<void> {
+  const { pieces, file, status = 200, type = usual, headers = {} } = given
   const named = file === undefined ? {} : { 'content-disposition': `attachment; filename="${file}"` }
-  response.writeHead(200, { 'content-type': type, 'cache-control': 'no-store', ...named })
+  const safe = { 'x-content-type-options': 'nosniff', 'content-security-policy': "default-src 'none'; sandbox" }
+  response.writeHead(status, { ...headers, 'content-type': type, 'cache-control': 'no-store', ...safe, ...named })
   response.flushHeaders()
   await pipeline(Readable.from(pieces), response).catch(() => response.destroy())
+}
+
+/** A session of the console, where the plan has one. */
+function sessionFor(
+  { headers }: IncomingMessage,
+  digest: string | undefined,
+  isEncrypted: boolean,
+): Session | undefined {
+  return digest === undefined ? undefined : sessionOf(digest, headers, isEncrypted)
+}
+
+/**
+ * A cookie alone reads. Changes need a header that no form and no other origin can send, and must come from our own page: cookies
+ * do not know ports, so that another server of this host may have made the request.
+ */
+function checkSession({ headers }: IncomingMessage, route: AdminRoute, { role }: Session): void {
+  const { origin, host } = headers
+  const site = headers['sec-fetch-site']
+  if (
+    (site !== undefined && site !== 'same-origin' && site !== 'none') ||
+    (origin !== undefined && !isOwn(origin, host))
+  )
+    throw new AdminError(403, 'forbidden', 'a page of another origin has sent this')
+  if (route.method === 'GET') return
+  if (headers['x-console'] !== '1') throw new AdminError(403, 'forbidden', 'the header x-console is missing')
+  if (role === 'viewer' && route.isReading !== true)
+    throw new AdminError(403, 'forbidden', 'this session may only look: sign in again to change something')
+}
+
+function isOwn(origin: string, host: string | undefined): boolean {
+  return host !== undefined && (origin === `http://${host}` || origin === `https://${host}`)
 }
 
 function isOpen({ table, host }: AdminTools, method: string, path: string): boolean {
@@ -114,7 +159,7 @@ function isAllowed({ headersDistinct }: IncomingMessage, digest: string | undefi
 }
 
 async function bodyOf(request: IncomingMessage, route: AdminRoute): Promise<JsonObject> {
-  const bytes = await bytesOf(request)
+  const bytes = await bytesOf(request, route.maxBytes ?? MAX_BODY_BYTES)
   if (bytes.length === 0) {
     checkBody(route, {})
     return {}
@@ -131,13 +176,13 @@ async function bodyOf(request: IncomingMessage, route: AdminRoute): Promise<Json
   return given
 }
 
-async function bytesOf(request: IncomingMessage): Promise<Buffer> {
+async function bytesOf(request: IncomingMessage, most: number): Promise<Buffer> {
   const pieces: Buffer[] = []
   let size = 0
   // The answer still needs the connection of a request that is not read to its end.
   for await (const piece of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     size += piece.length
-    if (size > MAX_BODY_BYTES) throw new AdminError(413, 'too_large', `a body has at most ${MAX_BODY_BYTES} bytes`)
+    if (size > most) throw new AdminError(413, 'too_large', `a body has at most ${most} bytes`)
     pieces.push(piece)
   }
   return Buffer.concat(pieces)

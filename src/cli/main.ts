@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander'
 import { auditCommand } from './audit.js'
 import { type Define, example, version } from './command.js'
 import { completionCommand } from './completion.js'
+import { consoleCommand } from './console.js'
 import { explainCommand } from './explain.js'
 import { fmtCommand } from './fmt.js'
 import { importCommand } from './import.js'
@@ -39,6 +40,7 @@ const COMMANDS: readonly Define[] = [
   topCommand,
   tailCommand,
   fmtCommand,
+  consoleCommand,
   schemaCommand,
   initCommand,
   importCommand,

@@ -177,6 +177,7 @@ export type RawAdmin = {
   readonly port?: number | string
   readonly secret?: RawKeySecret
   readonly metrics?: RawMetrics
+  readonly console?: boolean
   readonly tls?: { readonly cert: string; readonly key: string }
 }
 export type RawMetrics = RawMetricsSettings | 'open' | 'off'

@@ -81,6 +81,7 @@ export const DEFAULTS = {
   admin: {
     host: '127.0.0.1',
     port: 8081,
+    console: true,
   },
   metricsSettings: {
     open: false,

@@ -28,6 +28,8 @@ export interface AdminConfig {
   readonly secret?: KeySecret
   /** Absent: nothing is measured. */
   readonly metrics?: MetricsConfig
+  /** Whether the listener serves the console. */
+  readonly console: boolean
 }
 
 /** What `GET /metrics` of the admin listener shows, and who may ask. */

@@ -4,6 +4,7 @@ import { batches } from './batches/index.js'
 import { canaries } from './canaries/index.js'
 import { clientSecrets } from './client-secrets/index.js'
 import { completions } from './completions/index.js'
+import { webConsole } from './console/index.js'
 import { cors } from './cors/index.js'
 import { credentials } from './credentials/index.js'
 import { expose } from './expose/index.js'
@@ -41,6 +42,7 @@ export const FEATURES: readonly Feature[] = [
   credentials,
   cors,
   links,
+  webConsole,
   clientSecrets,
   keys,
   overload,

@@ -30,6 +30,8 @@ export interface InnerRequest {
   readonly method: string
   readonly target: string
   readonly body: Uint8Array
+  /** Media type of the body; JSON where it is absent. */
+  readonly type?: string
   readonly inside?: Inside
 }
 
@@ -77,7 +79,7 @@ export class InnerExchange implements HttpExchange {
   constructor({ rawHeaders, remoteAddress }: HttpRequest, request: InnerRequest, receiver: Receiver) {
     this.method = request.method
     this.target = request.target
-    this.rawHeaders = innerHeaders(rawHeaders)
+    this.rawHeaders = innerHeaders(rawHeaders, request.type ?? 'application/json')
     this.headers = headersOf(this.rawHeaders)
     this.remoteAddress = remoteAddress
     this.inside = request.inside ?? {}
@@ -136,13 +138,13 @@ const LEFT =
   /^(connection|upgrade|keep-alive|te|trailer|transfer-encoding|content-length|content-type|expect|accept-encoding|x-request-id|sec-websocket-.*)$/i
 
 /** The headers of the new request. Flat name, value lists. */
-function innerHeaders(rawHeaders: readonly string[]): string[] {
+function innerHeaders(rawHeaders: readonly string[], type: string): string[] {
   const kept: string[] = []
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
     const [name = '', value = ''] = [rawHeaders[index], rawHeaders[index + 1]]
     if (!LEFT.test(name)) kept.push(name, value)
   }
-  kept.push('content-type', 'application/json')
+  kept.push('content-type', type)
   return kept
 }
 

@@ -2,6 +2,7 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { AdminHost } from '../admin/host.js'
 import { TABLE } from '../admin/routes/index.js'
+import { followCodes } from '../admin/routes/session.js'
 import { createAdminServer } from '../admin/server.js'
 import { answerPeers } from '../admin/workers.js'
 import type { AdminPlan } from '../core/process-config.js'
@@ -17,7 +18,10 @@ const BACKLOG = 64
 
 /** What the admin API does with the gateway. */
 interface Parts
-  extends Pick<AdminHost, 'drain' | 'restart' | 'reload' | 'limits' | 'health' | 'routing' | 'metrics' | 'tail'> {
+  extends Pick<
+    AdminHost,
+    'drain' | 'restart' | 'reload' | 'limits' | 'health' | 'routing' | 'metrics' | 'tail' | 'watched' | 'draft'
+  > {
   readonly kernel: Kernel
   readonly running: () => Pick<AdminHost, 'plan' | 'config'>
   readonly log: Log
@@ -28,23 +32,14 @@ export class Admin {
   readonly #settings: AdminPlan
   readonly #server: Server
 
-  constructor(
-    settings: AdminPlan,
-    { kernel, running, log, drain, restart, reload, limits, health, routing, metrics, tail }: Parts,
-  ) {
+  constructor(settings: AdminPlan, { kernel, running, log, ...parts }: Parts) {
     this.#settings = settings
     answerPeers(kernel)
+    followCodes(kernel)
     followLevel(log, kernel.peers)
     const host: AdminHost = {
+      ...parts,
       kernel,
-      drain,
-      ...(restart === undefined ? {} : { restart }),
-      reload,
-      limits,
-      health,
-      routing,
-      metrics,
-      tail,
       callerOf: key => callerOf(key, running().plan),
       get plan() {
         return running().plan

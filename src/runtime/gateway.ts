@@ -22,7 +22,9 @@ import type { Feature } from '../kernel/stages.js'
 import { Pools } from '../net/pools.js'
 import type { Log } from '../sinks/log.js'
 import { Admin } from './admin.js'
+
 import { descriptorLimit, onCrowded, warnOfDescriptors } from './descriptors.js'
+import { draftsOf } from './draft.js'
 import { Embedded, type SimulatorPlace } from './embedded.js'
 import { answerHealth, type Health, healthOf, logDisabled } from './health.js'
 import { HealthLog } from './health-log.js'
@@ -135,7 +137,7 @@ export class Gateway {
       plans: () => this.#reloads,
     })
     recordTasks(pipeline)
-    this.#admin = plan.admin && new Admin(plan.admin, this.#adminParts(pipeline, seat))
+    this.#admin = plan.admin && new Admin(plan.admin, this.#adminParts(pipeline, options))
     this.closed = new Promise(ended => {
       this.#ended = ended
     })
@@ -147,7 +149,8 @@ export class Gateway {
     return { resting, ...withoutCredential(reached, pipeline), ...routingFor(caller, shownRouting(pipeline)) }
   }
 
-  #adminParts(pipeline: Pipeline, seat: Seat | undefined): ConstructorParameters<typeof Admin>[1] {
+  #adminParts(pipeline: Pipeline, options: Start<StartOptions>): ConstructorParameters<typeof Admin>[1] {
+    const { seat, file, env, overrides } = options
     return {
       kernel: this.#kernel,
       log: this.#log,
@@ -155,6 +158,7 @@ export class Gateway {
       drain: () => (seat === undefined ? void this.close() : seat.drain()),
       ...(seat !== undefined && { restart: () => seat.restart() }),
       ...shownParts(pipeline, this.#metrics),
+      draft: draftsOf({ file, env, overrides }, () => this.#reloads.running),
       reload: async () => {
         const { plan, problems } = await this.reload()
         return { isValid: plan !== undefined, problems }

@@ -5,13 +5,17 @@ import { drain } from './drain.js'
 import { generations } from './generations.js'
 import { createKey, listKeys } from './keys.js'
 import { limits } from './limits.js'
+import { live, request, requests, series } from './live.js'
 import { changeLog, showLog } from './log.js'
 import { metrics } from './metrics.js'
 import { models } from './models.js'
 import { changeKey, revokeKey, rotateKey, showKey } from './one-key.js'
 import { openApi } from './openapi.js'
+import { checkPlan, explain, plan, planFile } from './plan.js'
+import { playRequest } from './play.js'
 import { reload } from './reload.js'
 import { restart } from './restart.js'
+import { consoleLink, showSession, startSession, stopSession } from './session.js'
 import { tail } from './tail.js'
 import { tasks } from './tasks.js'
 import { upstreams } from './upstreams.js'
@@ -38,6 +42,19 @@ const ROUTES: readonly AdminRoute[] = [
   drain,
   metrics,
   tail,
+  live,
+  series,
+  requests,
+  request,
+  plan,
+  planFile,
+  checkPlan,
+  explain,
+  playRequest,
+  showSession,
+  startSession,
+  stopSession,
+  consoleLink,
   debugCpu,
   debugHeap,
 ]

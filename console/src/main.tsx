@@ -1,0 +1,192 @@
+import { effect, signal } from '@preact/signals'
+import { type ComponentType, render } from 'preact'
+import { useEffect } from 'preact/hooks'
+import { call, whenSignedOut } from './api.js'
+import { clock } from './format.js'
+import { Overview } from './pages/overview.js'
+import { followLinks, go, path } from './router.js'
+import { otherTheme, shade, startTheme } from './settings.js'
+import { link, startLive, stats, stopLive } from './state/live.js'
+import type { Session } from './types.js'
+import { Icon } from './ui/icon.js'
+import { PAGES } from './ui/pages.js'
+import { Palette } from './ui/palette.js'
+import { Empty } from './ui/parts.js'
+import { SignIn } from './ui/sign-in.js'
+
+const session = signal<Session | 'none' | undefined>(undefined)
+const isPalette = signal(false)
+
+/** Pages are loaded when they are first looked at. */
+const LATER: Readonly<Record<string, () => Promise<ComponentType>>> = {
+  requests: () => import('./pages/requests.js').then(({ Requests }) => Requests),
+  play: () => import('./pages/play.js').then(({ Play }) => Play),
+  plan: () => import('./pages/plan.js').then(({ Plan }) => Plan),
+  keys: () => import('./pages/keys.js').then(({ Keys }) => Keys),
+  upstreams: () => import('./pages/upstreams.js').then(({ Upstreams }) => Upstreams),
+  tasks: () => import('./pages/tasks.js').then(({ Tasks }) => Tasks),
+}
+const loaded = signal<Readonly<Record<string, ComponentType>>>({})
+
+function Page() {
+  const [, name = ''] = path.value.split('/')
+  const later = LATER[name]
+  const Known = name === '' ? Overview : loaded.value[name]
+  useEffect(() => {
+    if (later === undefined || loaded.value[name] !== undefined) return
+    void later().then(Loaded => {
+      loaded.value = { ...loaded.value, [name]: Loaded }
+    })
+  }, [name])
+  if (Known !== undefined) return <Known />
+  if (later !== undefined) return <div class="loading" role="status" aria-label="Loading" />
+  return <Empty>There is no such page. The overview is at /.</Empty>
+}
+
+function titleOf(address: string): string {
+  return PAGES.find(({ href }) => href !== '/' && address.startsWith(href))?.name ?? 'Overview'
+}
+
+function Navigation({ isSmall }: { readonly isSmall: boolean }) {
+  const current = titleOf(path.value)
+  return (
+    <nav class={isSmall ? 'tabs' : 'side'} aria-label={isSmall ? 'Main, small' : 'Main'}>
+      {isSmall ? null : (
+        <div class="logo">
+          <b />
+          <span>Gateway</span>
+        </div>
+      )}
+      {PAGES.map(({ name, href, icon }) => (
+        <a key={href} href={href} title={name} {...(name === current ? { 'aria-current': 'page' as const } : {})}>
+          <Icon name={icon} />
+          <span>{name}</span>
+        </a>
+      ))}
+      {isSmall ? null : <Foot />}
+    </nav>
+  )
+}
+
+function Foot() {
+  const known = stats.value
+  const role = session.value === 'none' ? undefined : session.value?.role
+  return (
+    <footer>
+      {known === undefined ? null : (
+        <>
+          Plan {known.generation} · {known.digest.slice(0, 6)}
+          <br />
+          {known.processes === 1 ? '1 process' : `${known.processes} processes`}
+          <br />
+        </>
+      )}
+      {role === 'viewer' ? 'Looks only' : 'May change'}
+      <br />
+      <button type="button" class="link" onClick={() => void signOut()}>
+        Sign out
+      </button>
+    </footer>
+  )
+}
+
+async function signOut(): Promise<void> {
+  await call('/admin/session', { method: 'DELETE' }).catch(() => undefined)
+  stopLive()
+  session.value = 'none'
+}
+
+function Header() {
+  const state = link.value
+  const at = stats.value?.at
+  return (
+    <header>
+      <h1>{titleOf(path.value)}</h1>
+      <span class={`live ${state}`} role="status">
+        {state === 'live'
+          ? 'Live'
+          : state === 'lost'
+            ? `No answer${at === undefined ? '' : ` since ${clock(at)}`}`
+            : 'Connecting'}
+      </span>
+      <div class="grow" />
+      <button type="button" class="btn" onClick={() => (isPalette.value = true)}>
+        <Icon name="search" /> <span class="wide">Search or run</span> <kbd>Ctrl K</kbd>
+      </button>
+      <button
+        type="button"
+        class="btn"
+        onClick={otherTheme}
+        aria-label={shade.value === 'dark' ? 'Change to light' : 'Change to dark'}
+      >
+        <Icon name="theme" />
+      </button>
+    </header>
+  )
+}
+
+function App() {
+  if (session.value === undefined) return <div class="loading" role="status" aria-label="Loading" />
+  if (session.value === 'none') return <SignIn onSignedIn={() => void begin()} />
+  return (
+    <div class="app">
+      <Navigation isSmall={false} />
+      <main>
+        <Header />
+        <Page />
+      </main>
+      <Navigation isSmall={true} />
+      {isPalette.value ? <Palette onClose={() => (isPalette.value = false)} /> : null}
+    </div>
+  )
+}
+
+let isAfterG = false
+
+function press(event: KeyboardEvent): void {
+  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'k') {
+    event.preventDefault()
+    isPalette.value = !isPalette.value
+    return
+  }
+  const place = event.target as HTMLElement
+  if (
+    event.ctrlKey ||
+    event.metaKey ||
+    event.altKey ||
+    place.closest('input, textarea, select, [contenteditable], dialog')
+  )
+    return
+  const page = isAfterG ? PAGES.find(({ key }) => key === event.key) : undefined
+  isAfterG = event.key === 'g'
+  if (page !== undefined) go(page.href)
+  if (event.key === '/') {
+    const field = document.querySelector<HTMLElement>('[data-filter]')
+    if (field === null) return
+    event.preventDefault()
+    field.focus()
+  }
+}
+
+async function begin(): Promise<void> {
+  try {
+    session.value = await call<Session>('/admin/session')
+    startLive()
+  } catch {
+    session.value = 'none'
+  }
+}
+
+startTheme()
+followLinks()
+whenSignedOut(() => {
+  stopLive()
+  session.value = 'none'
+})
+document.addEventListener('keydown', press)
+effect(() => {
+  document.title = `${titleOf(path.value)} · Gateway console`
+})
+const place = document.getElementById('app')
+if (place !== null) render(<App />, place)
+void begin()

@@ -1,0 +1,79 @@
+import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import { call, messageOf } from '../api.js'
+import type { Session } from '../types.js'
+
+/** A link that the gateway printed opens a session once; its code is in the fragment, which is never sent or logged. */
+function codeOfLink(): string | undefined {
+  const code = new URLSearchParams(location.hash.slice(1)).get('code') ?? undefined
+  if (code !== undefined) history.replaceState(null, '', location.pathname + location.search)
+  return code
+}
+
+export function SignIn({ onSignedIn }: { readonly onSignedIn: () => void }) {
+  const key = useSignal('')
+  const isViewer = useSignal(false)
+  const error = useSignal<string | undefined>(undefined)
+  const isBusy = useSignal(false)
+  const open = async (body: object): Promise<void> => {
+    isBusy.value = true
+    try {
+      await call<Session>('/admin/session', { method: 'POST', body })
+      onSignedIn()
+    } catch (cause) {
+      error.value = messageOf(cause)
+    } finally {
+      isBusy.value = false
+    }
+  }
+  useEffect(() => {
+    const code = codeOfLink()
+    if (code !== undefined) void open({ code })
+  }, [])
+  return (
+    <main class="sign-in">
+      <form
+        class="card"
+        onSubmit={event => {
+          event.preventDefault()
+          void open({ key: key.value, viewer: isViewer.value })
+        }}
+      >
+        <div class="logo">
+          <b />
+          Gateway
+        </div>
+        <h1>Sign in</h1>
+        <label for="key">Admin key</label>
+        <input
+          id="key"
+          type="password"
+          autocomplete="current-password"
+          value={key.value}
+          required
+          onInput={event => (key.value = event.currentTarget.value)}
+        />
+        <p class="mut">
+          It is in the variable <code>GATEWAY_ADMIN_KEY</code>, or in the file <code>data/keys/@admin</code> that the
+          first start made. <code>gateway console</code> prints a link that needs no key.
+        </p>
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={isViewer.value}
+            onChange={event => (isViewer.value = event.currentTarget.checked)}
+          />
+          Look only: this session can change nothing
+        </label>
+        {error.value === undefined ? null : (
+          <p class="bad" role="alert">
+            {error.value}
+          </p>
+        )}
+        <button type="submit" class="btn primary" disabled={isBusy.value}>
+          Sign in
+        </button>
+      </form>
+    </main>
+  )
+}

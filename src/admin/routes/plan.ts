@@ -1,0 +1,109 @@
+import type { ListenConfig } from '../../core/process-config.js'
+import { planFacts, requestFacts } from '../../plan/explain.js'
+import { callerNamed } from '../callers.js'
+import { AdminError, type AdminRoute, COUNT, FLAG, objectOf, type Schema, TEXT } from '../route.js'
+
+/** Largest draft of a file, and largest body to explain, bytes. */
+const MAX_TEXT_BYTES = 2 * 1024 * 1024
+/** Entries of a section in one answer. */
+const MAX_ENTRIES = 500
+const MAX_PROBLEMS = 200
+
+const LIST: Schema = { type: 'array', items: { type: 'object' } }
+
+export const plan: AdminRoute = {
+  method: 'GET',
+  path: '/admin/plan',
+  summary: `What leads where: keys, groups, models with their targets, and upstreams of the plan in service; at most ${MAX_ENTRIES} of each.`,
+  status: 200,
+  answer: objectOf({
+    generation: COUNT,
+    digest: TEXT,
+    base: TEXT,
+    keys: LIST,
+    groups: LIST,
+    models: LIST,
+    upstreams: LIST,
+  }),
+  async handle(_request, { plan, config, kernel }) {
+    const { keys, groups, models, upstreams } = planFacts(plan, config)
+    const first = <T>(all: readonly T[]): readonly T[] => all.slice(0, MAX_ENTRIES)
+    return {
+      generation: kernel.generation.number,
+      digest: plan.digest,
+      base: baseOf(plan.listen),
+      keys: first(keys).map(({ secrets: _, ...key }) => key),
+      groups: first(groups),
+      models: first(models),
+      upstreams: first(upstreams),
+    }
+  },
+}
+
+/** Where clients on this machine call. */
+function baseOf({ host, port, tls }: ListenConfig): string {
+  const reached = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
+  return `${tls === undefined ? 'http' : 'https'}://${reached.includes(':') ? `[${reached}]` : reached}:${port}`
+}
+
+export const explain: AdminRoute = {
+  method: 'POST',
+  path: '/admin/explain',
+  summary:
+    'What would become of a request. Nothing is sent. body: the text of the body; it says model and stream itself.',
+  body: objectOf({ method: TEXT, path: TEXT, key: TEXT, model: TEXT, stream: FLAG, body: TEXT }, ['method', 'path']),
+  status: 200,
+  answer: { type: 'object' },
+  isReading: true,
+  maxBytes: MAX_TEXT_BYTES,
+  async handle({ body }, host) {
+    const { method, path, key, model, body: text } = body
+    if (typeof method !== 'string' || typeof path !== 'string' || !path.startsWith('/'))
+      throw new AdminError(400, 'invalid_request', 'method and path are texts, and the path begins with /')
+    const caller = typeof key === 'string' ? await callerNamed(key, host) : undefined
+    return requestFacts(host.plan, {
+      method: method.toUpperCase(),
+      path,
+      ...(caller === undefined ? {} : { caller, key: caller.name }),
+      ...(typeof model === 'string' ? { model } : {}),
+      stream: body.stream === true,
+      ...(typeof text === 'string' ? { body: text } : {}),
+    })
+  },
+}
+
+export const planFile: AdminRoute = {
+  method: 'GET',
+  path: '/admin/plan/file',
+  summary:
+    'The text of the configuration file, and whether it is what serves. Lines that may hold a secret are masked.',
+  status: 200,
+  answer: objectOf({ file: TEXT, text: TEXT, masked: FLAG, problems: LIST }),
+  async handle(_request, host) {
+    return await host.draft.file()
+  },
+}
+
+export const checkPlan: AdminRoute = {
+  method: 'POST',
+  path: '/admin/plan/check',
+  summary:
+    'Checks a draft of the configuration file as a reload would, and says what it would change. Nothing changes.',
+  body: objectOf({ text: TEXT }, ['text']),
+  status: 200,
+  answer: objectOf({ valid: FLAG, problems: LIST, changes: { type: 'object' } }, ['valid', 'problems']),
+  isReading: true,
+  maxBytes: MAX_TEXT_BYTES,
+  async handle({ body: { text } }, host) {
+    if (typeof text !== 'string') throw new AdminError(400, 'invalid_request', 'text: expected the text of the file')
+    const { problems, isValid, changes } = await host.draft.check(text)
+    return {
+      valid: isValid,
+      problems: problems.slice(0, MAX_PROBLEMS).map(({ position, path, message, severity }) => ({
+        ...{ line: position.line, column: position.column, file: position.file },
+        ...{ path, message, severity },
+      })),
+      changes,
+    }
+  },
+}

@@ -1,0 +1,202 @@
+import type { JsonObject } from '../../core/json.js'
+import { topic } from '../../core/peers.js'
+import type { Call } from '../../kernel/call.js'
+import type { Kernel } from '../../kernel/kernel.js'
+import { outcomeOf } from '../../kernel/outcome.js'
+import type { AttemptView, Outcome, Service } from '../../kernel/stages.js'
+import { account } from '../log/index.js'
+import { type Figures, noFigures, observe, percentiles, rowOf } from './figures.js'
+import { type Bucket, History, type Range, together } from './history.js'
+import { Recent, type RecentQuery, type Shown } from './recent.js'
+import { ended, stepsOf } from './steps.js'
+
+interface Live {
+  readonly inFlight: number
+  readonly streams: number
+  readonly buckets: readonly Bucket[]
+}
+
+const HISTORY = topic<Range, readonly Bucket[]>('console: history')
+const LIVE = topic<null, Live>('console: live')
+const REQUESTS = topic<RecentQuery, readonly JsonObject[]>('console: requests')
+const REQUEST = topic<string, Shown | null>('console: request')
+
+const SHARES = [0.5, 0.95, 0.99]
+/** How long an answer of other workers is waited for, milliseconds. */
+const ASK_MS = 700
+
+/** What the console shows of requests, of all workers of the gateway. */
+export class ConsoleService implements Service {
+  readonly #kernel: Kernel
+  readonly #history = new History()
+  readonly #recent = new Recent()
+
+  constructor(kernel: Kernel) {
+    this.#kernel = kernel
+    const { peers } = kernel
+    peers.on(HISTORY, range => this.#history.range(range, Date.now()).buckets)
+    peers.on(LIVE, () => this.#live())
+    peers.on(REQUESTS, query => this.#recent.list(query))
+    peers.on(REQUEST, id => this.#recent.find(id) ?? null)
+  }
+
+  attempted(attempt: AttemptView, outcome: Outcome): void {
+    ended(attempt, outcome)
+    if (outcome.phase === 'skipped') return
+    const step = stepsOf(attempt.call).at(-1)
+    const row = rowOf(this.#history.at(Date.now()).upstreams, attempt.exchange.upstream.name)
+    row.requests++
+    if (outcome.error !== undefined && outcome.phase !== 'cancelled') row.failed++
+    row.tokens += (attempt.usage?.input ?? 0) + (attempt.usage?.output ?? 0)
+    if (step !== undefined) observe(row.times, (step.answered ?? step.end) - step.start)
+  }
+
+  settled(call: Call): void {
+    const entry = account(call)
+    const now = Date.now()
+    this.#recent.add({ entry, steps: stepsOf(call), ended: now })
+    count(this.#history.at(now), call, entry.milliseconds.total, entry.cost ?? 0)
+  }
+
+  /** Figures of a range in columns; `null`: nothing came in that step. */
+  async series(range: Range): Promise<object> {
+    const own = this.#history.range(range, Date.now())
+    const others = await this.#kernel.peers.ask(HISTORY, range, ASK_MS)
+    const merged = together([own.buckets, ...others.map(({ answer }) => answer)])
+    const times = Array.from({ length: Math.floor((Date.now() - own.from) / own.stepMs) + 1 }, (_, at) => {
+      return own.from + at * own.stepMs
+    })
+    const since = Math.min(BEGAN, ...merged.keys())
+    const column = (read: (figures: Figures) => number | null): (number | null)[] =>
+      times.map(at => (at + own.stepMs <= since ? null : read(merged.get(at) ?? NOTHING)))
+    const firsts = times.map(at => percentiles(merged.get(at)?.first ?? {}, SHARES))
+    const whole = together([[...merged.values()].map(figures => ({ at: 0, figures }))]).get(0) ?? noFigures()
+    return {
+      range,
+      step: own.stepMs / 1000,
+      t: times.map(at => at / 1000),
+      requests: column(one => one.requests),
+      failed: column(one => one.failed),
+      limited: column(one => one.limited),
+      rejected: column(one => one.rejected),
+      tokens: column(one => one.input + one.output),
+      micro_usd: column(one => one.micro),
+      own_p95: column(one => percentiles(one.own, [0.95])[0] ?? null),
+      ...Object.fromEntries(['p50', 'p95', 'p99'].map((name, at) => [`first_${name}`, firsts.map(one => one[at])])),
+      totals: totalsOf(whole),
+    }
+  }
+
+  /** Of the last ten seconds. */
+  async live(): Promise<object> {
+    const others = await this.#kernel.peers.ask(LIVE, null, ASK_MS)
+    const all = [this.#live(), ...others.map(({ answer }) => answer)]
+    const merged = [...together(all.map(({ buckets }) => buckets)).values()]
+    const sum = together([merged.map(figures => ({ at: 0, figures }))]).get(0) ?? noFigures()
+    const rate = (number: number): number => number / LIVE_SECONDS
+    const { generation } = this.#kernel
+    return {
+      at: Date.now(),
+      generation: generation.number,
+      digest: generation.plan.digest.slice(0, 12),
+      processes: all.length,
+      in_flight: all.reduce((total, one) => total + one.inFlight, 0),
+      streams: all.reduce((total, one) => total + one.streams, 0),
+      requests: rate(sum.requests),
+      failed: rate(sum.failed),
+      limited: rate(sum.limited),
+      input_tokens: rate(sum.input),
+      output_tokens: rate(sum.output),
+      micro_usd: rate(sum.micro),
+      first: percentiles(sum.first, SHARES),
+      own: percentiles(sum.own, SHARES),
+    }
+  }
+
+  async requests(query: RecentQuery): Promise<readonly JsonObject[]> {
+    const others = await this.#kernel.peers.ask(REQUESTS, query, ASK_MS)
+    return [this.#recent.list(query), ...others.map(({ answer }) => answer)]
+      .flat()
+      .sort((one, other) => (String(one.time) < String(other.time) ? 1 : -1))
+      .slice(0, query.limit)
+  }
+
+  async request(id: string): Promise<Shown | undefined> {
+    const own = this.#recent.find(id)
+    if (own !== undefined) return own
+    const others = await this.#kernel.peers.ask(REQUEST, id, ASK_MS)
+    return others.map(({ answer }) => answer).find(answer => answer !== null) ?? undefined
+  }
+
+  async close(): Promise<void> {
+    // What it knows ends with the process.
+  }
+
+  #live(): Live {
+    let streams = 0
+    this.#kernel.calls.visit(call => {
+      if ('stream' in call && call.stream === true) streams++
+    })
+    const since = Date.now() - LIVE_SECONDS * 1000
+    const buckets = this.#history.range('15m', Date.now()).buckets.filter(({ at }) => at >= since)
+    return { inFlight: this.#kernel.calls.size, streams, buckets }
+  }
+}
+
+const LIVE_SECONDS = 10
+const NOTHING = noFigures()
+/** Before it nothing was counted, and nothing is known. */
+const BEGAN = Date.now() - process.uptime() * 1000
+
+function count(figures: Figures, call: Call, totalMs: number, micro: number): void {
+  const { error, status, usage, caller, attempts, firstByte, route } = call
+  const outcome = outcomeOf(error, status)
+  const isFailed = outcome === 'upstream_error' || outcome === 'gateway_error'
+  const isLimited = error?.details.limit !== undefined || status === 429
+  const tokens = (usage?.input ?? 0) + (usage?.output ?? 0)
+  figures.requests++
+  if (isFailed) figures.failed++
+  else if (isLimited) figures.limited++
+  else if (outcome === 'client_error') figures.rejected++
+  if (error !== undefined) figures.errors[error.code] = (figures.errors[error.code] ?? 0) + 1
+  figures.input += usage?.input ?? 0
+  figures.output += usage?.output ?? 0
+  figures.micro += micro
+  const first = firstByte === undefined ? undefined : firstByte - call.started
+  if (outcome === 'ok' && first !== undefined) observe(figures.first, first)
+  if (outcome === 'ok' && route?.tunnel === undefined)
+    observe(
+      figures.own,
+      Math.max(
+        0,
+        attempts.reduce((left, { milliseconds }) => left - milliseconds, totalMs),
+      ),
+    )
+  const declared = call.choice?.groups[0]?.exchanges[0]?.declared
+  const rows = [
+    ...(declared === undefined ? [] : [rowOf(figures.models, declared)]),
+    ...(caller === undefined ? [] : [rowOf(figures.keys, caller.name)]),
+  ]
+  for (const row of rows) {
+    row.requests++
+    if (isFailed) row.failed++
+    row.tokens += tokens
+    row.micro += micro
+    if (outcome === 'ok' && first !== undefined) observe(row.times, first)
+  }
+}
+
+function totalsOf({ first, own, models, upstreams, keys, ...sums }: Figures): object {
+  const rows = (all: Figures['models']): object[] =>
+    Object.entries(all)
+      .map(([name, { times, ...row }]) => ({ name, ...row, times: percentiles(times, SHARES) }))
+      .sort((one, other) => other.requests - one.requests)
+  return {
+    ...sums,
+    first: percentiles(first, SHARES),
+    own: percentiles(own, SHARES),
+    models: rows(models),
+    upstreams: rows(upstreams),
+    keys: rows(keys),
+  }
+}

@@ -1,0 +1,252 @@
+import t from 'tap'
+import { ADMIN_SECRET } from '../helpers/admin.js'
+import { request } from '../helpers/raw-client.js'
+import { type ConsoleTest, needsBrowser, openConsole, scrollsSideways } from './browser.js'
+
+needsBrowser()
+t.setTimeout(180_000)
+
+const VIEWS = {
+  overview: '/',
+  requests: '/requests',
+  failed: '/requests?status=4xx',
+  play: '/play?model=sim-text',
+  protocols: '/play?model=sim-text&view=protocols',
+  embeddings: '/play?operation=embeddings',
+  plan: '/plan',
+  explain: '/plan?view=explain',
+  file: '/plan?view=file',
+  keys: '/keys',
+  upstreams: '/upstreams?name=sim-chat',
+  tasks: '/tasks',
+} as const
+
+/** Some of everything, so that no view is empty. */
+async function use({ gateway }: ConsoleTest): Promise<string> {
+  const messages = [{ role: 'user', content: 'Hello there' }]
+  for (let n = 0; n < 6; n++) await gateway.chat({ model: 'sim-text', messages, stream: n % 2 === 0 })
+  await gateway.chat({ model: 'sim-messages', messages, seed: 7, logit_bias: { 1: 1 } })
+  await gateway.chat({ model: 'sim-text?status=500', messages })
+  await gateway.chat({ model: 'no-such-model', messages })
+  for (let n = 0; n < 4; n++)
+    await gateway.chat({ model: 'sim-text', messages }, { key: 'the-key-of-the-guest-0123456789' })
+  const answer = await gateway.chat({ model: 'sim-messages', messages })
+  return String(answer.header('x-request-id'))
+}
+
+t.test('nothing is shown before the admin key, and a wrong one is refused', async t => {
+  const test = await openConsole(t)
+  const { page, admin } = test
+  await test.open('/requests')
+  await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+  t.same(await test.axe(), [], 'axe finds nothing on it')
+  await test.picture('sign-in-light')
+  await page.getByLabel('Admin key').fill('a wrong key')
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByText('this is not the admin key').waitFor()
+  for (const path of ['/admin/live', '/admin/requests', '/admin/plan', '/admin/session'])
+    t.equal((await page.request.get(`${admin}${path}`)).status(), 401, path)
+  await page.getByLabel('Admin key').fill(ADMIN_SECRET)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('heading', { name: 'Requests' }).waitFor()
+  t.match(page.url(), /\/requests$/, 'the page that was asked for')
+  const [cookie] = await page.context().cookies()
+  t.match(cookie, { httpOnly: true, sameSite: 'Strict' })
+  t.equal(await page.evaluate('document.cookie'), '', 'no script can read it')
+})
+
+t.test('a link opens a session once', async t => {
+  const test = await openConsole(t)
+  const { page, admin } = test
+  const made = await request(t, admin, '/admin/session/link', { method: 'POST', key: ADMIN_SECRET })
+  const { path } = JSON.parse(made.text) as { readonly path: string }
+  await test.open(path)
+  await page.getByRole('heading', { name: 'Overview' }).waitFor()
+  t.notMatch(page.url(), 'code', 'the code is not in the address any more')
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+  await page.goto('about:blank')
+  await test.open(path)
+  await page.getByText('the link has been used').waitFor()
+})
+
+t.test('a session changes nothing for another page, and a viewer nothing at all', async t => {
+  const test = await openConsole(t)
+  const { page, admin } = test
+  await test.signIn()
+  const ask = (method: string, path: string, headers: Record<string, string>) =>
+    page.request.fetch(`${admin}${path}`, { method, headers, data: { name: 'another', models: ['*'] } })
+  t.equal((await ask('POST', '/admin/keys', {})).status(), 403, 'without the header')
+  const other = { 'x-console': '1', origin: 'http://127.0.0.1:1', 'sec-fetch-site': 'same-site' }
+  t.equal((await ask('POST', '/admin/keys', other)).status(), 403, 'from another origin')
+  t.equal((await ask('POST', '/admin/keys', { 'x-console': '1', origin: admin })).status(), 201, 'from our own')
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await page.getByLabel('Admin key').fill(ADMIN_SECRET)
+  await page.getByLabel('Look only').check()
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByText('Looks only').waitFor()
+  t.equal((await ask('DELETE', '/admin/keys/another', { 'x-console': '1', origin: admin })).status(), 403)
+  t.equal((await page.request.get(`${admin}/admin/keys`)).status(), 200)
+})
+
+t.test('the overview and the list show requests as they are made', async t => {
+  const test = await openConsole(t)
+  const { page, gateway } = test
+  await test.signIn()
+  await page.getByText('No requests in the last 15m.').waitFor()
+  const id = await use(test)
+  await page.getByText(/of 14 requests failed in the last 15m/).waitFor()
+  await page.getByRole('link', { name: 'Requests', exact: true }).first().click()
+  await page.locator(`a[href="/requests/${id}"]`).waitFor()
+  const answer = await gateway.chat({ model: 'sim-text', messages: [{ role: 'user', content: 'live' }] })
+  await page.locator(`a[href="/requests/${answer.header('x-request-id')}"]`).waitFor()
+  await page.getByRole('button', { name: 'Pause' }).click()
+  const later = await gateway.chat({ model: 'sim-text', messages: [{ role: 'user', content: 'later' }] })
+  await page.getByText('Paused · 1 new').waitFor()
+  t.equal(await page.locator(`a[href="/requests/${later.header('x-request-id')}"]`).count(), 0)
+  await page.getByRole('button', { name: 'Resume' }).click()
+  await page.locator(`a[href="/requests/${later.header('x-request-id')}"]`).click()
+  await page.getByRole('heading', { name: 'Timeline' }).waitFor()
+  await page.getByRole('img', { name: /Attempt at sim-chat/ }).waitFor()
+  await test.open('/requests?key=guest&status=429')
+  await page.getByText('429').first().waitFor()
+  t.equal(await page.locator('tbody tr').count(), 1, 'only the one that its limit refused')
+  t.same(test.said, [], 'the browser has nothing to say')
+})
+
+t.test('the palette finds pages, models, and a request by its id, from the keyboard', async t => {
+  const test = await openConsole(t)
+  const { page } = test
+  await test.signIn()
+  const id = await use(test)
+  await page.keyboard.press('Control+k')
+  await page.getByRole('combobox', { name: 'Search or run' }).fill('try sim-text')
+  await page
+    .getByRole('option', { name: /Try sim-text/ })
+    .first()
+    .waitFor()
+  await page.keyboard.press('Enter')
+  await page.waitForURL(/\/play\?model=sim-text/)
+  await page.keyboard.press('Control+k')
+  await page.getByRole('combobox', { name: 'Search or run' }).fill(id)
+  await page.keyboard.press('Enter')
+  await page.waitForURL(new RegExp(`/requests/${id}`))
+})
+
+t.test('the playground streams an answer by each of the four protocols', async t => {
+  const test = await openConsole(t)
+  const { page, gateway } = test
+  await test.signIn()
+  await test.open('/play?model=sim-text&view=protocols')
+  await page.getByText('translated to chat').first().waitFor()
+  await page.getByRole('button', { name: /Run 4 requests/ }).click()
+  for (const name of ['chat', 'responses', 'messages', 'generate'])
+    await page.locator(`[data-answer="${name}"]`, { hasText: /\w/ }).waitFor()
+  await page
+    .getByText(/all \d+/)
+    .nth(3)
+    .waitFor()
+  t.equal(gateway.log.items.filter(line => line.msg === 'request' && line.key === 'caller' && line.stream).length, 4)
+  await test.picture('play-answered')
+  t.same(test.said, [])
+})
+
+t.test('the playground shows likeness, rankings, pictures, sounds and videos', async t => {
+  const test = await openConsole(t)
+  const { page } = test
+  await test.signIn()
+  const run = async (operation: string): Promise<void> => {
+    await test.open(`/play?operation=${operation}`)
+    await page.getByRole('button', { name: 'Run', exact: true }).click()
+  }
+  await run('embeddings')
+  await page.getByText(/Likeness/).waitFor()
+  await test.picture('play-embeddings')
+  await run('rerank')
+  await page
+    .getByText(/^0\.\d{3}$/)
+    .first()
+    .waitFor()
+  await run('moderation')
+  await page.getByText('Not flagged').waitFor()
+  await run('image')
+  await page.locator('img.made').waitFor()
+  await run('speech')
+  await page.locator('audio').waitFor()
+  await run('video')
+  await page.locator('video').waitFor()
+  await test.open('/play?operation=transcription')
+  await page.getByLabel('File').setInputFiles({ name: 'a.wav', mimeType: 'audio/wav', buffer: wave() })
+  await page.getByRole('button', { name: 'Run', exact: true }).click()
+  await page.locator('p.answer').waitFor()
+  t.same(test.said, [])
+})
+
+/** A tenth of a second of silence. */
+function wave(): Buffer {
+  const head = Buffer.from(
+    'RIFF\0\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x40\x1f\0\0\x80\x3e\0\0\x02\0\x10\0data',
+    'latin1',
+  )
+  const size = Buffer.alloc(4)
+  size.writeUInt32LE(1600)
+  head.writeUInt32LE(1636, 4)
+  return Buffer.concat([head, size, Buffer.alloc(1600)])
+}
+
+t.test('a draft of the file is checked as one types, and says what it would change', async t => {
+  const test = await openConsole(t)
+  const { page } = test
+  await test.signIn()
+  await test.open('/plan?view=file')
+  await page.getByText('Nothing would change.').waitFor()
+  await page.locator('.cm-content').click()
+  await page.keyboard.press('Control+End')
+  await page.keyboard.type('default_models: { moderations: nowhere }\n')
+  await page.getByText('1 problem in it.').waitFor()
+  t.match(await page.locator('.problem').innerText(), /^\d+:\d+\s+.*nowhere/s)
+  await test.picture('file-problem')
+})
+
+t.test('a key is made with its secret shown once, and revoked', async t => {
+  const test = await openConsole(t)
+  const { page, gateway } = test
+  await test.signIn()
+  await test.open('/keys')
+  await page.getByLabel('Name').fill('made-here')
+  await page.getByRole('button', { name: 'Create' }).click()
+  const secret = await page.locator('pre').innerText()
+  const messages = [{ role: 'user', content: 'x' }]
+  t.equal((await gateway.chat({ model: 'sim-text', messages }, { key: secret })).status, 200)
+  await page.getByRole('button', { name: 'I have it' }).click()
+  t.notMatch(await page.content(), secret)
+  await page.getByRole('button', { name: 'Revoke' }).click()
+  await page.getByLabel(/This cannot be undone/).fill('made-here')
+  await page.getByRole('button', { name: 'Revoke' }).click()
+  await page.getByRole('link', { name: 'made-here' }).waitFor({ state: 'detached' })
+  t.equal((await gateway.chat({ model: 'sim-text', messages }, { key: secret })).status, 401)
+})
+
+for (const theme of ['light', 'dark'] as const) {
+  t.test(`axe finds nothing on any view, ${theme}, wide and narrow`, async t => {
+    const test = await openConsole(t)
+    const { page } = test
+    await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' })
+    await test.signIn()
+    const id = await use(test)
+    const views = { ...VIEWS, request: `/requests/${id}` }
+    for (const width of [1440, 360]) {
+      await page.setViewportSize({ width, height: width === 360 ? 740 : 900 })
+      for (const [name, path] of Object.entries(views)) {
+        await test.open(path)
+        await page.getByRole('heading', { level: 1 }).waitFor()
+        await page.waitForLoadState('load')
+        await page.locator('h2, .empty, .turns, .list').first().waitFor()
+        t.same(await test.axe(), [], `${name} ${width}`)
+        t.equal(await scrollsSideways(page), false, `${name} ${width}: no sideways scroll`)
+        await test.picture(`${name}-${theme}-${width}`)
+      }
+    }
+    t.same(test.said, [], 'the browser has nothing to say')
+  })
+}
