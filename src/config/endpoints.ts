@@ -1,4 +1,5 @@
 import type { CallConfig, EndpointConfig, VerbConfig } from '../core/config.js'
+import { isObject, type Json } from '../core/json.js'
 import type { Context } from './context.js'
 import type { Site } from './document.js'
 import type { Layer } from './kinds.js'
@@ -11,7 +12,7 @@ import { readVerbs } from './verbs.js'
 export interface ReadEndpoint {
   readonly config: EndpointConfig
   readonly site: Site
-  /** Parameters of its calls. */
+  /** Parameters of its calls that do not come from the body. */
   readonly params: readonly string[]
 }
 
@@ -43,9 +44,12 @@ function readEndpoint(raw: RawEndpoint, site: Site, context: Context): ReadEndpo
     request: verbs('request'),
     response: verbs('response'),
     ...(short || raw.forms === undefined ? {} : { forms: raw.forms }),
+    ...(short || raw.sends === undefined ? {} : { sends: raw.sends }),
     ...(short || raw.task === undefined ? {} : { task: readTask(raw.task, site.child('task'), context) }),
   }
-  return { config, site, params: [...call.params, ...(stream?.params ?? [])] }
+  const sent = new Set<Json>(config.request.flatMap(({ send }) => (isObject(send) ? Object.values(send) : [])))
+  const params = [...call.params, ...(stream?.params ?? [])].filter(name => !sent.has(`path.${name}`))
+  return { config, site, params }
 }
 
 /** `METHOD /path`; undefined where the report says what is wrong. */

@@ -425,22 +425,85 @@ export type RawEndpointMapping = {
   readonly request?: RawVerbs
   readonly response?: RawVerbs
   readonly forms?: 'json'
+  readonly sends?: RawBodyFormat
   readonly task?: RawTask
 }
 export type RawVerbs = readonly RawVerb[]
 export type RawVerb = {
-  readonly set?: Readonly<Record<string, Json>>
-  readonly default?: Readonly<Record<string, Json>>
-  readonly rename?: Readonly<Record<string, string>>
-  readonly alias?: Readonly<Record<string, string>>
-  readonly remove?: readonly string[]
-  readonly keep?: readonly string[]
-  readonly wrap?: string | Readonly<Record<string, string>>
-  readonly cast?: Readonly<Record<string, 'string' | 'number' | 'integer'>>
-  readonly map?: Readonly<Record<string, Readonly<Record<string, Json>>>>
-  readonly only?: Readonly<Record<string, readonly (string | number | boolean)[]>>
-  readonly split?: Readonly<Record<string, { readonly at: string; readonly into: readonly string[] }>>
+  readonly set?: RawSetVerb
+  readonly default?: RawDefaultVerb
+  readonly rename?: RawRenameVerb
+  readonly alias?: RawAliasVerb
+  readonly remove?: RawRemoveVerb
+  readonly keep?: RawKeepVerb
+  readonly wrap?: RawWrapVerb
+  readonly cast?: RawCastVerb
+  readonly map?: RawMapVerb
+  readonly only?: RawOnlyVerb
+  readonly split?: RawSplitVerb
+  readonly template?: RawTemplateVerb
+  readonly append?: RawAppendVerb
+  readonly insert?: RawInsertVerb
+  readonly list?: RawListVerb
+  readonly join?: RawJoinVerb
+  readonly base64?: RawBase64Verb
+  readonly when?: {
+    readonly if: Readonly<Record<string, RawCondition>>
+    readonly do: RawPlainVerbs
+    readonly else?: RawPlainVerbs
+  }
+  readonly send?: Readonly<Record<string, string>>
+  readonly take?: Readonly<Record<string, string>>
 }
+export type RawPlainVerbs = readonly RawPlainVerb[]
+export type RawPlainVerb = {
+  readonly set?: RawSetVerb
+  readonly default?: RawDefaultVerb
+  readonly rename?: RawRenameVerb
+  readonly alias?: RawAliasVerb
+  readonly remove?: RawRemoveVerb
+  readonly keep?: RawKeepVerb
+  readonly wrap?: RawWrapVerb
+  readonly cast?: RawCastVerb
+  readonly map?: RawMapVerb
+  readonly only?: RawOnlyVerb
+  readonly split?: RawSplitVerb
+  readonly template?: RawTemplateVerb
+  readonly append?: RawAppendVerb
+  readonly insert?: RawInsertVerb
+  readonly list?: RawListVerb
+  readonly join?: RawJoinVerb
+  readonly base64?: RawBase64Verb
+}
+export type RawSetVerb = Readonly<Record<string, Json>>
+export type RawDefaultVerb = Readonly<Record<string, Json>>
+export type RawRenameVerb = Readonly<Record<string, string>>
+export type RawAliasVerb = Readonly<Record<string, string>>
+export type RawRemoveVerb = readonly string[]
+export type RawKeepVerb = readonly string[]
+export type RawWrapVerb = string | Readonly<Record<string, string>>
+export type RawCastVerb = Readonly<Record<string, 'string' | 'number' | 'integer'>>
+export type RawMapVerb = Readonly<Record<string, Readonly<Record<string, Json>>>>
+export type RawOnlyVerb = Readonly<Record<string, readonly (string | number | boolean)[]>>
+export type RawSplitVerb = Readonly<Record<string, { readonly at: string; readonly into: readonly string[] }>>
+export type RawTemplateVerb = Readonly<Record<string, string>>
+export type RawAppendVerb = Readonly<Record<string, Json>>
+export type RawInsertVerb = Readonly<Record<string, Json>>
+export type RawListVerb = readonly string[]
+export type RawJoinVerb = Readonly<Record<string, string>>
+export type RawBase64Verb = Readonly<Record<string, 'encode' | 'decode'>>
+export type RawCondition = string | number | boolean | RawConditionValues | RawConditionRules
+export type RawConditionValues = readonly (string | number | boolean)[]
+export type RawConditionRules = {
+  readonly in?: RawConditionValues
+  readonly matches?: RawConditionNames
+  readonly larger_than?: number
+  readonly smaller_than?: number
+  readonly present?: boolean
+}
+export type RawConditionNames = readonly string[]
+export type RawBodyFormat = 'form' | 'urlencoded' | RawBodyFormatMapping
+export type RawBodyFormatMapping = { readonly bytes: string }
 export type RawTask = {
   readonly id?: RawTaskPointers
   readonly state?: RawTaskPointers
@@ -565,16 +628,6 @@ export type RawWhen = {
   readonly group?: RawConditionNames
   readonly header?: Readonly<Record<string, RawCondition>>
   readonly body?: Readonly<Record<string, RawCondition>>
-}
-export type RawConditionNames = readonly string[]
-export type RawCondition = string | number | boolean | RawConditionValues | RawConditionRules
-export type RawConditionValues = readonly (string | number | boolean)[]
-export type RawConditionRules = {
-  readonly in?: RawConditionValues
-  readonly matches?: RawConditionNames
-  readonly larger_than?: number
-  readonly smaller_than?: number
-  readonly present?: boolean
 }
 export type RawModelWithTargets = {
   readonly targets: RawTargets

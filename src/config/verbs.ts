@@ -10,6 +10,7 @@ export function readVerbs(
   { report }: Pick<Context, 'report'>,
 ): readonly VerbConfig[] {
   for (const [index, verb] of (list ?? []).entries()) {
+    refuseMisplaced(verb, site.child(index), report)
     for (const { from, to, place } of movesOf(verb)) {
       const fault = faultOf(from, to)
       if (fault !== undefined) report.error('bad-value', site.child(index, ...place), fault)
@@ -49,4 +50,13 @@ function faultOf(from: string, to: string): string | undefined {
 
 function members(args: Json | undefined): readonly (readonly [string, Json])[] {
   return args !== undefined && isObject(args) ? Object.entries(args) : []
+}
+
+/** An answer has no path and no query that values could move to. */
+function refuseMisplaced(verb: VerbConfig, site: Site, report: Context['report']): void {
+  if (!site.path.includes('response')) return
+  for (const name of ['send', 'take'] as const) {
+    if (verb[name] === undefined) continue
+    report.error('bad-value', site.child(name), `${name} is for requests: an answer has no path and no query`)
+  }
 }

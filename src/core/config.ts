@@ -31,6 +31,7 @@ import type {
   Tunnel,
 } from './route-settings.js'
 import type { Secret } from './secret.js'
+import type { BodyFormat } from './shape.js'
 import type { StoreConfig } from './store-config.js'
 import type { RoutingConfig } from './strategy.js'
 import type { TaskRouteConfig, TaskShapeConfig } from './task.js'
@@ -178,6 +179,8 @@ export interface EndpointConfig {
   readonly response: readonly VerbConfig[]
   /** Forms are sent to it as JSON objects. */
   readonly forms?: 'json'
+  /** JSON is sent to it in this format. */
+  readonly sends?: BodyFormat
   /** Where its answers say what of tasks. */
   readonly task?: TaskShapeConfig
 }

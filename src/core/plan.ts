@@ -31,6 +31,7 @@ import type {
   Tunnel,
 } from './route-settings.js'
 import type { Secret } from './secret.js'
+import type { ExchangeChanges } from './shape.js'
 import type { StoreConfig } from './store-config.js'
 import type { Canary, ExchangeRouting, Mirror, Routing } from './strategy.js'
 import type { SwitchedOff } from './switched-off.js'
@@ -38,7 +39,7 @@ import type { TaskAction, TaskCallName, TaskShape } from './task.js'
 import type { TaskKind } from './task-kind.js'
 import type { TelemetryConfig } from './telemetry.js'
 import type { TextUsage } from './text.js'
-import type { FormTransform, Transform } from './transform.js'
+import type { Transform } from './transform.js'
 import type { VectorRule } from './vectors.js'
 import type { Violation } from './violation.js'
 
@@ -217,7 +218,7 @@ export interface Group {
 }
 
 /** One (route × target) pair, decided at compile time: how this upstream serves this model on this route. */
-export interface Exchange extends ExchangeRouting {
+export interface Exchange extends ExchangeRouting, ExchangeChanges {
   readonly upstream: Upstream
   /** Absent: the upstream speaks the route's protocol, and bytes pass. */
   readonly translation: Translation | undefined
@@ -226,10 +227,6 @@ export interface Exchange extends ExchangeRouting {
   readonly call: Call
   /** Used when the request asks for a stream; the same as `call` where the upstream makes no difference. */
   readonly streamCall: Call
-  readonly request: Transform | undefined
-  /** The same for forms; only on routes that take them. */
-  readonly form: FormTransform | undefined
-  readonly response: Transform | undefined
   /** Tasks are begun by a JSON object here even where the client sent a form. */
   readonly takesJsonAlone: boolean
   readonly timeouts: Timeouts

@@ -224,7 +224,7 @@ export class Dispatch implements Work, Race<Attempt> {
     // No copy is sent.
     if (held.type === 'bytes' && request.body === held.bytes) call.bodyMemory.shrink(held.bytes.length)
     call.cancellation.throwIfCancelled()
-    gated.sentValues = sentAmounts(call, exchange, body, request.body)
+    gated.sentValues = sentAmounts(call, exchange, body, request.document ?? request.body)
     const rejection = this.decideAgain(asked, undefined)
     if ((rejection instanceof Promise ? await rejection : rejection) !== undefined || gated.isOver) return
     this.attempt(asked, undefined).send(request)
@@ -256,7 +256,7 @@ export class Dispatch implements Work, Race<Attempt> {
     const known = this.#others
     const others = known ?? (await othersOf(gated, translator, whole))
     call.cancellation.throwIfCancelled()
-    gated.sentValues = sentAmounts(call, exchange, body, request.body)
+    gated.sentValues = sentAmounts(call, exchange, body, request.document ?? request.body)
     const rejection = this.decideAgain(asked, others)
     if ((rejection instanceof Promise ? await rejection : rejection) !== undefined || gated.isOver) return
     call.losses = translator.losses

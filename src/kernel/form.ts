@@ -68,6 +68,7 @@ export function sentForm(
 ): { readonly length: number; readonly bytes: Readable } {
   const { spool } = body
   const changes = formFor(body, call, exchange)
+  for (const { path } of exchange.shape?.sent ?? []) changes.remove(path)
   const edits = withFormErrors(() => changes.edits(), undefined)
   const edit = new MultipartEdit(edits)
   return {

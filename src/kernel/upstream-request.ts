@@ -12,6 +12,7 @@ import { changesOf, isOwnQuery } from './changes.js'
 import { sentForm } from './form.js'
 import type { Reach } from './generation.js'
 import { declaredLength } from './read-body.js'
+import { isTaken, shapedForm, shapedJson, withTaken } from './shaped-request.js'
 import type { AttemptView } from './stages.js'
 import { joined, yieldToEventLoop } from './translate/steps.js'
 import { UPLOAD_OBSERVER, Upload } from './upload.js'
@@ -22,24 +23,36 @@ const PASSED = new Set(['content-type', 'accept', 'idempotency-key'])
 /** The request as this exchange sends it: declared headers, placed credential, the client's bytes with declared edits. */
 export function buildRequest(attempt: AttemptView, body: Body): UpstreamRequest {
   const { call, exchange } = attempt
-  const { method, path, headers } = headOf(attempt, body)
-  return { method, path, headers, body: bodyFor(call, exchange, body, headers) }
+  const headers = headersFor(attempt, body)
+  return whole(attempt, headers, body, bodyFor(call, exchange, body, headers))
 }
 
 /** The same for a large body; its edits take several turns of the event loop. */
 export async function buildLargeRequest(attempt: AttemptView, body: HeldBody): Promise<UpstreamRequest> {
   const { call, exchange } = attempt
-  const { method, path, headers } = headOf(attempt, body)
-  return { method, path, headers, body: await largeBody(call, exchange, body) }
+  const headers = headersFor(attempt, body)
+  return whole(attempt, headers, body, await largeBody(call, exchange, body))
 }
 
-function headOf(attempt: AttemptView, body: Body): Omit<UpstreamRequest, 'body'> {
+/** The request with this body, of which declared values may go to its other places. */
+function whole(attempt: AttemptView, headers: string[], own: Body, body: UpstreamRequest['body']): UpstreamRequest {
   const { call, exchange } = attempt
+  const { shape } = exchange
   const chosen = call.stream ? exchange.streamCall : exchange.call
+  const request = { method: chosen.method, path: '', headers, body }
+  if (shape === undefined) return { ...request, path: targetOf(call, exchange, chosen) }
+  const { placed, ...shaped } =
+    own.type === 'form' ? shapedForm(shape, own, call, exchange, request) : shapedJson(shape, request)
+  const held = isHeld(call, exchange)
+  const isReserved: IsReserved = (name, value) => isTaken(shape, name) || held(name, value)
+  const target = chosen.target({ ...call.params, ...placed.params, model: exchange.model })
   return {
-    method: chosen.method,
-    path: targetOf(call, exchange, chosen),
-    headers: headersFor(attempt, body),
+    ...shaped,
+    path: mergeQuery(
+      mergeQuery(target, placed.query, () => false),
+      call.query,
+      isReserved,
+    ),
   }
 }
 
@@ -111,7 +124,7 @@ function bodyFor(call: Call, exchange: Exchange, body: Body, headers: string[]):
       const edits = naming(call, exchange, body)
       const own = edits.length === 0 ? body.bytes : apply(body.bytes, edits)
       const bytes = bodyOfStages(call, own)
-      return rewritten(exchange.request, bytes)
+      return rewritten(exchange.request, exchange.shape === undefined ? bytes : withTaken(exchange.shape, call, bytes))
     }
   }
 }
@@ -129,7 +142,8 @@ async function largeBody(call: Call, exchange: Exchange, body: HeldBody): Promis
   const size = pieces.reduce((sum, piece) => sum + piece.length, 0)
   const own = pieces.length === 0 ? body.bytes : await joined(pieces, size)
   await yieldToEventLoop(length)
-  let bytes = bodyOfStages(call, own)
+  const staged = bodyOfStages(call, own)
+  let bytes = exchange.shape === undefined ? staged : withTaken(exchange.shape, call, staged)
   for (const step of exchange.request === undefined ? [] : (exchange.request.steps ?? [exchange.request])) {
     await yieldToEventLoop(length)
     bytes = rewritten(step, bytes)

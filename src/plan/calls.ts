@@ -32,9 +32,11 @@ export class UpstreamCall implements Call {
   readonly #pieces: readonly Piece[]
   readonly #query: string
   readonly #shownQuery: string
+  readonly #sent: ReadonlySet<string>
 
-  /** `prefix` is the path of the upstream's base, without a slash at its end. */
-  constructor({ method, target }: CallConfig, prefix: string, credential: Placed) {
+  /** `prefix` is the path of the upstream's base, without a slash at its end. `sent`: names of values that come from the body. */
+  constructor({ method, target }: CallConfig, prefix: string, credential: Placed, sent: ReadonlySet<string> = NONE) {
+    this.#sent = sent
     this.method = method
     this.text = `${method} ${target}`
     this.#prefix = prefix
@@ -44,9 +46,10 @@ export class UpstreamCall implements Call {
     this.#shownQuery = credential.shownQuery === '' ? '' : mark + credential.shownQuery
   }
 
-  /** Names of the values that have to be there. */
+  /** Names of the values that the route has to have. */
   get variables(): readonly string[] {
-    return this.#pieces.filter(({ optional }) => !optional).flatMap(({ slots }) => slots.map(slot => slot.name))
+    const needed = this.#pieces.filter(({ optional }) => !optional).flatMap(({ slots }) => slots.map(slot => slot.name))
+    return needed.filter(name => !this.#sent.has(name))
   }
 
   /** Whether the value of that name becomes part of the path. */
@@ -58,21 +61,27 @@ export class UpstreamCall implements Call {
     return this.#fill(variables) + this.#query
   }
 
-  /** The same with the credential masked. */
+  /** The same with the credential masked, and values that come from the body by their names. */
   shown(variables: Params): string {
-    return this.#fill(variables) + this.#shownQuery
+    return this.#fill(variables, true) + this.#shownQuery
   }
 
-  #fill(variables: Params): string {
+  #fill(variables: Params, isShown = false): string {
     let filled = this.#prefix
     for (const { start, slots, optional } of this.#pieces) {
       if (optional && slots.some(({ name }) => variables[name] === undefined)) continue
       filled += start
-      for (const slot of slots) filled += encode(variables[slot.name], slot) + slot.after
+      for (const slot of slots) {
+        const value = variables[slot.name]
+        const isUnknown = isShown && value === undefined && this.#sent.has(slot.name)
+        filled += (isUnknown ? `{${slot.name}}` : encode(value, slot)) + slot.after
+      }
     }
     return filled
   }
 }
+
+const NONE: ReadonlySet<string> = new Set()
 
 function piecesOf(target: string): readonly Piece[] {
   const query = target.indexOf('?')

@@ -10,6 +10,7 @@ import type { Found } from './model-index.js'
 import { compileAmounts, compileUsage } from './protocols.js'
 import { compileRateLimits, compileResets } from './rate-limits.js'
 import { mergeHealth, mergeRetry, mergeTimeouts } from './settings.js'
+import { shapeOf } from './shape.js'
 import type { RouteTariffs } from './tariffs.js'
 import { upstreamName } from './upstream-name.js'
 import type { CompiledUpstream, Endpoint } from './upstreams.js'
@@ -204,6 +205,7 @@ function exchangeOf(
   ]
   const failures = config.protocols[spoken]?.failures
   const adds = config.accounting && verbAmounts(request, compileAmounts(amountsOf(config.protocols, spoken)))
+  const shape = shapeOf(request, endpoint.sends)
   return {
     upstream,
     translation,
@@ -211,6 +213,7 @@ function exchangeOf(
     // In translation only text is streamed; other operations request a whole document.
     streamCall: translation !== undefined && translation.client.operation !== 'text' ? endpoint.call : endpoint.stream,
     request: compileVerbs(request),
+    ...(shape === undefined ? {} : { shape }),
     // Translated requests are sent as JSON.
     form:
       settings.forms === true && endpoint.forms !== 'json' && translation === undefined

@@ -10,18 +10,26 @@ import { EVERY, type Path, parsePath } from '../wire/json-path.js'
  * member cannot be said, as {@link formFault} tells. Requests for which such a verb is declared are refused, because to leave it out would be to ignore it.
  */
 export function compileFormVerbs(list: readonly VerbConfig[]): FormTransform | undefined {
-  const steps = list.flatMap(step => Object.entries(step)).flatMap(([name, args]) => compileVerb(name, args))
+  const steps = list
+    .filter(verb => verb.send === undefined)
+    .flatMap(step => Object.entries(step))
+    .flatMap(([name, args]) => compileVerb(name, args))
   if (steps.length === 0) return undefined
   return form => {
     for (const step of steps) step(form)
   }
 }
 
+/** Verbs that no form has a use for. */
+const JSON_ALONE = new Set([
+  ...['map', 'only', 'split', 'take', 'template', 'append', 'insert', 'list', 'join', 'base64', 'when'],
+])
+
 /** Why a form cannot say what a verb does; `undefined` where it can. */
 export function formFault(verb: VerbConfig): string | undefined {
   for (const [name, args] of Object.entries(verb)) {
     if (name === 'wrap') return 'a form cannot be wrapped'
-    if (name === 'map' || name === 'only' || name === 'split') return `${name} is for JSON: write forms: json`
+    if (JSON_ALONE.has(name)) return `${name} is for JSON: write forms: json`
     if (name !== 'set' && name !== 'default' && name !== 'rename' && name !== 'alias') continue
     for (const [path, value] of members(args)) {
       const target = name === 'rename' || name === 'alias' ? String(value) : path

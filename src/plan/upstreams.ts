@@ -9,12 +9,14 @@ import type {
 import { keeperName } from '../core/keeper.js'
 import type { Upstream, UpstreamProbe } from '../core/plan.js'
 import type { Secret } from '../core/secret.js'
+import type { BodyFormat } from '../core/shape.js'
 import type { Steps } from '../core/steps.js'
 import type { TaskShapeConfig } from '../core/task.js'
 import { UpstreamCall } from './calls.js'
 import { credentialReference, type Placed, placeCredential } from './credential.js'
 import { requestFilter, responseFilter } from './headers.js'
 import { mergeHealth, mergeTimeouts } from './settings.js'
+import { namesInPath } from './shape.js'
 
 /** An upstream with its compiled endpoints, by protocol. */
 export interface CompiledUpstream {
@@ -38,6 +40,8 @@ export interface Endpoint {
   readonly response: readonly VerbConfig[]
   /** Forms are sent as JSON objects. */
   readonly forms?: 'json'
+  /** JSON is sent in this format. */
+  readonly sends?: BodyFormat
   readonly task?: TaskShapeConfig
 }
 
@@ -109,9 +113,10 @@ function compileUpstream(
 }
 
 function compileEndpoint(config: EndpointConfig, prefix: string, credential: Placed): Endpoint {
-  const call = new UpstreamCall(config.call, prefix, credential)
-  const stream = config.stream === undefined ? call : new UpstreamCall(config.stream, prefix, credential)
-  const { request, response, stateful, forms, task } = config
+  const { request, response, stateful, forms, sends, task } = config
+  const sent = namesInPath(request)
+  const call = new UpstreamCall(config.call, prefix, credential, sent)
+  const stream = config.stream === undefined ? call : new UpstreamCall(config.stream, prefix, credential, sent)
   return {
     call,
     stream,
@@ -119,6 +124,7 @@ function compileEndpoint(config: EndpointConfig, prefix: string, credential: Pla
     request,
     response,
     ...(forms === undefined ? {} : { forms }),
+    ...(sends === undefined ? {} : { sends }),
     ...(task === undefined ? {} : { task }),
   }
 }

@@ -11,8 +11,12 @@ import {
   setValue,
   wrapValue,
 } from '../wire/json-edit.js'
+import { append, insert, join, list } from './list-verbs.js'
+import { isShaping } from './shape.js'
+import { base64, template } from './text-verbs.js'
 import { cast, map, only, split } from './value-verbs.js'
 import { chain, members, text, texts, type Verb } from './verb.js'
+import { whenVerb } from './when-verb.js'
 
 /** `{ path: value }`: writes the value, replacing what was there. */
 const set: Verb = { name: 'set', compile: args => put(args, 'always') }
@@ -66,12 +70,16 @@ const wrap: Verb = {
 }
 
 const VERBS: ReadonlyMap<string, Verb> = new Map(
-  [set, defaults, rename, alias, remove, keep, wrap, cast, map, only, split].map(verb => [verb.name, verb]),
+  [
+    ...[set, defaults, rename, alias, remove, keep, wrap, cast, map, only, split],
+    ...[template, base64, append, insert, list, join, whenVerb(compileVerbs)],
+  ].map(verb => [verb.name, verb]),
 )
 
 /** The verbs of a list, one after the other; `undefined` where there are none. */
-export function compileVerbs(list: readonly VerbConfig[]): Transform | undefined {
-  const steps = list.flatMap(step => Object.entries(step)).map(([name, args]) => verbOf(name).compile(args))
+export function compileVerbs(written: readonly VerbConfig[]): Transform | undefined {
+  const documents = written.filter(verb => !isShaping(verb))
+  const steps = documents.flatMap(step => Object.entries(step)).map(([name, args]) => verbOf(name).compile(args))
   return steps.length === 0 ? undefined : chain([objectAlone, ...steps])
 }
 

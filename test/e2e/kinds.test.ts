@@ -4,9 +4,16 @@ import t, { type Test } from 'tap'
 import { packageRoot } from '../../src/core/package-root.js'
 import { proveNoLeak } from '../helpers/canaries.js'
 import { relaysAnything } from '../helpers/emitted.js'
+import { formOf, sending } from '../helpers/forms.js'
 import { CALLER, startTestGateway, type TestGateway } from '../helpers/gateway.js'
 import { KIND_CALLS, type KindCall, THEIRS } from '../helpers/kind-calls.js'
-import { startTaskUpstream, type TaskAnswer, type TaskRequest, type TaskUpstream } from '../helpers/task-upstream.js'
+import {
+  FILM,
+  startTaskUpstream,
+  type TaskAnswer,
+  type TaskRequest,
+  type TaskUpstream,
+} from '../helpers/task-upstream.js'
 
 // Each shipped kind through a gateway to an upstream that checks what it gets: where it is called, with which credential, and
 // with which body.
@@ -51,15 +58,18 @@ async function check(t: Test, gateway: TestGateway, upstream: TaskUpstream, call
   const [path, more] = call.asked
   const before = upstream.requests.items.length
   upstream.script = call.answer === undefined ? usual : () => ({ body: call.answer })
-  const answer = await gateway.request(path, { body: { model: call.kind, ...more } })
+  const form = call.form === undefined ? undefined : formOf(['model', call.kind], ...call.form)
+  const asked = form === undefined ? { body: { model: call.kind, ...more } } : sending(form)
+  const answer = await gateway.request(path, asked)
   t.equal(answer.status, 200, answer.text)
   const [request, ...others] = upstream.requests.items.slice(before)
   t.equal(others.length, 0)
   const [method, target] = call.sent.split(' ')
   t.equal(`${request?.method} ${request?.target}`, `${method} /at-${call.kind}${target}`)
-  t.same(request?.json(), call.body ?? { model: THEIRS, ...more })
+  if (call.like === undefined) t.same(request?.json(), call.body ?? { model: THEIRS, ...more })
+  else t.match(request?.body, call.like)
   const [place, prefix] = call.credential ?? ['authorization', 'Bearer ']
-  t.match(request?.headers[place], prefix)
+  t.ok(String(request?.headers[place]).startsWith(`${prefix}canary-upstream`), place)
   t.notOk(JSON.stringify(request?.headers).includes(gateway.key), 'the key of the caller stays here')
   t.match(request?.headers, call.headers ?? {})
   if (call.got !== undefined) t.match(answer.json(), call.got)
@@ -72,14 +82,127 @@ t.test('requests reach each kind as its reference says', async t => {
   }
 })
 
+/** Kinds of tasks: what the submit has to look like, and answers until there is a film. */
+const FILMS: readonly FilmCall[] = [
+  {
+    kind: 'dashscope',
+    calls: ['POST /api/v1/services/aigc/video-generation/video-synthesis', 'GET /api/v1/tasks/t-1'],
+    body: { model: THEIRS, input: { prompt: 'A cat' }, parameters: { duration: 5, size: '1280*720' } },
+    answers: film => [
+      { output: { task_id: 't-1', task_status: 'PENDING' } },
+      { output: { task_status: 'SUCCEEDED', video_url: film } },
+    ],
+  },
+  {
+    kind: 'volcengine',
+    calls: ['POST /api/v3/contents/generations/tasks', 'GET /api/v3/contents/generations/tasks/t-1'],
+    body: { model: THEIRS, content: [{ type: 'text', text: 'A cat' }], duration: 5, ratio: '16:9' },
+    answers: film => [{ id: 't-1' }, { status: 'succeeded', content: { video_url: film } }],
+  },
+  {
+    kind: 'siliconflow',
+    calls: ['POST /v1/video/submit', 'POST /v1/video/status'],
+    body: { model: THEIRS, prompt: 'A cat', image_size: '1280x720' },
+    answers: film => [{ requestId: 't-1' }, { status: 'Succeed', results: { videos: [{ url: film }] } }],
+  },
+  {
+    kind: 'zhipu',
+    calls: ['POST /api/paas/v4/videos/generations', 'GET /api/paas/v4/async-result/t-1'],
+    body: { model: THEIRS, prompt: 'A cat', duration: 5, size: '1280x720' },
+    answers: film => [
+      { id: 't-1', task_status: 'PROCESSING' },
+      { task_status: 'SUCCESS', video_result: [{ url: film }] },
+    ],
+  },
+  {
+    kind: 'luma',
+    calls: ['POST /dream-machine/v1/generations', 'GET /dream-machine/v1/generations/t-1'],
+    body: { model: THEIRS, prompt: 'A cat', duration: '5s', aspect_ratio: '16:9' },
+    answers: film => [
+      { id: 't-1', state: 'queued' },
+      { state: 'completed', assets: { video: film } },
+    ],
+  },
+  {
+    kind: 'kling',
+    calls: ['POST /v1/videos/text2video', 'GET /v1/videos/text2video/t-1'],
+    body: { model_name: THEIRS, prompt: 'A cat', duration: '5', aspect_ratio: '16:9' },
+    answers: film => [
+      { code: 0, data: { task_id: 't-1', task_status: 'submitted' } },
+      { code: 0, data: { task_status: 'succeed', task_result: { videos: [{ url: film }] } } },
+    ],
+  },
+  {
+    kind: 'replicate',
+    calls: ['POST /v1/models/vendor/model-1/predictions', 'GET /v1/predictions/t-1'],
+    body: { input: { prompt: 'A cat', duration: 5, aspect_ratio: '16:9' } },
+    answers: film => [
+      { id: 't-1', status: 'starting' },
+      { status: 'succeeded', output: film },
+    ],
+  },
+  {
+    kind: 'veo',
+    calls: ['POST /v1beta/models/vendor%2Fmodel-1:predictLongRunning', 'GET /v1beta/operations/t-1'],
+    body: { instances: [{ prompt: 'A cat' }], parameters: { durationSeconds: 5, aspectRatio: '16:9' } },
+    credential: ['x-goog-api-key', ''],
+    answers: film => [
+      { name: 'operations/t-1' },
+      { done: true, response: { generateVideoResponse: { generatedSamples: [{ video: { uri: film } }] } } },
+    ],
+  },
+]
+
+interface FilmCall {
+  readonly kind: string
+  readonly calls: readonly [submit: string, poll: string]
+  readonly body: Readonly<Record<string, unknown>>
+  readonly credential?: readonly [place: string, before: string]
+  answers(film: string): readonly [submit: unknown, poll: unknown]
+}
+
+async function makeFilm(t: Test, { kind, calls, body, credential, answers }: FilmCall): Promise<void> {
+  const upstream = await startTaskUpstream(t, ({ method, target }) => {
+    if (target === '/film.mp4') return { body: FILM, headers: { 'content-type': 'video/mp4' } }
+    const [submit, poll] = answers(`${upstream.origin}/film.mp4`)
+    if (`${method} ${target}` === calls[0]) return { body: submit }
+    return `${method} ${target}` === calls[1] ? { body: poll } : { status: 404 }
+  })
+  const yaml = `version: 1
+store: { type: memory }
+${CALLER}
+media: { fetch: { allow: [127.0.0.1], http: true, ports: [${new URL(upstream.origin).port}] } }
+upstreams:
+  up: { kind: ${kind}, base: "${upstream.origin}", secret: { env: UPSTREAM_KEY }, tasks: { poll: { every: 20ms } } }
+models: { film: { upstream: up, as: "${THEIRS}" } }
+`
+  const gateway = await startTestGateway(t, yaml)
+  const asked = { model: 'film', prompt: 'A cat', duration: 5, size: '1280x720' }
+  const begun = await gateway.request('/v1/videos', { body: asked })
+  t.equal(begun.status, 200, begun.text)
+  const { id } = begun.json() as { id: string }
+  const ended = await gateway.log.find(line => line.msg === 'task changed' && line.task === id && line.to !== 'running')
+  t.equal(ended.to, 'succeeded', JSON.stringify((await gateway.request(`/v1/videos/${id}`)).json()))
+  const [submit] = upstream.requests.items
+  t.same(submit?.json(), body)
+  const [place, before] = credential ?? ['authorization', 'Bearer ']
+  t.ok(String(submit?.headers[place]).startsWith(`${before}canary-upstream`), place)
+  t.same((await gateway.request(`/v1/videos/${id}/content`)).body, FILM)
+}
+
+for (const film of FILMS) {
+  t.test(`kind ${film.kind}: a video, from ${film.calls[0]} to its bytes`, t => makeFilm(t, film))
+}
+
 /** Kinds whose calls other tests follow. */
 const ELSEWHERE =
   /^(simulator|bearer|openai|azure-openai|anthropic|messages|gemini|native-generate|cohere|deepseek|fireworks|groq|jina|llama-cpp|lm-studio|midjourney-proxy|mistral|new-api|ollama|one-api|openrouter|runway|together|vllm|voyage|xai)/
 
 t.test('each kind that comes with the gateway has a test', async t => {
   const shipped = readdirSync(join(packageRoot(), 'routes', 'kinds')).map(file => file.replace(/\.yaml$/, ''))
+  const tested = new Set([...kinds, ...FILMS.map(({ kind }) => kind)])
   t.same(
-    shipped.filter(kind => !ELSEWHERE.test(kind) && !kinds.includes(kind)),
+    shipped.filter(kind => !ELSEWHERE.test(kind) && !tested.has(kind)),
     [],
   )
   t.ok(shipped.filter(kind => !kind.startsWith('simulator') && kind !== 'bearer').length >= 60)

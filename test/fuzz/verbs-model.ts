@@ -42,6 +42,64 @@ const VERBS: Readonly<Record<string, Step>> = {
       const out = places(value, split(path)).filter(place => !list.includes(model.find(value, place)))
       return out.reduceRight(model.remove, value)
     }, doc),
+  template: (doc, args: Record<string, string>) =>
+    Object.entries(args).reduce<unknown>((value, [path, text]) => {
+      const values = [...text.matchAll(/\{([^{}]+)\}/g)].map(([, from = '']) => model.find(value, split(from)))
+      if (values.some(one => !['string', 'number', 'boolean'].includes(typeof one))) return value
+      let nth = 0
+      return model.set(
+        value,
+        split(path),
+        text.replace(/\{[^{}]+\}/g, () => String(values[nth++])),
+        'always',
+      )
+    }, doc),
+  append: (doc, args: Record<string, unknown>) =>
+    Object.entries(args).reduce<unknown>((value, [path, added]) => {
+      const found = model.find(value, split(path))
+      if (found === undefined) return model.set(value, split(path), [added], 'absent')
+      if (Array.isArray(found)) return model.set(value, split(path), [...found, added], 'always')
+      const isText = typeof found === 'string' && typeof added === 'string'
+      return isText ? model.set(value, split(path), found + added, 'always') : value
+    }, doc),
+  insert: (doc, args: Record<string, unknown>) =>
+    Object.entries(args).reduce<unknown>((value, [path, added]) => {
+      const [place, index] = [split(path).slice(0, -1), Number(split(path).at(-1))]
+      const found = model.find(value, place)
+      return Array.isArray(found) ? model.set(value, place, found.toSpliced(index, 0, added), 'always') : value
+    }, doc),
+  list: (doc, args: readonly string[]) =>
+    args.reduce<unknown>((value, path) => each(value, { [path]: null }, listed), doc),
+  join: (doc, args: Record<string, string>) =>
+    each(doc, args, (value, path, between) => {
+      const found = model.find(value, path)
+      const isPlain = Array.isArray(found) && found.every(one => typeof one === 'string' || typeof one === 'number')
+      return isPlain ? model.set(value, path, found.join(String(between)), 'always') : value
+    }),
+  base64: (doc, args: Record<string, string>) =>
+    each(doc, args, (value, path, direction) => {
+      const found = model.find(value, path)
+      if (typeof found !== 'string' || direction !== 'encode') return value
+      return model.set(value, path, Buffer.from(found).toString('base64'), 'always')
+    }),
+  when: (doc, { if: tests, do: yes, else: no = [] }: WhenArgs) => {
+    const holds = Object.entries(tests).every(([path, wanted]) => {
+      const found = model.find(doc, split(path))
+      return typeof wanted === 'object' ? (found !== undefined && found !== null) === wanted.present : found === wanted
+    })
+    return applied(doc, holds ? yes : no)
+  },
+}
+
+function listed(value: unknown, path: Path): unknown {
+  const found = model.find(value, path)
+  return found === undefined || Array.isArray(found) ? value : model.set(value, path, [found], 'always')
+}
+
+interface WhenArgs {
+  readonly if: Readonly<Record<string, { readonly present: boolean } | string | number | boolean>>
+  readonly do: readonly VerbConfig[]
+  readonly else?: readonly VerbConfig[]
 }
 
 export function applied(doc: unknown, verbs: readonly VerbConfig[]): unknown {

@@ -36,7 +36,8 @@ const moves = fc.tuple(starred, plain, plain).map(([begin, from, to]) => {
   return { [[...stars, ...from].join('.')]: [...stars, ...to].join('.') }
 })
 
-const verb: fc.Arbitrary<VerbConfig> = fc.oneof(
+const one = plain.map(segments => segments.join('.'))
+const simple: fc.Arbitrary<VerbConfig> = fc.oneof(
   fc.tuple(fc.constantFrom('set', 'default'), path, value).map(([name, at, to]) => ({ [name]: { [at]: to } })),
   fc.tuple(fc.constantFrom('rename', 'alias'), moves).map(([name, to]) => ({ [name]: to })),
   fc
@@ -46,6 +47,26 @@ const verb: fc.Arbitrary<VerbConfig> = fc.oneof(
   path.map(at => ({ cast: { [at]: 'string' } })),
   path.map(at => ({ map: { [at]: { x: 'mapped', 1: 2 } } })),
   path.map(at => ({ only: { [at]: ['x', 1] } })),
+  fc.tuple(one, one, one).map(([to, a, b]) => ({ template: { [to]: `<{${a}}-{${b}}>` } })),
+  fc.tuple(one, value).map(([at, added]) => ({ append: { [at]: added } })),
+  fc.tuple(one, fc.nat({ max: 4 }), value).map(([at, index, added]) => ({ insert: { [`${at}.${index}`]: added } })),
+  fc.array(path, { minLength: 1, maxLength: 2 }).map(list => ({ list })),
+  path.map(at => ({ join: { [at]: ', ' } })),
+  path.map(at => ({ base64: { [at]: 'encode' } })),
+)
+
+const test = fc.oneof(
+  fc.boolean().map(present => ({ present })),
+  fc.constantFrom('x', 1, true),
+)
+const verb: fc.Arbitrary<VerbConfig> = fc.oneof(
+  { weight: 4, arbitrary: simple },
+  {
+    weight: 1,
+    arbitrary: fc
+      .tuple(one, test, fc.array(simple, { minLength: 1, maxLength: 2 }), fc.array(simple, { maxLength: 2 }))
+      .map(([at, wanted, yes, no]) => ({ when: { if: { [at]: wanted }, do: yes, else: no } }) as VerbConfig),
+  },
 )
 
 function transformed(text: string, verbs: readonly VerbConfig[]): string {

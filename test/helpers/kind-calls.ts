@@ -1,12 +1,18 @@
+import type { Part } from './forms.js'
+
 /** What a client asks of a kind, and what its upstream has to see: the shapes of the providers' public references. */
 export interface KindCall {
   readonly kind: string
   /** A path of the gateway, and what the body has beside the model. */
   readonly asked: readonly [path: string, body: Readonly<Record<string, unknown>>]
+  /** The body, if it is a form; `asked` then has nothing beside the path. */
+  readonly form?: readonly Part[]
   /** Method and target at the upstream. */
   readonly sent: string
   /** The body there; absent: as the client sent it, with the upstream's name of the model. */
   readonly body?: Readonly<Record<string, unknown>>
+  /** What the body there is like, if it is not JSON. */
+  readonly like?: RegExp
   /** Headers there, beside the credential. */
   readonly headers?: Readonly<Record<string, string>>
   /** Where the credential is, with what precedes it; absent: a bearer token. */
@@ -127,9 +133,114 @@ const OTHERS: readonly KindCall[] = [
   },
 ]
 
+const SOUND = ['/v1/audio/transcriptions', {}] as const
+const WAV: Part = ['file', Buffer.from('sound'), 'audio/wav']
+
+const MEDIA: readonly KindCall[] = [
+  {
+    kind: 'elevenlabs',
+    asked: ['/v1/audio/speech', { input: 'Hi', voice: 'am/ber', response_format: 'mp3', speed: 1.1 }],
+    sent: 'POST /v1/text-to-speech/am%2Fber?output_format=mp3_44100_128',
+    body: { model_id: THEIRS, text: 'Hi', voice_settings: { speed: 1.1 } },
+    credential: ['xi-api-key', ''],
+  },
+  {
+    kind: 'elevenlabs',
+    asked: SOUND,
+    form: [['language', 'en'], WAV, ['response_format', 'json']],
+    sent: 'POST /v1/speech-to-text',
+    like: /name="model_id"\r\n\r\nvendor\/model-1\r\n[\s\S]*name="language_code"\r\n\r\nen\r\n[\s\S]*filename="file.bin"/,
+    credential: ['xi-api-key', ''],
+    answer: { text: 'Hi', words: [] },
+    got: { text: 'Hi' },
+  },
+  {
+    kind: 'deepgram',
+    asked: ['/v1/audio/speech', { input: 'Hi', voice: 'amber', response_format: 'wav' }],
+    sent: 'POST /v1/speak?model=vendor%2Fmodel-1&encoding=linear16',
+    body: { text: 'Hi' },
+    credential: ['authorization', 'Token '],
+  },
+  {
+    kind: 'deepgram',
+    asked: SOUND,
+    form: [WAV, ['language', 'en']],
+    sent: 'POST /v1/listen?model=vendor%2Fmodel-1&smart_format=true&language=en',
+    like: /^sound$/,
+    headers: { 'content-type': 'audio/wav', 'content-length': '5' },
+    credential: ['authorization', 'Token '],
+    answer: { metadata: { duration: 2 }, results: { channels: [{ alternatives: [{ transcript: 'Hi' }] }] } },
+    got: { text: 'Hi', duration: 2 },
+  },
+  {
+    kind: 'cartesia',
+    asked: SPEECH,
+    sent: 'POST /tts/bytes',
+    body: {
+      model_id: THEIRS,
+      transcript: 'Hi',
+      voice: { mode: 'id', id: 'amber' },
+      output_format: { container: 'mp3', sample_rate: 44100, bit_rate: 128000 },
+    },
+    headers: { 'cartesia-version': '2025-04-16' },
+  },
+  {
+    kind: 'cartesia',
+    asked: SOUND,
+    form: [WAV, ['response_format', 'json']],
+    sent: 'POST /stt',
+    like: /vendor\/model-1[\s\S]*name="file"/,
+    answer: { text: 'Hi' },
+    got: { text: 'Hi' },
+  },
+  {
+    kind: 'stability',
+    asked: ['/v1/images/generations', { prompt: 'A "cat"', size: '1024x1024', user: 'me' }],
+    sent: 'POST /v2beta/stable-image/generate/vendor%2Fmodel-1',
+    like: /name="prompt"\r\n\r\nA "cat"\r\n[\s\S]*name="aspect_ratio"\r\n\r\n1:1\r\n--gateway-\w+--\r\n$/,
+    headers: { accept: 'application/json' },
+    answer: { image: 'aGk=', finish_reason: 'SUCCESS', seed: 1 },
+    got: { data: [{ b64_json: 'aGk=' }] },
+  },
+  {
+    kind: 'fal',
+    asked: ['/v1/images/generations', { prompt: 'A cat', size: '1024x768', n: 2 }],
+    sent: 'POST /vendor/model-1',
+    body: { prompt: 'A cat', image_size: { width: 1024, height: 768 }, num_images: 2 },
+    credential: ['authorization', 'Key '],
+    answer: { images: [{ url: 'https://media.example/a.png', width: 1024 }], timings: {} },
+    got: { data: [{ url: 'https://media.example/a.png' }] },
+  },
+  {
+    kind: 'replicate',
+    asked: ['/v1/images/generations', { prompt: 'A cat', size: '1024x1024' }],
+    sent: 'POST /v1/models/vendor/model-1/predictions',
+    body: { input: { prompt: 'A cat', aspect_ratio: '1:1' } },
+    headers: { prefer: 'wait' },
+    answer: { id: 'p', status: 'succeeded', output: 'https://media.example/a.png' },
+    got: { data: [{ url: 'https://media.example/a.png' }] },
+  },
+  {
+    kind: 'minimax',
+    asked: ['/v1/images/generations', { prompt: 'A cat', size: '1024x1024', response_format: 'b64_json' }],
+    sent: 'POST /v1/image_generation',
+    body: { model: THEIRS, prompt: 'A cat', aspect_ratio: '1:1', response_format: 'base64' },
+    answer: { id: 'i', data: { image_base64: ['aGk='] }, base_resp: { status_code: 0 } },
+    got: { data: [{ b64_json: 'aGk=' }] },
+  },
+  {
+    kind: 'minimax',
+    asked: IMAGE,
+    sent: 'POST /v1/image_generation',
+    answer: { data: { image_urls: ['https://media.example/a.png'] } },
+    got: { data: [{ url: 'https://media.example/a.png' }] },
+  },
+]
+
 export const KIND_CALLS: readonly KindCall[] = [
   ...COMPATIBLE.flatMap(([kind, chat, ...others]) =>
     [[CHAT, chat] as const, ...others].map(([asked, path]) => ({ kind, asked, sent: `POST ${path}` })),
   ),
   ...OTHERS,
+  ...MEDIA,
 ]

@@ -208,8 +208,8 @@ export class Submission {
   }
 
   private async sentValues(gated: GatedAttempt): Promise<Values | undefined> {
-    const { body } = await this.request(gated)
-    return sentAmounts(this.#order.call, gated.exchange, this.#order.body, body)
+    const { body, document } = await this.request(gated)
+    return sentAmounts(this.#order.call, gated.exchange, this.#order.body, document ?? body)
   }
 
   private async request(gated: GatedAttempt): Promise<UpstreamRequest> {
@@ -224,6 +224,7 @@ export class Submission {
     this.#asJson ??= await formAsJson(call, body)
     const asJson = call.route === undefined ? this.#asJson : jsonWithMembers(call, call.route, exchange, this.#asJson)
     const { headers, ...request } = buildRequest(gated, asJson)
+    if (exchange.shape?.body !== undefined) return { ...request, headers }
     const others = headers.filter((_, index) => headers[index - (index % 2)] !== 'content-type')
     return { ...request, headers: [...others, 'content-type', 'application/json'] }
   }

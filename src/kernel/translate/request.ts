@@ -5,8 +5,10 @@ import { rewritten } from '../../core/transform.js'
 import type { UpstreamRequest } from '../../net/pools.js'
 import type { DecodedRequest } from '../../translate/decode.js'
 import type { Translator } from '../../translate/translator.js'
+import { mergeQuery } from '../../wire/query.js'
 import type { Call } from '../call.js'
 import { chainOf } from '../chain.js'
+import { shapedJson, withTaken } from '../shaped-request.js'
 import type { AttemptView } from '../stages.js'
 import { OtherCalls } from './other-calls.js'
 import { jsonBytes, yieldToEventLoop } from './steps.js'
@@ -27,13 +29,17 @@ export async function translatedRequest(
   await yieldToEventLoop(size)
   const bytes = await jsonBytes(document, size)
   const chosen = call.stream ? exchange.streamCall : exchange.call
-  return {
+  const request = {
     method: chosen.method,
-    path: chosen.target({ ...call.params, model: exchange.model }),
+    path: '',
     // Each further call is an attempt of its own, which is not known yet.
     headers: headersFor(attempt, nth === 0),
-    body: rewritten(exchange.request, bytes),
+    body: rewritten(exchange.request, exchange.shape === undefined ? bytes : withTaken(exchange.shape, call, bytes)),
   }
+  const params = { ...call.params, model: exchange.model }
+  if (exchange.shape === undefined) return { ...request, path: chosen.target(params) }
+  const { placed, ...shaped } = shapedJson(exchange.shape, request)
+  return { ...shaped, path: mergeQuery(chosen.target({ ...params, ...placed.params }), placed.query, () => false) }
 }
 
 /** Headers that clients of any protocol may send to upstreams. */

@@ -6,6 +6,8 @@ export interface UpstreamRequest {
   /** Flat name, value list. */
   readonly headers: string[]
   readonly body: Uint8Array | NodeJS.ReadableStream | null
+  /** The JSON document that the body was made of, if it is sent in another format. */
+  readonly document?: Uint8Array
 }
 
 /** Headers of an answer by their names in lower case; several of one name are a list. */

@@ -1,0 +1,85 @@
+import { parseJson } from '../core/json.js'
+import type { Transform } from '../core/transform.js'
+import { asBuffer } from '../wire/bytes.js'
+import { changeValues, findValue, type Path, parsePath, setValue } from '../wire/json-edit.js'
+import { chain, members, text, type Verb } from './verb.js'
+
+/** `{ path: "{a}-{b}" }`: writes a text made of values. */
+export const template: Verb = {
+  name: 'template',
+  compile: args =>
+    chain(
+      members(args).map(([dotted, written]): Transform => {
+        const target = parsePath(dotted)
+        const pieces = piecesOf(text(written))
+        return document => {
+          const made = filled(document, pieces)
+          return made === undefined ? document : setValue(document, target, JSON.stringify(made), 'always')
+        }
+      }),
+    ),
+}
+
+/** `{ path: encode }` or `{ path: decode }`. */
+export const base64: Verb = {
+  name: 'base64',
+  compile: args =>
+    chain(
+      members(args).map(([dotted, direction]): Transform => {
+        const path = parsePath(dotted)
+        const change = direction === 'encode' ? encoded : decoded
+        return document =>
+          changeValues(document, path, written => {
+            const value = parseJson(written.toString('utf8'))
+            const next = typeof value === 'string' ? change(value) : undefined
+            return next === undefined ? undefined : JSON.stringify(next)
+          })
+      }),
+    ),
+}
+
+/** Fixed text, or the path of a value. */
+type Piece = string | Path
+
+function piecesOf(written: string): readonly Piece[] {
+  return Array.from(written.matchAll(/\{\{|\}\}|\{([^{}]+)\}|[^{}]+/g), ([whole, path]): Piece => {
+    if (path !== undefined) return parsePath(path)
+    return whole === '{{' || whole === '}}' ? whole.charAt(0) : whole
+  })
+}
+
+function filled(document: Uint8Array, pieces: readonly Piece[]): string | undefined {
+  let made = ''
+  for (const piece of pieces) {
+    const value = typeof piece === 'string' ? piece : scalarAt(document, piece)
+    if (value === undefined) return undefined
+    made += value
+  }
+  return made
+}
+
+/** A text, a number as it is written, or a boolean. */
+function scalarAt(document: Uint8Array, path: Path): string | undefined {
+  const found = findValue(document, path)
+  if (found === undefined) return undefined
+  const written = asBuffer(document).toString('utf8', found.start, found.end)
+  const value = parseJson(written)
+  if (typeof value === 'string') return value
+  return typeof value === 'number' || typeof value === 'boolean' ? written : undefined
+}
+
+function encoded(value: string): string {
+  return Buffer.from(value, 'utf8').toString('base64')
+}
+
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+const BASE64 = /^[A-Za-z0-9+/_-]*={0,2}$/
+
+function decoded(value: string): string | undefined {
+  if (!BASE64.test(value)) return undefined
+  try {
+    return UTF8.decode(Buffer.from(value, 'base64'))
+  } catch {
+    return undefined
+  }
+}
