@@ -11,7 +11,7 @@ export interface Target {
   readonly request?: readonly Json[]
 }
 
-interface Model {
+export interface Model {
   readonly targets: Target[]
   readonly settings: Record<string, Json>
   readonly comments: string[]
@@ -58,7 +58,8 @@ export class Draft {
     Object.assign(made, this.#addressOf(kind, written, address, at, name))
     if (secret !== undefined && kind.takesSecret)
       Object.assign(made, secretOf(secret, kind.variable ?? `${asVariable(name)}_API_KEY`))
-    else if (kind.variable !== undefined) Object.assign(made, { secret: { env: kind.variable } })
+    else if (kind.variable !== undefined && settings.secrets === undefined)
+      Object.assign(made, { secret: { env: kind.variable } })
     if (Object.keys(headers).length > 0) made.headers = headers
     Object.assign(made, settings)
     const identity = JSON.stringify(made)
@@ -141,7 +142,7 @@ export class Draft {
       view?.find('manual', `the address is in ${variable}: it has to end before /v1 here`)
       return { base: `\${${variable}:-${placeholder}}` }
     }
-    if (!/^https?:\/\/[^\s/?#@]+(?:\/[^\s?#]*)?$/.test(written)) {
+    if (!/^https?:\/\/[^\s/?#@${}]+(?:\/[^\s?#${}]*)?$/.test(written)) {
       view?.find('manual', `this address cannot be used: replace ${placeholder}`)
       return { base: placeholder }
     }

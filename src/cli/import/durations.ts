@@ -3,7 +3,7 @@ export function seconds(number: number): string {
   return Number.isInteger(number) ? `${number}s` : milliseconds(number * 1000)
 }
 
-function milliseconds(number: number): string {
+export function milliseconds(number: number): string {
   const whole = Math.max(1, Math.round(number))
   return whole % 1000 === 0 ? `${whole / 1000}s` : `${whole}ms`
 }

@@ -1,0 +1,128 @@
+import type { Json } from '../../core/json.js'
+import { asName, asVariable } from './address.js'
+import { bodyVerb } from './body-verbs.js'
+import { type Model, secretOf, type Target } from './draft.js'
+import type { Reader, ReaderInput } from './reader.js'
+import type { View } from './view.js'
+
+/** `llm` with providers, models and virtual models, which name models as their targets. */
+export const llmModelsReader: Reader = input => {
+  const { root, draft } = input
+  const llm = root.child('llm')
+  const port = llm.child('port').number()
+  const origins = llm.child('policies', 'cors', 'allowOrigins').texts()
+  const listen: Record<string, Json> = {}
+  if (port !== undefined) listen.port = port
+  if (origins.length > 0) listen.cors = { origins }
+  if (Object.keys(listen).length > 0) draft.top.listen = listen
+  const body = root.child('frontendPolicies', 'http', 'maxBufferSize').number()
+  if (body !== undefined) draft.top.limits = { body: `${Math.ceil(body / 1024)}KiB` }
+  const shared = new Map(
+    llm
+      .child('providers')
+      .items()
+      .map(one => [one.child('name').text() ?? '', one]),
+  )
+  const internal = new Map<string, Model>()
+  for (const model of llm.child('models').items()) readModel(model, shared, internal, input)
+  for (const model of llm.child('virtualModels').items()) readVirtual(model, internal, input)
+  for (const [at, key] of llm.child('policies', 'apiKey', 'keys').items().entries()) {
+    const name = asName(key.child('metadata', 'name').text() ?? `key-${at + 1}`)
+    draft.keys.set(name, { ...secretOf(key.child('key'), asVariable(`${name}_key`)), models: ['*'] })
+  }
+}
+
+function readModel(
+  model: View,
+  shared: ReadonlyMap<string, View>,
+  internal: Map<string, Model>,
+  { draft, words }: ReaderInput,
+): void {
+  const name = model.child('name').text() ?? ''
+  const reference = model.child('provider', 'reference').text()
+  const base = reference === undefined ? undefined : shared.get(reference)
+  const provider = base ?? model
+  const isCustom = provider.child('provider', 'custom').take() !== undefined
+  const word = provider.child('provider').text() ?? (isCustom ? words.compatible : undefined)
+  if (word === undefined || name === '') {
+    model.find('unsupported', 'it names no provider that this file has')
+    return
+  }
+  const param = (member: string): View | undefined =>
+    [model.child('params', member), base?.child('params', member)].find(view => view?.exists === true)
+  const [address, secret] = [param('baseUrl'), param('apiKey')]
+  const upstream = draft.upstream({
+    provider: word,
+    name: reference ?? word,
+    at: model,
+    ...(address === undefined ? {} : { address }),
+    ...(secret === undefined ? {} : { secret }),
+  })
+  if (upstream === undefined) return
+  const as = nameThere(name, param('model')?.text(), [model, base])
+  const request = [...bodyVerb('default', model.child('defaults')), ...bodyVerb('set', model.child('overrides'))]
+  const target: Target = { upstream, ...(as === undefined ? {} : { as }), ...(request.length === 0 ? {} : { request }) }
+  if (model.child('visibility').text() === 'internal') {
+    internal.set(name, { targets: [target], settings: {}, comments: [] })
+    return
+  }
+  draft.addTarget(name, target)
+  draft.model(name).comments.push(...model.comments())
+}
+
+/** `stripPrefix("x/")` of a glob `x/*` is what its star stands for. */
+function nameThere(
+  name: string,
+  written: string | undefined,
+  places: readonly (View | undefined)[],
+): string | undefined {
+  for (const place of places) {
+    const view = place?.child('transformation', 'model')
+    const prefix = /stripPrefix\("([^"]*)"\)$/.exec(String(view?.value ?? ''))?.[1]
+    if (prefix !== undefined && name === `${prefix}*`) {
+      view?.text()
+      return '*'
+    }
+  }
+  return written === name ? undefined : written
+}
+
+function readVirtual(model: View, internal: ReadonlyMap<string, Model>, { draft }: ReaderInput): void {
+  const name = model.child('name').text() ?? ''
+  const routing = model.child('routing')
+  const [weighted, failover, conditional] = ['weighted', 'failover', 'conditional'].map(one =>
+    routing.child(one, 'targets').items(),
+  )
+  const add = (target: View, extra: { readonly weight?: number }): void => {
+    const meant = target.child('model').text() ?? ''
+    const found = targetsOf(meant, internal, draft.models)
+    if (found.length === 0) target.find('unsupported', 'it names a model that is not in the result')
+    for (const one of found) draft.addTarget(name, { ...one, ...extra })
+  }
+  for (const target of weighted ?? []) add(target, { weight: target.child('weight').number() ?? 1 })
+  if ((weighted ?? []).length > 0) draft.model(name).settings.retry = { attempts: 1 }
+  const ordered = (failover ?? []).map(one => ({ one, priority: one.child('priority').number() ?? 0 }))
+  for (const { one } of [...ordered].sort((a, b) => a.priority - b.priority)) add(one, {})
+  for (const target of conditional ?? []) {
+    const when = target.child('when')
+    if (when.exists) when.find('manual', 'write it as `when` at a target; the target without a condition is taken')
+    else add(target, {})
+  }
+}
+
+/** The targets of a model by its name or glob, with the name there. */
+function targetsOf(
+  name: string,
+  internal: ReadonlyMap<string, Model>,
+  models: ReadonlyMap<string, Model>,
+): readonly Target[] {
+  for (const known of [internal, models]) {
+    const exact = known.get(name)
+    if (exact !== undefined) return exact.targets.map(target => ({ ...target, as: target.as ?? name }))
+    for (const [glob, { targets }] of known) {
+      const star = glob.endsWith('*') && name.startsWith(glob.slice(0, -1)) ? name.slice(glob.length - 1) : undefined
+      if (star !== undefined) return targets.map(target => ({ ...target, as: (target.as ?? glob).replace('*', star) }))
+    }
+  }
+  return []
+}

@@ -1,0 +1,92 @@
+import type { Json, JsonObject } from '../../core/json.js'
+import { asName } from './address.js'
+import { secretOf } from './draft.js'
+import { seconds } from './durations.js'
+import type { Reader, ReaderInput } from './reader.js'
+import type { View } from './view.js'
+
+/** `providers` by name, each with keys that share its load; clients name models `provider/model`. */
+export const providerKeysReader: Reader = input => {
+  for (const [name, provider] of input.root.child('providers').entries()) readProvider(name, provider, input)
+  const { root, draft } = input
+  const body = root.child('client', 'max_request_body_size_mb').number()
+  if (body !== undefined && body > 0) draft.top.limits = { body: `${body}MiB` }
+  const origins = root.child('client', 'allowed_origins').texts()
+  const usable = origins.filter(origin => origin === '*' || /^https?:\/\/[^/\s]+$/.test(origin))
+  if (usable.length > 0) draft.top.listen = { cors: { origins: usable } }
+  for (const key of root.child('governance', 'virtual_keys').items()) readKey(key, input)
+}
+
+function readProvider(name: string, provider: View, input: ReaderInput): void {
+  const network = provider.child('network_config')
+  const word = provider.child('custom_provider_config', 'base_provider_type').text() ?? name
+  const times: Record<string, Json> = {}
+  const total = network.child('default_request_timeout_in_seconds').number()
+  if (total !== undefined && total > 0) times.total = seconds(total)
+  const idle = network.child('stream_idle_timeout_in_seconds').number()
+  if (idle !== undefined && idle > 0) times.idle = seconds(idle)
+  const keys = provider.child('keys').items()
+  for (const key of keys) {
+    const cloud = key.entries().find(([member]) => member.endsWith('_key_config'))?.[1]
+    const address = [network.child('base_url'), cloud?.child('endpoint')].find(view => view?.exists === true)
+    const secret = key.child('value')
+    const upstream = input.draft.upstream({
+      provider: word,
+      name: keys.length > 1 ? `${name}-${key.child('name').text() ?? 'key'}` : name,
+      at: key,
+      ...(address === undefined ? {} : { address }),
+      ...(secret.exists ? { secret } : {}),
+      settings: Object.keys(times).length === 0 ? {} : { timeouts: times },
+    })
+    if (upstream !== undefined) addModels(name, key, cloud, upstream, keys.length > 1, input)
+  }
+}
+
+function addModels(
+  name: string,
+  key: View,
+  cloud: View | undefined,
+  upstream: string,
+  isShared: boolean,
+  { draft }: ReaderInput,
+): void {
+  const weight = key.child('weight').number() ?? 1
+  const share = isShared ? { weight } : {}
+  if (isShared && weight === 0) return
+  const deployments = new Map(
+    cloud
+      ?.child('deployments')
+      .entries()
+      .map(([model, view]) => [model, view.text()]),
+  )
+  const listed = key
+    .child('models')
+    .texts()
+    .filter(model => model !== '*')
+  if (listed.length === 0) draft.addTarget(`${name}/*`, { upstream, as: '*', ...share })
+  for (const model of listed)
+    draft.addTarget(`${name}/${model}`, { upstream, as: deployments.get(model) ?? model, ...share })
+}
+
+function readKey(key: View, { draft }: ReaderInput): void {
+  const name = asName(key.child('name').text() ?? key.child('id').text() ?? 'key')
+  const value = key.child('value')
+  if (!value.exists) {
+    key.find('manual', 'its value is not in the file; make a key with `gateway keys new`')
+    return
+  }
+  const configs = key.child('provider_configs').items()
+  const models = configs.flatMap(config => {
+    const provider = config.child('provider').text() ?? ''
+    const allowed = config.child('allowed_models').texts()
+    return (allowed.length === 0 ? ['*'] : allowed).map(model => `${provider}/${model}`)
+  })
+  const known = models.filter(model =>
+    [...draft.models.keys()].some(one => one === model || one.startsWith(model.replace(/\*$/, ''))),
+  )
+  if (known.length < models.length)
+    key.child('provider_configs').find('unsupported', 'some of its models are not in the result')
+  const made: JsonObject = { ...secretOf(value, `KEY_${name.toUpperCase().replaceAll(/\W/g, '_')}`) }
+  const off = key.child('is_active').flag() === false ? { disabled: true } : {}
+  draft.keys.set(name, { ...made, models: configs.length === 0 ? ['*'] : known, ...off })
+}
