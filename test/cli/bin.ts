@@ -3,6 +3,8 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import { packageRoot } from '../../src/core/package-root.js'
 
+const BIN = join(packageRoot(), 'bin', 'gateway.js')
+
 export interface Options {
   readonly cwd?: string
   /** Joins a bare environment. */
@@ -16,6 +18,10 @@ export interface Options {
   readonly input?: string
   /** Of the runtime, before the file. */
   readonly flags?: readonly string[]
+  /** `gateway.js` of another place than this one. */
+  readonly file?: string
+  /** Number of the user and group that it runs as. */
+  readonly user?: number
 }
 
 export interface Result {
@@ -33,13 +39,13 @@ export class Bin {
   stderr = ''
   #waiting: (() => void)[] = []
 
-  constructor(args: readonly string[], { cwd, env, input, bare = false, flags = [] }: Options = {}) {
+  constructor(args: readonly string[], { cwd, env, input, bare = false, flags = [], file = BIN, user }: Options = {}) {
     const least = { PATH: process.env.PATH ?? '' }
-    const file = join(packageRoot(), 'bin', 'gateway.js')
     // The runner's hook adds to the environment of whatever is started, so that it takes another program to undo that.
     const [command, ...first] = bare ? ['env', '-u', 'NODE_OPTIONS', process.execPath] : [process.execPath]
     const all = [...first, ...flags, file, ...args]
-    this.child = spawn(command as string, all, { cwd, env: { ...least, ...env }, stdio: 'pipe' })
+    const as = user === undefined ? {} : { uid: user, gid: user }
+    this.child = spawn(command as string, all, { cwd, env: { ...least, ...env }, stdio: 'pipe', ...as })
     this.child.stdout?.setEncoding('utf8').on('data', (text: string) => this.#grow({ stdout: text }))
     this.child.stderr?.setEncoding('utf8').on('data', (text: string) => this.#grow({ stderr: text }))
     this.ended = new Promise(resolve => {

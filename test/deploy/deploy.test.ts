@@ -1,0 +1,270 @@
+import { spawnSync } from 'node:child_process'
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { Ajv } from 'ajv'
+import t, { type Test } from 'tap'
+import { parse, parseAllDocuments } from 'yaml'
+import { packageRoot } from '../../src/core/package-root.js'
+import { start } from '../cli/bin.js'
+
+/** What is shipped to run the gateway elsewhere: the image, compose, systemd, Kubernetes and the action. */
+
+const ROOT = packageRoot()
+const KEY = 'the-key-of-the-caller-0123456789abcdef'
+const ENV = { GATEWAY_KEY: KEY, GATEWAY_ADMIN_KEY: `${KEY}-admin`, DATABASE_URL: 'postgres://u:p@127.0.0.1/d' }
+const text = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
+const yaml = (path: string): never => parse(text(path)) as never
+
+/** The user of the image. */
+const USER = 10001
+
+/** A command of the gateway, to its end. */
+function gateway(...args: string[]): { status: number | null; output: string } {
+  const env = { PATH: process.env.PATH, ...ENV }
+  const { status, stdout, stderr } = spawnSync(process.execPath, [join(ROOT, 'bin/gateway.js'), ...args], {
+    env,
+    encoding: 'utf8',
+  })
+  return { status, output: stdout + stderr }
+}
+
+function toolExists(name: string): boolean {
+  return spawnSync(name, ['--version']).error === undefined
+}
+
+interface Values {
+  readonly config: object
+  readonly envFrom: readonly string[]
+  readonly [name: string]: unknown
+}
+
+t.test('the configurations of image, compose and chart are valid, and admit the key of their variable', t => {
+  const folder = t.testdir({})
+  const values: Values = yaml('deploy/helm/values.yaml')
+  writeFileSync(join(folder, 'chart.yaml'), JSON.stringify(values.config))
+  for (const file of ['deploy/container.yaml', 'deploy/compose/gateway.yaml', join(folder, 'chart.yaml')]) {
+    const path = resolve(ROOT, file)
+    const { status, output } = gateway('validate', path)
+    t.equal(status, 0, `${file}: ${output}`)
+    const explained = gateway(
+      'explain',
+      '-f',
+      path,
+      'POST',
+      '/v1/chat/completions',
+      '--model',
+      'sim-text',
+      '--key',
+      KEY,
+    )
+    t.equal(explained.status, 0, explained.output)
+  }
+  t.end()
+})
+
+t.test('compose mounts files that exist, and gives the gateway the variables that its file reads', t => {
+  interface Service {
+    readonly volumes?: readonly string[]
+    readonly environment?: Readonly<Record<string, string>>
+  }
+  const { services, volumes }: { services: Record<string, Service>; volumes: object } = yaml('deploy/compose.yaml')
+  for (const [name, service] of Object.entries(services)) {
+    for (const volume of service.volumes ?? []) {
+      const [from = ''] = volume.split(':')
+      if (from.startsWith('.')) t.ok(existsSync(join(ROOT, 'deploy', from)), `${name}: ${from}`)
+      else t.ok(from in volumes, `${name}: the volume ${from} is declared`)
+    }
+  }
+  const read = [...text('deploy/compose/gateway.yaml').matchAll(/env: (\w+)/g)].map(([, name]) => name ?? '')
+  for (const name of read) t.ok(name in (services.gateway?.environment ?? {}), name)
+  t.ok(read.length >= 5)
+  t.end()
+})
+
+/** Pairs of `COPY --from=build` in the Dockerfile. */
+function copies(): readonly (readonly [from: string, to: string])[] {
+  const found = text('Dockerfile').matchAll(/^COPY --from=build \/src\/(\S+) (\S+)$/gm)
+  return [...found].map(([, from = '', to = '']) => [from, to])
+}
+
+t.test(
+  'the image has what it needs: it serves as a user without rights, from folders that it cannot write to',
+  async t => {
+    const app = await assemble(t)
+    const data = mkdtempSync(join(tmpdir(), 'gateway-data-'))
+    t.teardown(() => rmSync(data, { recursive: true, force: true }))
+    const file = join(app, 'gateway.yaml')
+    const configuration = text('deploy/container.yaml')
+      .replaceAll(/port: 808[01]/g, 'port: 0')
+      .replace('path: /data', `path: ${data}`)
+    writeFileSync(file, configuration)
+    const isRoot = process.getuid?.() === 0
+    if (isRoot) chownSync(data, USER, USER)
+    const before = listing(app)
+    const as = isRoot ? { user: USER } : {}
+    const served = start(t, ['serve', file], {
+      env: ENV,
+      cwd: '/',
+      bare: true,
+      file: join(app, 'bin/gateway.js'),
+      ...as,
+    })
+    const [, origin = ''] = await served.until(/"address":"([^"]+)"/)
+    const address = origin.replace('0.0.0.0', '127.0.0.1')
+    t.equal((await fetch(`${address}/livez`)).status, 200)
+    const body = JSON.stringify({ model: 'sim-text', messages: [{ role: 'user', content: 'hello' }] })
+    const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
+    const answer = await fetch(`${address}/v1/chat/completions`, { method: 'POST', headers, body })
+    t.equal(answer.status, 200, await answer.text())
+    served.child.kill('SIGTERM')
+    t.match(await served.ended, { code: 0 })
+    t.same(listing(app), before, 'nothing was written beside the code')
+    t.ok(readdirSync(data).length > 0, 'the store is in the data folder')
+  },
+)
+
+/** The files of the image, in a folder that only its owner may write to. */
+async function assemble(t: Test): Promise<string> {
+  const app = mkdtempSync(join(tmpdir(), 'gateway-image-'))
+  t.teardown(() => {
+    chmodSync(app, 0o755)
+    rmSync(app, { recursive: true, force: true })
+  })
+  const all = copies()
+  t.ok(all.length >= 8, `${all.length} copies`)
+  for (const [from, to] of all) {
+    const place = join(app, to)
+    mkdirSync(join(place, '..'), { recursive: true })
+    // What is installed without development packages is proven by the packed package in CI.
+    if (from === 'node_modules') symlinkSync(join(ROOT, from), place)
+    else cpSync(join(ROOT, from), from.includes('.json') ? join(app, from) : place, { recursive: true })
+  }
+  rmSync(join(app, 'dist/compile-cache'), { recursive: true, force: true })
+  chmodSync(app, 0o755)
+  return app
+}
+
+function listing(folder: string): readonly string[] {
+  return (readdirSync(folder, { recursive: true, encoding: 'utf8' }) as string[])
+    .filter(name => !name.startsWith('node_modules'))
+    .filter(name => statSync(join(folder, name)).isFile())
+    .sort()
+}
+
+t.test('what the build of the image copies is let through to it', t => {
+  const allowed = text('.dockerignore')
+    .split('\n')
+    .flatMap(line => (line.startsWith('!') ? [line.slice(1)] : []))
+  for (const name of ['src', 'scripts', 'bin', 'routes', 'schemas', 'simulator', 'gateway.yaml', 'package-lock.json']) {
+    t.ok(allowed.includes(name), name)
+  }
+  t.ok(allowed.includes('deploy/container.yaml'))
+  for (const name of readdirSync(ROOT).filter(one => /^tsconfig.*\.json$/.test(one)))
+    t.ok(allowed.includes('tsconfig*.json'), name)
+  t.end()
+})
+
+t.test('the unit of systemd is well formed, and exposes little', t => {
+  if (!toolExists('systemd-analyze')) {
+    t.pass('# SKIPPED: there is no systemd-analyze')
+    t.end()
+    return
+  }
+  const unit = join(ROOT, 'deploy/gateway.service')
+  const verified = spawnSync('systemd-analyze', ['verify', '--man=no', unit], { encoding: 'utf8' })
+  t.equal(verified.status, 0, verified.stderr)
+  // In tenths: 1.5 of 10.
+  const judged = spawnSync('systemd-analyze', ['security', '--offline=true', '--threshold=15', unit], {
+    encoding: 'utf8',
+  })
+  t.equal(judged.status, 0, judged.stdout.slice(-300))
+  console.log(`# MEASURED: ${/Overall exposure level[^\n]*/.exec(judged.stdout)?.[0] ?? 'no exposure level'}`)
+  t.end()
+})
+
+t.test('the values of the chart fit their schema, and templates use no others', t => {
+  const values: Values = yaml('deploy/helm/values.yaml')
+  const schema = JSON.parse(text('deploy/helm/values.schema.json')) as object
+  const check = new Ajv({ strict: false }).compile(schema)
+  t.ok(check(values), JSON.stringify(check.errors))
+  t.notOk(check({ ...values, replica: 3 }), 'a wrong name is refused')
+  const folder = 'deploy/helm/templates'
+  const used = readdirSync(join(ROOT, folder)).flatMap(name => [
+    ...text(`${folder}/${name}`).matchAll(/\.Values\.([\w.]+)/g),
+  ])
+  t.ok(used.length > 20)
+  for (const [, path = ''] of used) {
+    const found = path
+      .split('.')
+      .reduce<unknown>((at, name) => (at as Record<string, unknown> | undefined)?.[name], values)
+    t.not(found, undefined, `.Values.${path}`)
+  }
+  t.end()
+})
+
+interface Manifest {
+  readonly kind: string
+  readonly data?: Readonly<Record<string, string>>
+  readonly spec?: { readonly template?: { readonly spec: { readonly terminationGracePeriodSeconds: number } } }
+}
+
+t.test('the plain manifests are those of the chart; their configuration is valid, and a pod has time to drain', t => {
+  const manifests = parseAllDocuments(text('deploy/kubernetes/gateway.yaml')).map(one => one.toJS() as Manifest)
+  const kinds = manifests.map(({ kind }) => kind).sort()
+  t.same(kinds, ['ConfigMap', 'Deployment', 'PodDisruptionBudget', 'Service', 'Service', 'ServiceAccount'])
+  const folder = t.testdir({
+    'gateway.yaml': manifests.find(({ kind }) => kind === 'ConfigMap')?.data?.['gateway.yaml'] ?? '',
+  })
+  const { status, output } = gateway('validate', join(folder, 'gateway.yaml'))
+  t.equal(status, 0, output)
+  const pod = manifests.find(({ kind }) => kind === 'Deployment')?.spec?.template?.spec
+  const { limits } = parse(readFileSync(join(folder, 'gateway.yaml'), 'utf8')) as {
+    limits: { drain: string; drain_delay: string }
+  }
+  const drain = Number.parseInt(limits.drain, 10) + Number.parseInt(limits.drain_delay, 10)
+  t.ok((pod?.terminationGracePeriodSeconds ?? 0) > drain)
+  if (!toolExists('helm')) {
+    t.pass('# SKIPPED: there is no helm')
+    t.end()
+    return
+  }
+  const made = spawnSync('helm', ['template', 'model', join(ROOT, 'deploy/helm'), '--kube-version', '1.31.0'], {
+    encoding: 'utf8',
+  })
+  t.equal(made.status, 0, made.stderr)
+  t.same(
+    parseAllDocuments(made.stdout).map(one => one.toJS()),
+    manifests,
+  )
+  t.end()
+})
+
+t.test('the action runs commands that exist', t => {
+  const { runs, inputs }: { runs: { steps: { run?: string }[] }; inputs: Record<string, { default: string }> } =
+    yaml('action.yml')
+  t.equal(inputs.file?.default, 'gateway.yaml')
+  const commands = runs.steps.flatMap(({ run = '' }) =>
+    [...run.matchAll(/^gateway (.+)$/gm)].map(([, rest = '']) => rest),
+  )
+  t.ok(commands.length >= 3)
+  for (const command of commands) {
+    const args = command.replace('"$FILE"', join(ROOT, 'gateway.yaml')).split(' ')
+    const { status, output } = gateway(...args)
+    t.equal(status, 0, `${command}: ${output}`)
+  }
+  t.end()
+})
