@@ -33,11 +33,11 @@ function artefacts() {
   return [...code.map(([path, make]) => [path, () => NOTE + make()]), ...monitoringArtefacts(METRICS)]
 }
 
-/** The validators of gateway.yaml, of files that it includes, of kinds and of prices: all errors, with the schema at fault. */
+/** The validators of gateway.yaml, of files that it includes, of kinds, of prices and of tests: all errors, with the schema at fault. */
 function configValidators() {
   const ajv = new Ajv({ ...CONFIG_OPTIONS, code: { source: true } })
   ajv.addVocabulary([...ANNOTATIONS])
-  const names = ['gateway', 'routes', 'kind', 'prices']
+  const names = ['gateway', 'routes', 'kind', 'prices', 'test']
   for (const name of names) ajv.addSchema(withoutProse(readSchema(`${name}.schema.json`)), `${name}.schema.json`)
   return inAscii(standalone(ajv, Object.fromEntries(names.map(name => [name, `${name}.schema.json`]))))
 }

@@ -20,6 +20,7 @@ import { spendCommand } from './spend.js'
 import { storeCommand } from './store.js'
 import { tailCommand } from './tail.js'
 import { tasksCommand } from './tasks.js'
+import { testCommand } from './test.js'
 import { topCommand } from './top.js'
 import { validateCommand } from './validate.js'
 import { workCommand } from './work.js'
@@ -40,6 +41,7 @@ const COMMANDS: readonly Define[] = [
   topCommand,
   tailCommand,
   fmtCommand,
+  testCommand,
   consoleCommand,
   schemaCommand,
   initCommand,

@@ -9,8 +9,8 @@ export interface Validator {
   errors?: readonly ErrorObject[] | null
 }
 
-/** What a file may be: `gateway` the main file, `routes` a file that it includes or that is shipped, `kind` a kind, `prices` a list of prices. */
-export type FileType = 'gateway' | 'routes' | 'kind' | 'prices'
+/** What a file may be: `gateway` the main file, `routes` a file that it includes or that is shipped, `kind` a kind, `prices` a list of prices, `test` tests of a configuration. */
+export type FileType = 'gateway' | 'routes' | 'kind' | 'prices' | 'test'
 
 let loaded: Readonly<Record<FileType, Validator>> | undefined
 
