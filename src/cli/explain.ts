@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { InvalidArgumentError } from 'commander'
 import type { Caller } from '../core/caller.js'
+import { isObject, parseJson } from '../core/json.js'
 import { type Define, example } from './command.js'
 import { CommandError, EXIT, type Io, print } from './io.js'
 import { mustLoad, type Ready, STANDARD_INPUT } from './loading.js'
@@ -11,6 +12,7 @@ import { fileOf, type SourceOptions, takesSource, withVariables } from './source
 interface Options extends SourceOptions {
   readonly model?: string
   readonly key?: string
+  readonly claims?: string
   readonly stream?: boolean
   readonly body?: string
   readonly json?: boolean
@@ -30,6 +32,7 @@ export const explainCommand: Define = (parent, io, end) => {
     .argument('[path]', 'path of a request')
     .option('--model <name>', 'model of the request, if no --body is given')
     .option('--key <name>', "name of the caller's key in the file or the store, never the key itself")
+    .option('--claims <file>', "JSON file with the claims of a token, in place of --key: its holder's request")
     .option('--stream', 'ask for a stream, if no --body is given')
     .option('--body <file>', 'body of the request; "-" reads standard input')
     .option('--expect <status>', 'expected status (200: accepted); exit code 0 if it matches', status)
@@ -50,13 +53,17 @@ async function explain(first: string | undefined, path: string | undefined, opti
     throw new CommandError('standard input can be the file or the body, not both')
   }
   const loaded = await mustLoad(file, await withVariables(io, options))
-  const { plan, config, caller } = await withStoredKey(loaded, file, options, io)
+  const { plan, config, caller } =
+    options.claims === undefined
+      ? await withStoredKey(loaded, file, options, io)
+      : await withClaims(loaded, options.claims, io)
   const { explainPlan, explainRequest, planFacts, requestFacts } = await import('../plan/explain.js')
   if (first === undefined || path === undefined) {
     io.stdout.write(options.json ? document(planFacts(plan, config)) : explainPlan(plan, config))
     return EXIT.ok
   }
-  const { model, key, stream } = options
+  const { model, stream } = options
+  const key = options.claims === undefined ? options.key : caller?.name
   const body = options.body === undefined ? undefined : await readBody(options.body, io)
   const request = { method: first.toUpperCase(), path, model, key, caller, stream, body }
   const facts = requestFacts(plan, request)
@@ -71,6 +78,16 @@ async function explain(first: string | undefined, path: string | undefined, opti
 interface Asked extends Ready {
   /** Who asks, where the key is one of the store. */
   readonly caller?: Caller
+}
+
+/** The caller by the claims of a token, as if it had been checked. */
+async function withClaims(loaded: Ready, file: string, io: Io): Promise<Asked> {
+  const claims = parseJson((await readBody(file, io)).toString('utf8'))
+  if (!isObject(claims)) throw new CommandError(`${file} is not a JSON object of claims`)
+  const { callerByClaims } = await import('../runtime/identity-callers.js')
+  const found = callerByClaims(claims, loaded.plan)
+  if ('fault' in found) throw new CommandError(`a token with these claims is refused: ${found.fault}`)
+  return { ...loaded, caller: found.caller }
 }
 
 /** Looks for a key in the store that the file does not have. Keys in the memory of a gateway are out of reach. */

@@ -12,6 +12,7 @@ import { egressOfNone, readEgress } from './egress.js'
 import { type Entries, type Entry, gather, sectionOf } from './entries.js'
 import { Files } from './files.js'
 import { readGroups } from './groups.js'
+import { limitsCallers, readIdentity } from './identity.js'
 import { openUserFiles } from './include.js'
 import { readKeys } from './keys.js'
 import { Kinds, shippedNames } from './kinds.js'
@@ -36,7 +37,7 @@ import { suggest } from './suggest.js'
 import { checkTaskKinds, taskKindConfig } from './task-kinds.js'
 import { readTask } from './tasks.js'
 import { checkUnpriced } from './unpriced.js'
-import { readUpstreams } from './upstreams.js'
+import { type ReadUpstream, readUpstreams } from './upstreams.js'
 import { type Environment, Variables } from './variables.js'
 import { readFailures } from './when.js'
 
@@ -120,7 +121,11 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
   const callers = readCallers(documents, models, [...modelEntries.keys()], context)
   const { keys, groups, keyEntries, groupEntries } = callers
   checkRegions({ ...callers, models, upstreams }, context)
-  const counted = { ...callers, upstreams, models, prices: gather(documents, 'prices', report) }
+  const identity = readIdentities(main, callers, [...modelEntries.keys()], upstreams, context)
+  const counted = {
+    ...{ ...callers, upstreams, models, prices: gather(documents, 'prices', report) },
+    counted: identity !== undefined && limitsCallers(identity),
+  }
   const accounting = readAccounting(main, { ...counted, ...options.overrides }, root, context)
   const protocols = new Map([...gather(shipped, 'protocols', report), ...gather(documents, 'protocols', report)])
   const { resourceKinds, taskKinds } = readResultKinds(shipped, documents, root, context)
@@ -144,6 +149,7 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
     ...(accounting === undefined ? {} : { accounting }),
     groups,
     keys,
+    ...(identity === undefined ? {} : { identity }),
     upstreams: record(upstreams, upstream => upstream.config),
     models: record(models, model => model.config),
     protocols: protocolConfigs,
@@ -215,6 +221,18 @@ function readCallers(
   checkWhen(models, [...groupEntries.keys()], context)
   checkOtherModels(models, names, context)
   return { keyEntries, groupEntries, groups, keys: readKeys(keyEntries, groupEntries, names, context) }
+}
+
+function readIdentities(
+  main: Document,
+  { keyEntries: keys, groupEntries: groups }: Callers,
+  models: readonly string[],
+  upstreams: ReadonlyMap<string, ReadUpstream>,
+  context: Context,
+): Config['identity'] {
+  const regions = new Set([...upstreams.values()].flatMap(({ config }) => config.region ?? []))
+  const written = sectionOf(main, 'identity')
+  return readIdentity(written, new Site(main, ['identity']), { groups, keys, models, regions }, context)
 }
 
 function readProtocol({ value = {}, site }: Entry<RawProtocol>, context: Context): ProtocolConfig {

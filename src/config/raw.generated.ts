@@ -33,6 +33,7 @@ export type RawGateway = {
   readonly interfaces?: readonly string[]
   readonly defaults?: RawRouteDefaults
   readonly keys?: RawKeys
+  readonly identity?: RawIdentity
   readonly groups?: RawGroups
   readonly prices?: RawPrices
   readonly kinds?: RawKinds
@@ -272,6 +273,71 @@ export type RawRouteGlobs = readonly string[]
 export type RawNetworks = readonly string[]
 export type RawExpose = readonly ('upstream' | 'model' | 'attempts' | 'cost' | 'timing' | 'generation')[]
 export type RawPriority = 'low' | 'normal' | 'high'
+export type RawIdentity = { readonly providers?: Readonly<Record<string, RawIdentityProvider>> }
+export type RawIdentityProvider = {
+  readonly issuer: string
+  readonly jwks?: string
+  readonly jwks_file?: string
+  readonly audience: string | readonly string[]
+  readonly algorithms?: readonly ('RS256' | 'RS384' | 'RS512' | 'PS256' | 'PS384' | 'PS512' | 'ES256' | 'ES384' | 'ES512' | 'EdDSA')[]
+  readonly clock_skew?: string
+  readonly accept_in?: readonly ('header' | 'query' | 'subprotocol')[]
+  readonly allow?: readonly string[]
+  readonly timeout?: string
+  readonly introspection?: RawIntrospection
+  readonly caller: RawIdentityCaller
+}
+export type RawIntrospection = {
+  readonly url?: string
+  readonly client_id: string
+  readonly client_secret: RawSecret
+  readonly cache?: string
+}
+export type RawIdentityCaller = {
+  readonly name?: string
+  readonly key?: RawClaimedKey
+  readonly models?: RawClaimedModels
+  readonly group?: RawClaimedGroup
+  readonly limits?: RawClaimedLimits
+  readonly priority?: RawClaimedPriority
+  readonly regions?: RawClaimedRegions
+}
+export type RawClaimedKey = string | RawClaimOfKey
+export type RawClaimOfKey = {
+  readonly claim: string
+  readonly map?: Readonly<Record<string, string>>
+  readonly default?: string
+}
+export type RawClaimedGroup = string | RawClaimOfGroup
+export type RawClaimOfGroup = {
+  readonly claim: string
+  readonly map?: Readonly<Record<string, string>>
+  readonly default?: string
+}
+export type RawClaimedModels = readonly string[] | RawClaimOfModels
+export type RawClaimOfModels = {
+  readonly claim: string
+  readonly map?: Readonly<Record<string, readonly string[]>>
+  readonly default?: readonly string[]
+}
+export type RawClaimedLimits = RawCallerLimits | RawClaimOfLimits
+export type RawClaimOfLimits = {
+  readonly claim: string
+  readonly map?: Readonly<Record<string, RawCallerLimits>>
+  readonly default?: RawCallerLimits
+}
+export type RawClaimedPriority = RawPriority | RawClaimOfPriority
+export type RawClaimOfPriority = {
+  readonly claim: string
+  readonly map?: Readonly<Record<string, RawPriority>>
+  readonly default?: RawPriority
+}
+export type RawClaimedRegions = RawRegions | RawClaimOfRegions
+export type RawClaimOfRegions = {
+  readonly claim: string
+  readonly map?: Readonly<Record<string, RawRegions>>
+  readonly default?: RawRegions
+}
 export type RawGroups = Readonly<Record<string, RawGroup>>
 export type RawGroup = {
   readonly description?: string

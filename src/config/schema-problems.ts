@@ -34,6 +34,7 @@ const MAIN_ONLY = new Set([
   'webhooks',
   'admin',
   'telemetry',
+  'identity',
   'time_zone',
   'unpriced',
   'ledger',

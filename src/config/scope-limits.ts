@@ -15,11 +15,14 @@ const COUNTS = ['in_flight', 'streams', 'max_output'] as const
 
 /** `limits` of a key, group, model or upstream. */
 export function readScopeLimits(raw: Written | undefined, site: Site, context: Context): { limits?: ScopeLimits } {
-  if (raw === undefined) return {}
-  const place = site.child('limits')
+  return raw === undefined ? {} : { limits: readLimitsAt(raw, site.child('limits'), context) }
+}
+
+/** The same, where they are written at `place` itself. */
+export function readLimitsAt(raw: Written, place: Site, context: Context): ScopeLimits {
   const tell: Tell = (path, rule, message, meant) =>
     context.report.error(rule, place.child(...path), message, meant === undefined ? {} : { meant: () => meant })
-  return { limits: scopeLimits(interpolate(raw, place, context), tell) }
+  return scopeLimits(interpolate(raw, place, context), tell)
 }
 
 function scopeLimits(raw: Written, tell: Tell): ScopeLimits {

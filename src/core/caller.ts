@@ -35,4 +35,6 @@ export interface KeyRing {
   byDigest(digest: string, now: number): Caller | Refusal
   /** Whether a key of the file has the name. */
   has(name: string): boolean
+  /** The caller of that name, as if its key had been presented; `undefined` where no key has the name. */
+  named(name: string, now: number): Caller | Refusal | undefined
 }

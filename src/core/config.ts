@@ -8,6 +8,7 @@ import type { Family } from './errors.js'
 import type { Exposed } from './exposed.js'
 import type { FailureRules } from './failure-cause.js'
 import type { HealthRule, HealthSettings } from './health.js'
+import type { IdentityConfig } from './identity.js'
 import type { Json, JsonObject } from './json.js'
 import type { Hedge, Limits, Retry, StreamContract, Timeouts } from './limits.js'
 import type { LogConfig } from './log-config.js'
@@ -76,6 +77,8 @@ export interface Config {
   /** Groups of keys, by name; none of them is in a circle. */
   readonly groups: Readonly<Record<string, GroupConfig>>
   readonly keys: Readonly<Record<string, KeyConfig>>
+  /** Absent: callers have keys alone. */
+  readonly identity?: IdentityConfig
   readonly upstreams: Readonly<Record<string, UpstreamConfig>>
   /** In the order in which they were written: globs are tried in this order. */
   readonly models: Readonly<Record<string, ModelConfig>>

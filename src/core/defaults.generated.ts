@@ -128,6 +128,19 @@ export const DEFAULTS = {
     disabled: false,
     strict: false,
   },
+  identityProvider: {
+    algorithms: ['RS256', 'ES256'],
+    clock_skew: 60000, // 60s
+    accept_in: ['header'],
+    allow: ['*'],
+    timeout: 5000, // 5s
+  },
+  introspection: {
+    cache: 30000, // 30s
+  },
+  identityCaller: {
+    name: 'sub',
+  },
   receiptsSettings: {
     keep: 2592000000, // 30d
     when_full: 'drop',

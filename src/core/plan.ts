@@ -8,6 +8,7 @@ import type { EgressConfig } from './egress.js'
 import type { Family } from './errors.js'
 import type { Exposed } from './exposed.js'
 import type { HealthRule, ProbeConfig } from './health.js'
+import type { IdentityConfig } from './identity.js'
 import type { Limits, Retry, Timeouts } from './limits.js'
 import type { LogConfig } from './log-config.js'
 import type { MediaConfig } from './media.js'
@@ -73,6 +74,8 @@ export interface Plan extends Pick<Config, 'workers' | 'receipts'> {
   /** Absent: nothing is limited and nothing is counted. */
   readonly accounting: Accounting | undefined
   readonly keys: KeyRing
+  /** Absent: callers have keys alone. */
+  readonly identity: IdentityConfig | undefined
   readonly models: ModelTable
   readonly off: SwitchedOff
   readonly routes: readonly Route[]

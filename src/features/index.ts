@@ -11,6 +11,7 @@ import { expose } from './expose/index.js'
 import { fallbacks, heldBack } from './fallbacks/index.js'
 import { health } from './health/index.js'
 import { hedges } from './hedges/index.js'
+import { identity } from './identity/index.js'
 import { inFlight } from './in-flight/index.js'
 import { keys } from './keys/index.js'
 import { limits } from './limits/index.js'
@@ -44,6 +45,7 @@ export const FEATURES: readonly Feature[] = [
   links,
   webConsole,
   clientSecrets,
+  identity,
   keys,
   overload,
   inFlight,

@@ -52,6 +52,7 @@ export class CompiledPlan implements Plan {
   readonly webhooks: Plan['webhooks']
   readonly receipts?: NonNullable<Plan['receipts']>
   readonly telemetry: Plan['telemetry']
+  readonly identity: Plan['identity']
   readonly learnsHealth: boolean
   readonly egress: Plan['egress']
   readonly hasRegions: boolean
@@ -108,6 +109,7 @@ export class CompiledPlan implements Plan {
     this.webhooks = config.webhooks
     if (config.receipts !== undefined) this.receipts = config.receipts
     this.telemetry = config.telemetry
+    this.identity = config.identity
     this.learnsHealth = learnsHealth(config)
     this.egress = config.egress
     this.admin = parts.admin

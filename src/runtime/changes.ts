@@ -20,6 +20,7 @@ const SETTINGS = [
   'webhooks',
   'admin',
   'telemetry',
+  'identity',
 ] as const satisfies readonly Exclude<keyof Config, Section>[]
 
 interface NamedChanges {

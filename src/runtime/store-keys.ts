@@ -4,7 +4,7 @@ import { GatewayError } from '../core/errors.js'
 import type { Plan } from '../core/plan.js'
 import type { Store } from '../core/store.js'
 import { CALLERS, type StoredHolder } from '../features/keys/callers.js'
-import { isCounted, type KeyTerms, type StoredKey } from '../features/keys/record.js'
+import { isCounted, isKeyName, type KeyTerms, type StoredKey } from '../features/keys/record.js'
 import { readRevision } from '../features/keys/revisions.js'
 import { KeySecrets } from '../features/keys/secrets.js'
 import { StoredKeys } from '../features/keys/stored-keys.js'
@@ -54,9 +54,13 @@ export function isCounting({ accounting }: Plan): boolean {
 }
 
 /** What a plan makes of a key of the store; undefined where its terms do not fit the file any more. */
-function compileStoredKey({ name, terms }: StoredKey, plan: Plan): StoredHolder | undefined {
+export function compileStoredKey(
+  { name, terms }: Pick<StoredKey, 'name' | 'terms'>,
+  plan: Plan,
+): StoredHolder | undefined {
   const policies = policiesOf(plan)
-  const read = readKeyTerms(name, terms, policies.groups.keys(), policies.regions.names)
+  // The name of an identity is none that a key can have.
+  const read = readKeyTerms(isKeyName(name) ? name : 'identity', terms, policies.groups.keys(), policies.regions.names)
   if ('faults' in read) return undefined
   if (isCounted(terms) && !isCounting(plan)) throw new GatewayError('unavailable', NOT_COUNTING, { retryAfter: 1000 })
   return compileHolder(name, read.config, policies)

@@ -44,7 +44,7 @@ const DOORS: Readonly<Record<string, string | readonly string[]>> = {
   lmdb: 'src/stores/file',
   ioredis: 'src/stores/redis',
   pg: 'src/stores/postgres',
-  jose: 'src/credentials/',
+  jose: ['src/credentials/', 'src/features/identity/'],
   '@smithy/signature-v4': 'src/credentials/aws/',
   ws: ['src/net/framed-socket.ts', 'simulator/src/socket/'],
 }

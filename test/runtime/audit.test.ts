@@ -197,3 +197,21 @@ t.test('each hole is found where it is, and only there', async t => {
     'every check can fail',
   )
 })
+
+t.test('holders of tokens count as callers without every model, and with limits', async t => {
+  const said = 'models: { claim: models }, limits: { claim: plan, map: { gold: { in_flight: 2 } } }'
+  const { plan, config } = await loaded(`version: 1
+store: { type: memory }
+keys: { me: { secret: { hash: "sha256:${'a'.repeat(64)}" } } }
+upstreams: { sim: { kind: simulator } }
+models: { sim-text: sim }
+identity: { providers: { company: { issuer: https://login.example.com, audience: gateway, caller: { ${said} } } } }
+`)
+  const { rows } = await auditPlan(plan, config)
+  const chat = rows.find(({ route }) => route === CHAT)
+  const cell = (name: string): string | undefined => chat?.cells[COLUMNS.findIndex(column => column.name === name)]
+  t.equal(cell('key'), 'identity+keys')
+  t.equal(cell('in_flight'), 'key')
+  const subject = [...subjectsOf(plan, config, await stageNames(plan))].find(({ route }) => route?.id === CHAT)
+  t.same(subject?.file.restricted(CHAT), ['identity company'])
+})

@@ -4,6 +4,7 @@ import type { Plan } from '../../core/plan.js'
 import { unauthenticated } from '../../core/refusals.js'
 import type { Maybe } from '../../kernel/stages.js'
 import type { HttpRequest } from '../../transport/exchange.js'
+import { isToken } from '../identity/token-form.js'
 import type { Callers } from './callers.js'
 
 type Headers = Pick<HttpRequest, 'headers' | 'rawHeaders'>
@@ -21,12 +22,17 @@ export function authenticate(
 ): Maybe<Caller> {
   const presented = presentedKey(request, query, placements)
   const caller = callers.find(plan, presented, Date.now())
-  return caller instanceof Promise ? caller.then(one => accepted(one, placements)) : accepted(caller, placements)
+  return caller instanceof Promise
+    ? caller.then(one => accepted(one, presented, placements))
+    : accepted(caller, presented, placements)
 }
 
-function accepted(caller: Caller | Refusal, placements: readonly Placement[]): Caller {
-  if ('refused' in caller) throw unauthenticated(placements, caller.refused)
-  return caller
+function accepted(caller: Caller | Refusal, presented: string, placements: readonly Placement[]): Caller {
+  if (!('refused' in caller)) return caller
+  if (caller.refused !== 'expired' && caller.refused !== 'disabled' && isToken(presented)) {
+    throw unauthenticated(placements, 'a token (JWT), and no identity provider is declared')
+  }
+  throw unauthenticated(placements, caller.refused)
 }
 
 /** The key that the request presents. Throws as {@link authenticate}. */
@@ -53,6 +59,16 @@ function readKey(
     found = presented
   }
   return found ?? { refused: 'no key' }
+}
+
+/** In which parts of the request that text is presented as a key. */
+export function placesOf(
+  text: string,
+  request: Headers,
+  query: URLSearchParams | undefined,
+  placements: readonly Placement[],
+): readonly Placement['in'][] {
+  return placements.filter(one => readPlacement(request, query, one) === text).map(one => one.in)
 }
 
 function readPlacement(request: Headers, query: URLSearchParams | undefined, placement: Placement): string | undefined {

@@ -7,7 +7,7 @@ import type { StoredKey } from './record.js'
 import { KeySecrets } from './secrets.js'
 import { StoredKeys } from './stored-keys.js'
 
-/** A key of the store, compiled for a plan. */
+/** A key of the store, or an identity, compiled for a plan. */
 export interface StoredHolder {
   readonly caller: Caller
   readonly disabled: boolean
@@ -38,7 +38,7 @@ export class Callers {
   /**
    * Compiles a key of the store for a plan; undefined if its terms do not fit. Throws `unavailable` if they do not fit yet.
    */
-  compile: (key: StoredKey, plan: Plan) => StoredHolder | undefined = () => undefined
+  compile: (key: Pick<StoredKey, 'name' | 'terms'>, plan: Plan) => StoredHolder | undefined = () => undefined
   /** Called when a valid key is refused: each time it is read, or after the plan has changed. */
   onFault: (name: string, fault: KeyFault) => void = () => undefined
 

@@ -10,6 +10,7 @@ import type { StoreConfig } from '../../core/store-config.js'
 import { TASK_CALLS, taskFamily } from '../../core/task.js'
 import { type EgressFacts, egressFacts } from './egress-facts.js'
 import { duration, headerLines } from './format.js'
+import { type IdentityFacts, identityFacts } from './identity-facts.js'
 import { type GroupFacts, groupFacts, limitFacts, type RuleFacts, ruleFacts } from './limit-facts.js'
 import { type ModelFacts, modelFacts } from './model-facts.js'
 import { captureFact, receiptsFact } from './receipt-facts.js'
@@ -34,6 +35,8 @@ export interface PlanFacts {
   /** What is sent to a collector, and where it is. */
   readonly telemetry?: readonly string[]
   readonly keys: readonly KeyFacts[]
+  /** Who else may call: holders of tokens. */
+  readonly identity?: readonly IdentityFacts[]
   readonly groups: readonly GroupFacts[]
   /** What keys with regions reach. */
   readonly regions: readonly RegionFacts[]
@@ -135,6 +138,7 @@ export function planFacts(plan: Plan, config: Config): PlanFacts {
     ...(plan.workers === 1 ? {} : { workers: plan.workers }),
     ...(plan.telemetry === undefined ? {} : { telemetry: telemetryFacts(plan.telemetry) }),
     keys: Object.entries(config.keys).map(([name, key]) => keyFacts(name, key)),
+    ...(plan.identity === undefined ? {} : { identity: identityFacts(plan.identity) }),
     groups: Object.entries(config.groups).map(([name, group]) => groupFacts(name, group)),
     regions: regionFacts(config),
     upstreams: [...plan.upstreams.values()].map(upstream => upstreamFacts(upstream, config)),

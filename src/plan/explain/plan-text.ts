@@ -1,6 +1,7 @@
 import type { Traits } from '../../core/codec.js'
 import type { VerbConfig } from '../../core/config.js'
 import { columns, section } from './format.js'
+import { identityRows } from './identity-facts.js'
 import { type GroupFacts, ruleRows } from './limit-facts.js'
 import type { ModelFacts, TargetFacts } from './model-facts.js'
 import type { KeyFacts, PlanFacts, RouteFacts, UpstreamFacts } from './plan-facts.js'
@@ -19,6 +20,7 @@ export function planText(facts: PlanFacts): string {
     receipts,
     telemetry = [],
     keys,
+    identity = [],
     groups,
     regions,
     upstreams,
@@ -38,6 +40,7 @@ export function planText(facts: PlanFacts): string {
       ...telemetry.map((line, at) => [at === 0 ? 'telemetry' : '', line]),
     ]),
     ...section('keys', columns(keys.flatMap(keyRows), '  ')),
+    ...(identity.length === 0 ? [] : section('identity', columns(identity.flatMap(identityRows), '  '))),
     ...(groups.length === 0 ? [] : section('groups', columns(groups.flatMap(groupRows), '  '))),
     ...(regions.length === 0 ? [] : section('regions', columns(regionRows(regions), '  '))),
     ...section('upstreams', columns(upstreams.flatMap(upstreamRows), '  ')),

@@ -5,8 +5,10 @@ import { Glob } from '../../core/glob.js'
 import type { Exchange, Plan, Route } from '../../core/plan.js'
 import type { Stage } from '../../kernel/stages.js'
 import type { StageNames } from './chains.js'
+import { type Holder, identityHolders, identityLimits } from './identity-holders.js'
 
-export type LimitName = 'requests' | 'tokens' | 'in_flight' | 'streams' | 'max_output' | 'body' | 'budget'
+const LIMIT_NAMES = ['requests', 'tokens', 'in_flight', 'streams', 'max_output', 'body', 'budget'] as const
+export type LimitName = (typeof LIMIT_NAMES)[number]
 
 /** What the columns of the audit judge: a route, or the paths that no route has. */
 export interface Subject {
@@ -55,7 +57,7 @@ function exchangesOf(route: Route, models: readonly string[]): readonly Exchange
   return [...found]
 }
 
-function fileFacts({ accounting }: Plan, { keys, groups, models, upstreams }: Config): FileFacts {
+function fileFacts({ accounting }: Plan, { keys, identity, groups, models, upstreams }: Config): FileFacts {
   const limits = new Map<LimitName, ScopeType[]>()
   const holders: readonly (readonly [ScopeType, Readonly<Record<string, { readonly limits?: ScopeLimits }>>])[] = [
     ['key', keys],
@@ -68,8 +70,16 @@ function fileFacts({ accounting }: Plan, { keys, groups, models, upstreams }: Co
       limits.set(name, [...(limits.get(name) ?? []), type])
     }
   }
+  for (const name of LIMIT_NAMES) {
+    if (identity === undefined || !identityLimits(identity).includes(name)) continue
+    limits.set(name, [...new Set([...(limits.get(name) ?? []), 'key' as const])])
+  }
   const callers = [...Object.values(keys), ...Object.values(groups)]
-  const restricted = Object.entries(keys).filter(([, key]) => !key.disabled && !hasAllModels(key, groups))
+  const named: readonly (readonly [string, Holder])[] = [
+    ...Object.entries(keys),
+    ...(identity === undefined ? [] : identityHolders(identity, Object.keys(groups))),
+  ]
+  const restricted = named.filter(([, key]) => !key.disabled && !hasAllModels(key, groups))
   return {
     limits,
     hasLedger: accounting?.ledger !== undefined,
@@ -88,14 +98,14 @@ function limitsIn(limits: ScopeLimits | undefined): readonly LimitName[] {
 }
 
 /** The key and the groups that it is in, from the inside out. */
-function chainOf(key: KeyConfig, groups: Config['groups']): readonly Partial<Pick<KeyConfig, 'models' | 'routes'>>[] {
+function chainOf(key: Holder, groups: Config['groups']): readonly Partial<Pick<KeyConfig, 'models' | 'routes'>>[] {
   return [key, ...groupsOf(key, groups).map(([, group]) => group)]
 }
 
-function hasAllModels(key: KeyConfig, groups: Config['groups']): boolean {
+function hasAllModels(key: Holder, groups: Config['groups']): boolean {
   return chainOf(key, groups).every(({ models }) => models === undefined || models.includes('*'))
 }
 
-function mayUse(key: KeyConfig, groups: Config['groups'], route: string): boolean {
+function mayUse(key: Holder, groups: Config['groups'], route: string): boolean {
   return chainOf(key, groups).every(({ routes }) => routes?.some(text => new Glob(text).matches(route)) ?? true)
 }

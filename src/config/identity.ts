@@ -1,0 +1,124 @@
+import { dirname, resolve } from 'node:path'
+import { DEFAULTS } from '../core/defaults.generated.js'
+import type { IdentityConfig, IdentityProvider, Introspection, KeySource } from '../core/identity.js'
+import { isObject, type Json, type JsonObject } from '../core/json.js'
+import { type Context, interpolate } from './context.js'
+import type { Site } from './document.js'
+import { type Named, readMapping } from './identity-terms.js'
+import type { RawIdentity, RawIdentityProvider, RawIntrospection } from './raw.generated.js'
+import { quoted } from './report.js'
+import { readSecret } from './secrets.js'
+import { readDuration } from './settings.js'
+
+/** Largest file of public keys. */
+const MAX_JWKS_BYTES = 512 * 1024
+
+/** Callers who present something other than a key; nothing where the file has none. */
+export function readIdentity(
+  written: RawIdentity | undefined,
+  site: Site,
+  named: Named,
+  context: Context,
+): IdentityConfig | undefined {
+  if (written === undefined) return undefined
+  const raw = interpolate(written, site, context)
+  const providers: Record<string, IdentityProvider> = Object.create(null)
+  const issuers = new Map<string, string>()
+  for (const [name, provider] of Object.entries(raw.providers ?? {})) {
+    const place = site.child('providers', name)
+    const owner = issuers.get(provider.issuer)
+    if (owner !== undefined) {
+      const message = `the provider ${quoted(owner)} has this issuer, so a token would be of both`
+      context.report.error('shared-issuer', place.child('issuer'), message)
+    }
+    issuers.set(provider.issuer, name)
+    const other = Object.values(providers).find(one => one.introspection !== undefined)
+    if (other !== undefined && provider.introspection !== undefined) {
+      const message = `the provider ${quoted(other.name)} is asked about tokens that are not JWTs: they do not say whose they are`
+      context.report.error('second-introspection', place.child('introspection'), message, { on: 'key' })
+    }
+    providers[name] = readProvider(name, provider, place, named, context)
+  }
+  return { providers }
+}
+
+/** Whether some of them have limits of their own, which only a gateway that counts can hold. */
+export function limitsCallers({ providers }: IdentityConfig): boolean {
+  return Object.values(providers).some(({ caller }) => caller.terms.limits !== undefined)
+}
+
+function readProvider(
+  name: string,
+  raw: RawIdentityProvider,
+  site: Site,
+  named: Named,
+  context: Context,
+): IdentityProvider {
+  const { issuer, audience, clock_skew, timeout, introspection, caller } = raw
+  if (issuer.startsWith('http:')) {
+    const message = 'keys come without TLS from this issuer: anyone on the way can make tokens'
+    context.report.warn('issuer-without-tls', site.child('issuer'), message)
+  }
+  const usual = DEFAULTS.identityProvider
+  const asked = introspection && readIntrospection(introspection, site.child('introspection'), context)
+  return {
+    name,
+    issuer,
+    audience: typeof audience === 'string' ? [audience] : audience,
+    algorithms: raw.algorithms ?? usual.algorithms,
+    clockSkew:
+      clock_skew === undefined ? usual.clock_skew : readDuration(clock_skew, site.child('clock_skew'), context),
+    keys: readKeySource(raw, site, context),
+    acceptIn: raw.accept_in ?? usual.accept_in,
+    allow: raw.allow ?? usual.allow,
+    timeout: timeout === undefined ? usual.timeout : readDuration(timeout, site.child('timeout'), context),
+    ...(asked === undefined ? {} : { introspection: asked }),
+    caller: readMapping(caller, site.child('caller'), named, context),
+  }
+}
+
+function readKeySource({ jwks, jwks_file }: RawIdentityProvider, site: Site, context: Context): KeySource {
+  if (jwks !== undefined && jwks_file !== undefined) {
+    context.report.error('conflicting-keys', site.child('jwks_file'), 'the keys are said twice: jwks names an address')
+  }
+  if (jwks_file === undefined) return jwks === undefined ? { from: 'discovery' } : { from: 'address', url: jwks }
+  const place = site.child('jwks_file')
+  const set = readJwks(jwks_file, place, context)
+  if (typeof set === 'string') context.report.error('bad-jwks', place, set)
+  return { from: 'file', set: typeof set === 'string' ? {} : set }
+}
+
+/** What is wrong with the file, or what it holds. */
+function readJwks(written: string, site: Site, { files }: Context): JsonObject | string {
+  const result = files.read(resolve(dirname(site.document.source.file), written), MAX_JWKS_BYTES)
+  if (!('bytes' in result)) return `cannot read this file: ${result.reason}`
+  let value: Json
+  try {
+    value = JSON.parse(result.bytes.toString('utf8')) as Json
+  } catch {
+    return 'this file is not JSON'
+  }
+  if (!isObject(value) || !Array.isArray(value.keys)) return 'this file is not a JSON Web Key Set: { "keys": […] }'
+  if (value.keys.some(key => isObject(key) && (key.kty === 'oct' || key.d !== undefined))) {
+    return 'this file has a private or a shared key: only public keys belong here'
+  }
+  return value
+}
+
+/** Undefined where its secret is not there. */
+function readIntrospection(raw: RawIntrospection, site: Site, context: Context): Introspection | undefined {
+  const place = site.child('client_secret')
+  const result = readSecret(raw.client_secret, place, context)
+  if (result === 'broken') return undefined
+  if ('absent' in result) {
+    context.report.warn('no-secret', place, `${result.absent}, so the issuer is not asked about tokens`)
+    return undefined
+  }
+  const { url, client_id, cache } = raw
+  return {
+    ...(url === undefined ? {} : { url }),
+    clientId: client_id,
+    clientSecret: result.secret,
+    cache: cache === undefined ? DEFAULTS.introspection.cache : readDuration(cache, site.child('cache'), context),
+  }
+}

@@ -1,0 +1,91 @@
+import type { Caller, Refusal } from '../../core/caller.js'
+import { GatewayError } from '../../core/errors.js'
+import type { Placement } from '../../core/placement.js'
+import type { Miss } from '../../core/plan.js'
+import { unauthenticated } from '../../core/refusals.js'
+import type { Call } from '../../kernel/call.js'
+import type { Kernel } from '../../kernel/kernel.js'
+import type { Feature, Maybe, Service } from '../../kernel/stages.js'
+import { placesOf, presentedKey } from '../keys/authenticate.js'
+import { CALLERS } from '../keys/callers.js'
+import { IssuerFault } from './fetch-json.js'
+import { type Identified, Identities } from './identities.js'
+import { IDENTITIES, IDENTITY } from './service.js'
+import { isToken } from './token-form.js'
+import { TokenFault } from './verify.js'
+
+/** How long a client waits before it asks again while an issuer is away, milliseconds. */
+const RETRY_AFTER_MS = 5000
+
+class IdentityService implements Service {
+  readonly identities: Identities
+
+  constructor(kernel: Kernel) {
+    this.identities = new Identities(kernel)
+    kernel.provide(IDENTITIES, this.identities)
+  }
+
+  adopt(plan: Parameters<NonNullable<Service['adopt']>>[0]): void {
+    this.identities.adopt(plan)
+  }
+}
+
+/** Finds callers by tokens of declared issuers. Keys come first: a text that is one is never taken for a token. */
+export const identity: Feature<IdentityService> = {
+  name: 'identity',
+  open: kernel => new IdentityService(kernel),
+  compile({ plan, route }, { identities }) {
+    const { identity: config } = plan
+    if (config === undefined) return undefined
+    const asks = Object.values(config.providers).some(({ introspection }) => introspection !== undefined)
+    return {
+      name: 'identity',
+      identify: call => identify(call, (route ?? (call.match as Miss)).caller, identities, asks),
+      isKey: text => identities.known(plan, text, Date.now()) !== undefined,
+    }
+  },
+}
+
+function identify(
+  call: Call,
+  placements: readonly Placement[],
+  identities: Identities,
+  asks: boolean,
+): Maybe<Caller | undefined> {
+  const { plan } = call.generation
+  const presented = presentedKey(call.request, call.query, placements)
+  if (!asks && !isToken(presented)) return undefined
+  const now = Date.now()
+  const known = identities.known(plan, presented, now)
+  const places = placesOf(presented, call.request, call.query, placements)
+  const accepts = (one: string): boolean =>
+    places.every(place => plan.identity?.providers[one]?.acceptIn.includes(place) === true)
+  if (known !== undefined && accepts(known.provider)) return admitted(call, known)
+  const key = call.kernel.need(CALLERS).find(plan, presented, now)
+  const ask = (found: Caller | Refusal): Maybe<Caller | undefined> => {
+    if (!('refused' in found) || (found.refused !== 'unknown' && found.refused !== 'malformed')) return undefined
+    const place = places.find(one => one !== 'header') ?? 'header'
+    return identities.find(plan, presented, place, now).then(
+      one => admitted(call, one),
+      (cause: unknown) => {
+        throw refusal(cause, placements)
+      },
+    )
+  }
+  return key instanceof Promise ? key.then(ask) : ask(key)
+}
+
+function admitted(call: Call, identified: Identified): Caller {
+  call.set(IDENTITY, identified)
+  return identified.caller
+}
+
+/** The client gets the same answer as for a key. */
+function refusal(cause: unknown, placements: readonly Placement[]): unknown {
+  if (cause instanceof TokenFault) return unauthenticated(placements, `token: ${cause.message}`)
+  if (!(cause instanceof IssuerFault)) return cause
+  return new GatewayError('unavailable', 'The issuer of this token cannot be asked at the moment.', {
+    cause: cause.message,
+    retryAfter: RETRY_AFTER_MS,
+  })
+}

@@ -1,0 +1,67 @@
+import { jsonText } from '../../core/exact-json.js'
+import { IDENTITY_MARK, type IdentityConfig, type IdentityProvider, type Said } from '../../core/identity.js'
+import type { Json } from '../../core/json.js'
+import { duration } from './format.js'
+
+/** An issuer of tokens: how they are checked, and what their holders may do. */
+export interface IdentityFacts {
+  readonly name: string
+  readonly issuer: string
+  /** Where its public keys are. */
+  readonly keys: string
+  readonly checked: string
+  readonly introspection?: string
+  /** `name: PROVIDER:sub`, `group: claim team: ml → research, else staff`. */
+  readonly caller: readonly string[]
+}
+
+export function identityFacts({ providers }: IdentityConfig): readonly IdentityFacts[] {
+  return Object.values(providers).map(providerFacts)
+}
+
+/** Rows of the plan's text. */
+export function identityRows({ name, issuer, keys, checked, introspection, caller }: IdentityFacts): string[][] {
+  const lines = [`${issuer}, ${keys}`, checked, ...(introspection === undefined ? [] : [introspection]), ...caller]
+  return lines.map((line, at) => [at === 0 ? name : '', line])
+}
+
+function providerFacts(provider: IdentityProvider): IdentityFacts {
+  const { name, issuer, audience, algorithms, clockSkew, acceptIn, introspection, caller } = provider
+  const terms = Object.entries(caller.terms).map(([term, said]) => `${term}: ${saidText(said)}`)
+  const key = caller.key === undefined ? [] : [`key: ${saidText(caller.key)}`]
+  const named = caller.key === undefined ? [`name: ${name}${IDENTITY_MARK} and the claim ${caller.name}`] : []
+  return {
+    name,
+    issuer,
+    keys: keysText(provider),
+    checked: `${algorithms.join(' ')} for ${audience.join(' ')}, skew ${duration(clockSkew)}, in ${acceptIn.join(' ')}`,
+    ...(introspection === undefined
+      ? {}
+      : { introspection: `other tokens: asked as ${introspection.clientId}, for ${duration(introspection.cache)}` }),
+    caller: [...named, ...key, ...terms],
+  }
+}
+
+function keysText({ keys }: IdentityProvider): string {
+  switch (keys.from) {
+    case 'discovery':
+      return 'keys by discovery'
+    case 'address':
+      return `keys at ${keys.url}`
+    case 'file':
+      return 'keys of a file'
+  }
+}
+
+function saidText(said: Said): string {
+  if ('value' in said) return valueText(said.value)
+  const entries = Object.entries(said.map ?? {}).map(([name, value]) => `${name} → ${valueText(value)}`)
+  const map = entries.length === 0 ? '' : `: ${entries.join('; ')}`
+  const rest = said.default === undefined ? 'else refused' : `else ${valueText(said.default)}`
+  return `claim ${said.claim}${map}, ${rest}`
+}
+
+function valueText(value: Json): string {
+  if (typeof value === 'string') return value
+  return Array.isArray(value) ? (value as readonly Json[]).join(' ') : jsonText(value).replaceAll('"', '')
+}
