@@ -48,5 +48,5 @@ t.test('claims that may not use the model, and claims that are refused', async t
   const other = t.testdir({ 'gateway.yaml': YAML, 'claims.json': '{ "sub": "ada", "models": "another" }' })
   t.match(await run(ASK, { cwd: other, env }), { code: 1, stdout: /model_not_found/ })
   const nameless = t.testdir({ 'gateway.yaml': YAML, 'claims.json': '{ "team": "ml" }' })
-  t.match(await run(ASK, { cwd: nameless, env }), { code: 2, stderr: /the claim sub is no name/ })
+  t.match(await run(ASK, { cwd: nameless, env }), { code: 2, stderr: /the claim sub is not a name/ })
 })

@@ -7,7 +7,7 @@ import { TokenFault, type Verified } from './verify.js'
 
 const MS_PER_SECOND = 1000
 
-/** Asks the issuer about a token that is no JWT (RFC 7662). Throws `TokenFault`, or `IssuerFault` if it is away. */
+/** Asks the issuer about a token that is not a JWT (RFC 7662). Throws `TokenFault`, or `IssuerFault` if it is away. */
 export async function introspect(
   token: string,
   provider: IdentityProvider,

@@ -11,7 +11,7 @@ import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import type { KeyTerms } from '../keys/record.js'
 import { TokenFault } from './verify.js'
 
-/** Names that stand in logs as they are; others are digested. */
+/** Names that logs have as they are; others are digested. */
 const PLAIN_NAME = /^[A-Za-z0-9][\w.@+-]{0,119}$/
 const DIGEST_CHARS = 32
 /** Most values of a claim that are looked at. */
@@ -32,12 +32,12 @@ export interface Identity {
 /** Reads claims as the file says. Throws {@link TokenFault} for claims that are missing or say something else. */
 export function identityOf({ name, caller }: IdentityProvider, claims: JsonObject): Identity {
   const subject = claimOf(claims, caller.name)
-  if (typeof subject !== 'string' || subject === '') throw new TokenFault(`the claim ${caller.name} is no name`)
+  if (typeof subject !== 'string' || subject === '') throw new TokenFault(`the claim ${caller.name} is not a name`)
   const shown = PLAIN_NAME.test(subject) ? subject : `~${hash('sha256', subject).slice(0, DIGEST_CHARS)}`
   const identity = { name: `${name}${IDENTITY_MARK}${shown}` }
   if (caller.key !== undefined) {
     const key = valueFor('key', caller.key, claims)
-    if (typeof key !== 'string') throw new TokenFault('the claim of key is no name')
+    if (typeof key !== 'string') throw new TokenFault('the claim of key is not a name')
     return { ...identity, key, terms: {} }
   }
   const terms: Record<string, Json> = {}
@@ -69,7 +69,7 @@ function asWritten(term: IdentityTerm | 'key', found: Json | undefined): Json | 
   if (!LISTS.some(list => list === term)) return found
   const list = Array.isArray(found) ? (found as readonly Json[]) : String(found).split(/[\s,]+/)
   const texts = list.filter(one => typeof one === 'string' && one !== '')
-  if (texts.length !== list.length || list.length > MAX_VALUES) throw new TokenFault(`the claim of ${term} is no list`)
+  if (texts.length !== list.length || list.length > MAX_VALUES) throw new TokenFault(`the claim of ${term} is not a list`)
   return texts
 }
 

@@ -50,7 +50,7 @@ async function refused(t: Test, gateway: TestGateway, token: string, cause: RegE
   t.notMatch(JSON.stringify(gateway.log), token.slice(-20), 'no token in the log')
 }
 
-t.test('a token of a real server is taken, and its holder stands in the log', async t => {
+t.test('a token of a real server is taken, and its holder is in the log', async t => {
   const { issuer, gateway } = await setUp(t)
   const answer = await gateway.chat({}, { key: await issuer.token() })
   t.equal(answer.status, 200)
@@ -128,7 +128,7 @@ t.test('tokens of others, for others, too late and too early are refused', async
   await refused(t, gateway, await issuer.sign({ aud: 'another' }), /aud does not fit/)
   await refused(t, gateway, await issuer.sign({ iss: 'https://example.com' }), /issuer is not declared/)
   await refused(t, gateway, await issuer.sign({ exp: undefined as never }), /exp does not fit/)
-  await refused(t, gateway, await issuer.sign({ sub: '' }), /sub is no name/)
+  await refused(t, gateway, await issuer.sign({ sub: '' }), /sub is not a name/)
 })
 
 t.test('signatures that are none are refused', async t => {
@@ -150,7 +150,7 @@ t.test('signatures that are none are refused', async t => {
   await refused(t, gateway, forgery, /signature is wrong/)
 })
 
-t.test('a token that is no JWT is asked about once', async t => {
+t.test('a token that is not a JWT is asked about once', async t => {
   const secret = '{ env: CLIENT_SECRET }'
   const more = `introspection: { client_id: ${CLIENT.id}, client_secret: ${secret} }`
   const issuer = await startIssuer(t)
@@ -168,7 +168,7 @@ t.test('a token that is no JWT is asked about once', async t => {
   await refused(t, gateway, 'no-token-of-anyone-that-is-known', /not active/)
 })
 
-t.test('keys at an internal address are not fetched, whatever the issuer says', async t => {
+t.test('keys at an internal address are not fetched for any issuer that names it', async t => {
   const { issuer, gateway } = await setUp(t)
   const { origin } = issuer
   for (const address of ['http://10.0.0.1/jwks', 'http://169.254.169.254/jwks', 'http://[::1]/jwks', 'file:///jwks']) {
