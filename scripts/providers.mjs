@@ -67,8 +67,16 @@ function markOf(plan, request) {
 
 /** The plan of a file that has one upstream of this kind, and a model on it. */
 async function planOf(name, loadPlan) {
-  for (const base of ['', ', base: "https://llm.example.com"']) {
-    const text = `version: 1\nupstreams: { up: { kind: ${name}${base} } }\nmodels: { m: up, midjourney: up }\n`
+  const models = '\nmodels: { m: up, midjourney: up }\n'
+  const base = ', base: "https://llm.example.com"'
+  // Without models: kinds that only routes of a user's own serve.
+  for (const [more, rest] of [
+    ['', models],
+    [base, models],
+    ['', ''],
+    [base, ''],
+  ]) {
+    const text = `version: 1\nupstreams: { up: { kind: ${name}${more} } }${rest}`
     const options = { file: join(folder, 'gateway.yaml'), text: Buffer.from(text), env: {}, secrets: 'assume' }
     const { plan } = await loadPlan({ ...options, generated: () => undefined })
     if (plan !== undefined) return plan

@@ -21,6 +21,7 @@ import { lint } from './lints.js'
 import { Locator } from './locate.js'
 import { type ReadModel, readModels } from './models.js'
 import { openFile } from './open.js'
+import { overlaid } from './overlays.js'
 import { type ParsedBefore, ParsedFiles } from './parsed-files.js'
 import { type Overrides, readSettings } from './process-settings.js'
 import type { RawGroup, RawKey, RawKind, RawProtocol, RawResourceKind, RawTaskKind } from './raw.generated.js'
@@ -130,7 +131,8 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
   const protocols = new Map([...gather(shipped, 'protocols', report), ...gather(documents, 'protocols', report)])
   const { resourceKinds, taskKinds } = readResultKinds(shipped, documents, root, context)
   const known = { upstreams: upstreamEntries, resourceKinds, taskKinds }
-  const read = readRoutes(gather(shipped, 'routes', report), gather(documents, 'routes', report), known, context)
+  const shippedRoutes = overlaid(gather(shipped, 'routes', report), main, context)
+  const read = readRoutes(shippedRoutes, gather(documents, 'routes', report), known, context)
   const protocolConfigs = record(protocols, protocol => readProtocol(protocol, context))
   const priced = accounting && { ...counted, accounting, routes: read, protocols: protocolConfigs }
   checkUnpriced(priced, context)
@@ -147,16 +149,13 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
     ...settings,
     ...egressOfNone(egress),
     ...(accounting === undefined ? {} : { accounting }),
-    groups,
-    keys,
-    ...(identity === undefined ? {} : { identity }),
+    ...{ groups, keys, schemas, ...(identity === undefined ? {} : { identity }) },
     upstreams: record(upstreams, upstream => upstream.config),
     models: record(models, model => model.config),
     protocols: protocolConfigs,
     resource_kinds: record(resourceKinds, ({ value }) => resourceKindConfig(value)),
     task_kinds: record(taskKinds, ({ name, value }) => taskKindConfig(name, value)),
     routes: record(routes, route => route.config),
-    schemas,
   }
   if (!report.failed) {
     const entries = { modelEntries, keyEntries, kindEntries, upstreamEntries }

@@ -31,6 +31,7 @@ export type RawGateway = {
   readonly receipts?: RawReceipts
   readonly include?: RawInclude
   readonly interfaces?: readonly string[]
+  readonly overlays?: RawOverlays
   readonly defaults?: RawRouteDefaults
   readonly keys?: RawKeys
   readonly identity?: RawIdentity
@@ -869,12 +870,12 @@ export type RawRouteMapping = {
   readonly answer?: 'models' | 'model' | 'response' | 'response.delete' | 'response.input_items' | 'response.cancel' | 'response.compact' | 'conversation.create' | 'conversation' | 'conversation.update' | 'conversation.delete' | 'conversation.items' | 'conversation.items.create' | 'conversation.item' | 'conversation.item.delete' | 'completions' | 'completion' | 'completion.update' | 'completion.delete' | 'completion.messages' | 'client_secret' | 'usage'
   readonly task?: RawRouteTask
   readonly model?: RawModelPointer
-  readonly stream?: boolean | string
+  readonly stream?: boolean | string | RawStreamPointer
   readonly tunnel?: 'raw' | 'framed'
   readonly framing?: RawFraming
   readonly strict?: boolean
-  readonly schema?: string
-  readonly json?: string
+  readonly schema?: RawSchemaOrName
+  readonly json?: RawSchemaOrName
   readonly request?: RawVerbs
   readonly upstream?: string
   readonly caller?: RawCaller
@@ -946,12 +947,26 @@ export type RawModelPointerMapping = {
   readonly values?: Readonly<Record<string, string>>
   readonly default?: string
 }
+export type RawSchemaOrName = string | Readonly<Record<string, Json>>
+export type RawStreamPointer = {
+  readonly from: string
+  readonly values?: Readonly<Record<string, boolean>>
+  readonly default?: boolean
+}
 export type RawFraming = RawFramingWord | RawFramingChoice
 export type RawFramingWord = 'sse' | 'sse-crlf' | 'ndjson' | 'array'
 export type RawFramingChoice = {
   readonly default?: RawFramingWord
   readonly parameter: string
   readonly values: Readonly<Record<string, RawFramingWord>>
+}
+export type RawOverlays = Readonly<Record<string, RawOverlay>>
+export type RawOverlay = {
+  readonly caller?: RawCaller
+  readonly strict?: boolean
+  readonly timeouts?: RawTimeouts
+  readonly retry?: RawRetry
+  readonly limits?: RawRouteLimits
 }
 export type RawRequestSchemas = Readonly<Record<string, string | Readonly<Record<string, Json>>>>
 export type RawRoutesFile = {

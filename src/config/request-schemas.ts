@@ -19,8 +19,9 @@ export function readRequestSchemas(
 ): Record<string, JsonObject> {
   const own = new Map([...entries.values()].map(entry => [entry.name, readOwn(entry, context)]))
   const schemas: Record<string, JsonObject> = Object.create(null)
-  for (const { name, site } of [...routes.values()].flatMap(namesIn)) {
+  for (const { name, site, value } of [...routes.values()].flatMap(namesIn)) {
     if (Object.hasOwn(schemas, name)) continue
+    if (value !== undefined) own.set(name, readOwn({ name, site, value, written: value }, context))
     const schema = own.get(name) ?? (own.has(name) ? undefined : shippedSchema(shippedRoot, name))
     if (schema !== undefined) {
       schemas[name] = schema
@@ -36,11 +37,18 @@ export function readRequestSchemas(
   return schemas
 }
 
-/** The schemas that a route names, and where it does. */
-function namesIn({ config, site }: ReadRoute): readonly { readonly name: string; readonly site: Site }[] {
+interface Named {
+  readonly name: string
+  readonly site: Site
+  /** The schema itself, if the route has it. */
+  readonly value: JsonObject | undefined
+}
+
+/** The schemas that a route names or has, and where it does. */
+function namesIn({ config, site, schemas }: ReadRoute): readonly Named[] {
   return (['schema', 'json'] as const).flatMap(key => {
     const name = config[key]
-    return name === undefined ? [] : [{ name, site: site.child(key) }]
+    return name === undefined ? [] : [{ name, site: site.child(key), value: schemas.get(name) }]
   })
 }
 

@@ -116,6 +116,11 @@ function prefixed(prefix: string, name: string | undefined): string | undefined 
   return name === undefined ? undefined : `${prefix}${name}`
 }
 
+/** `body.stream`, however it is written. */
+function streamPlace({ stream }: RawRouteMapping): string {
+  return String(typeof stream === 'object' ? stream.from : stream)
+}
+
 /** `body.model`, however it is written. */
 function modelPlace({ model }: RawRouteMapping): string | undefined {
   return typeof model === 'object' ? model.from : model
@@ -123,13 +128,20 @@ function modelPlace({ model }: RawRouteMapping): string | undefined {
 
 /** `body.model` → body, model. The schema has checked the form. */
 function parsePointer(text: string): PointerConfig {
-  const [from, name = ''] = text.split('.')
+  const dot = text.indexOf('.')
+  const [from, name] = [text.slice(0, dot), text.slice(dot + 1)]
+  if (from === 'header') return { from, name: name.toLowerCase() }
   return { from: from === 'form' || from === 'path' || from === 'query' ? from : 'body', name }
 }
 
 /** Whether the answer is a stream. */
-export function readStream(raw: boolean | string | undefined): RouteConfig['stream'] {
+export function readStream(raw: RawRouteMapping['stream']): RouteConfig['stream'] {
   if (typeof raw === 'string') return parsePointer(raw)
+  if (typeof raw === 'object') {
+    const { from, values, default: byDefault } = raw
+    const said = { ...(values === undefined ? {} : { values }), ...(byDefault === undefined ? {} : { byDefault }) }
+    return { ...parsePointer(from), ...said }
+  }
   return raw === true ? 'always' : 'never'
 }
 
@@ -175,12 +187,12 @@ export function checkFraming(raw: RawRouteMapping, site: Site, { report }: Conte
 /** How the body is taken where the route does not say. What may have to be translated is read. */
 export function defaultBody(raw: RawRouteMapping, method: string): RouteConfig['body'] {
   if (raw.tunnel !== undefined || method === 'GET' || method === 'HEAD' || method === 'DELETE') return 'none'
-  if (raw.json !== undefined || [modelPlace(raw), raw.stream].some(pointer => String(pointer).startsWith('form.'))) {
+  if (raw.json !== undefined || [modelPlace(raw), streamPlace(raw)].some(pointer => pointer?.startsWith('form.'))) {
     return 'multipart'
   }
   const reads =
     modelPlace(raw)?.startsWith('body.') ||
-    String(raw.stream ?? '').startsWith('body.') ||
+    streamPlace(raw).startsWith('body.') ||
     raw.schema !== undefined ||
     raw.task?.of !== undefined ||
     raw.request !== undefined ||

@@ -1,12 +1,14 @@
 import type { RouteConfig } from '../core/config.js'
 import { DEFAULTS } from '../core/defaults.generated.js'
 import type { Family } from '../core/errors.js'
+import type { JsonObject } from '../core/json.js'
 import type { Placement } from '../core/placement.js'
 import type { FamilyMark } from '../core/route-settings.js'
 import { checkAliasPath, readAliasPath, shapesOfAliasPath } from './alias-path.js'
 import { type Context, interpolate } from './context.js'
 import type { Site } from './document.js'
 import { type Entries, type Entry, placeOf, sectionOf } from './entries.js'
+import { inlineSchemas, schemaName } from './inline-schemas.js'
 import { checkUpstream } from './models.js'
 import type {
   RawPlacement,
@@ -41,6 +43,8 @@ export interface ReadRoute {
   readonly config: RouteConfig
   readonly pattern: RoutePattern
   readonly site: Site
+  /** Schemas that are written in the route, by the names that `config` has for them. */
+  readonly schemas: ReadonlyMap<string, JsonObject>
 }
 
 /** The default places of callers' keys. */
@@ -130,8 +134,8 @@ function readRoute(
     framing: readFraming(raw.framing),
     ...(raw.tunnel === undefined ? {} : { tunnel: raw.tunnel }),
     strict: raw.strict ?? false,
-    ...(raw.schema === undefined ? {} : { schema: raw.schema }),
-    ...(raw.json === undefined ? {} : { json: raw.json }),
+    ...(raw.schema === undefined ? {} : { schema: schemaName(raw.schema, name, 'schema') }),
+    ...(raw.json === undefined ? {} : { json: schemaName(raw.json, name, 'json') }),
     ...(raw.request === undefined ? {} : { request: readVerbs(raw.request, site.child('request'), context) }),
     ...(raw.upstream === undefined ? {} : { upstream: raw.upstream }),
     timeouts: readTimeouts(raw.timeouts, site.child('timeouts'), context),
@@ -142,7 +146,7 @@ function readRoute(
     shipped: site.document.shipped,
   }
   checkBody(config, site, context)
-  return { config, pattern, site }
+  return { config, pattern, site, schemas: inlineSchemas(written, name) }
 }
 
 /** In the order in which they are written. */

@@ -2,7 +2,7 @@ import { isLeftOut } from './default-model.js'
 import { GatewayError } from './errors.js'
 import { isObject } from './json.js'
 import type { Limits } from './limits.js'
-import type { ModelPointer, Pointer } from './route-settings.js'
+import type { ModelPointer, StreamPointer } from './route-settings.js'
 import { keepsState, namesState } from './stateful.js'
 import type { VectorForm, VectorRule } from './vectors.js'
 import type { Violation } from './violation.js'
@@ -100,14 +100,17 @@ export function modelIn(pointer: ModelPointer, value: unknown): { readonly model
 }
 
 /** Whether the request asks for a stream, by the value at the place that the route declares. */
-export function streamIn({ from, name }: Pointer, value: unknown): boolean {
-  if (value === undefined || value === null) return false
+export function streamIn({ from, name, values, byDefault = false }: StreamPointer, value: unknown): boolean {
+  if (value === undefined || value === null) return byDefault
   if (typeof value === 'boolean') return value
+  const meant = values !== undefined && typeof value === 'string' && Object.hasOwn(values, value)
+  if (meant) return values[value] === true
   if (from === 'form' && typeof value === 'string') {
     const said = SAID.get(value.toLowerCase())
     if (said !== undefined) return said
-  } else if (from === 'path' || from === 'query') return value === 'true' || value === '1'
-  throw new GatewayError('invalid_parameter', `'${name}' must be true or false.`, {
+  } else if (values === undefined && (from === 'path' || from === 'query')) return value === 'true' || value === '1'
+  const allowed = values === undefined ? 'true or false' : `one of ${Object.keys(values).join(', ')}`
+  throw new GatewayError('invalid_parameter', `'${name}' must be ${allowed}.`, {
     param: name,
     rule: 'type',
     familyCode: 'invalid_type',

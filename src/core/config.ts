@@ -29,6 +29,7 @@ import type {
   RouteBody,
   RouteFraming,
   RouteLimit,
+  StreamPointer,
   Tunnel,
 } from './route-settings.js'
 import type { Secret } from './secret.js'
@@ -327,7 +328,7 @@ export interface RouteConfig {
   readonly task?: TaskRouteConfig
   /** Where the model's name is: `body.model`, `form.model`, `path.model`, `query.model`. */
   readonly model?: ModelPointer
-  readonly stream: 'never' | 'always' | PointerConfig
+  readonly stream: 'never' | 'always' | StreamPointer
   readonly framing: RouteFraming
   /** How a WebSocket is passed through; absent where it is not. */
   readonly tunnel?: Tunnel

@@ -214,6 +214,9 @@ export const DEFAULTS = {
     record: 'object',
     nulls: false,
   },
+  streamPointer: {
+    default: false,
+  },
   framingChoice: {
     default: 'sse',
   },

@@ -52,8 +52,17 @@ export type Tunnel = 'raw' | 'framed'
 
 export interface Pointer {
   /** `form`: a text field; where JSON is sent in place of the form, a member of it. */
-  readonly from: 'body' | 'form' | 'path' | 'query'
+  readonly from: 'body' | 'form' | 'path' | 'query' | 'header'
+  /** Of a header in lower case. */
   readonly name: string
+}
+
+/** Where requests say whether they want a stream. */
+export interface StreamPointer extends Pointer {
+  /** What words there mean; any other word is refused. */
+  readonly values?: Readonly<Record<string, boolean>>
+  /** Of requests that say nothing; absent: false. */
+  readonly byDefault?: boolean
 }
 
 /** Where requests name their model. */

@@ -3,7 +3,7 @@ import { withDefault } from '../core/default-model.js'
 import { GatewayError } from '../core/errors.js'
 import type { JsonObject } from '../core/json.js'
 import type { Route } from '../core/plan.js'
-import type { ModelPointer, Pointer } from '../core/route-settings.js'
+import type { ModelPointer, Pointer, StreamPointer } from '../core/route-settings.js'
 import type { Violation } from '../core/violation.js'
 import { demandOfDocument, demandOfMembers } from '../wire/demand.js'
 import { mostHeapOf } from '../wire/json-cost.js'
@@ -182,7 +182,7 @@ function readModel(call: Call, pointer: ModelPointer, inBody: InBody): string {
   return model
 }
 
-function readStream(call: Call, pointer: Pointer, inBody: InBody): boolean {
+function readStream(call: Call, pointer: StreamPointer, inBody: InBody): boolean {
   return streamIn(pointer, readPointer(call, pointer, inBody))
 }
 
@@ -195,5 +195,12 @@ function readPointer(call: Call, pointer: Pointer, inBody: InBody): unknown {
       return call.params[pointer.name]
     case 'query':
       return call.query?.get(pointer.name) ?? undefined
+    case 'header':
+      return headerOf(call, pointer.name)
   }
+}
+
+function headerOf({ request }: Call, name: string): string | undefined {
+  const value = request.headers[name]
+  return typeof value === 'string' && value !== '' ? value : undefined
 }

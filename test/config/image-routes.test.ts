@@ -22,7 +22,7 @@ t.test('words may stand for models, and nothing for one', async t => {
 
 t.test('an invalid place of a model is reported', async t => {
   for (const pointer of [
-    '{ from: header.bot }',
+    '{ from: header.authorization }',
     '{ values: { A: b } }',
     '{ from: body.bot, value: {} }',
     '[body.bot]',

@@ -26,7 +26,7 @@ const OWN = 'https://llm.example.com'
 const NATIVE = 'https://generativelanguage.googleapis.com'
 
 /** Kinds that speak nothing which the routes of today serve: no model can be offered on them yet. */
-const AHEAD = ['midjourney-proxy']
+const AHEAD = ['midjourney-proxy', 'dify', 'assemblyai', 'black-forest-labs', 'suno-api']
 
 /** What an upstream of this kind says at most: kind, base where the kind has none, secret where there is a place for one. */
 async function planWith(kind: string): Promise<Plan> {

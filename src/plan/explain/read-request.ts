@@ -48,10 +48,14 @@ export function readRequest({ route, params }: Match, query: URLSearchParams | u
   const read: Read = ({ from, name }) => {
     if (from === 'path') return params[name]
     if (from === 'query') return query?.get(name) ?? undefined
+    // Headers are not part of what is asked: `model` says what they would.
+    if (from === 'header') return undefined
     return scanned?.control(name)
   }
   const model =
-    route.model === undefined ? '' : modelOf(route.model, read, scanner === undefined ? ask.model : undefined)
+    route.model === undefined
+      ? ''
+      : modelOf(route.model, read, scanner === undefined || !isInBody(route.model) ? ask.model : undefined)
   const member: InBody = scanned?.member ?? (() => undefined)
   if (scanned !== undefined) checkState(route, scanned.control)
   const isBehind = keepsState(route.protocol?.name, route.lane) && member('background') === true
