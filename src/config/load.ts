@@ -113,8 +113,7 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
   const root = options.shipped ?? packageRoot()
   const interfaces = openInterfaces(main, join(root, 'routes'), context)
   const shipped = interfaces.flatMap(document => document ?? [])
-  const upstreamEntries = gather(documents, 'upstreams', report)
-  const modelEntries = gather(documents, 'models', report)
+  const [upstreamEntries, modelEntries] = [gather(documents, 'upstreams', report), gather(documents, 'models', report)]
   const { kindEntries, kinds } = readKinds(documents, root, context)
   const egress = readEgress(sectionOf(main, 'egress') ?? {}, new Site(main, ['egress']), context)
   const upstreams = readUpstreams(upstreamEntries, kinds, egress, context)
@@ -131,13 +130,11 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
   const protocols = new Map([...gather(shipped, 'protocols', report), ...gather(documents, 'protocols', report)])
   const { resourceKinds, taskKinds } = readResultKinds(shipped, documents, root, context)
   const known = { upstreams: upstreamEntries, resourceKinds, taskKinds }
-  const shippedRoutes = overlaid(gather(shipped, 'routes', report), main, context)
-  const read = readRoutes(shippedRoutes, gather(documents, 'routes', report), known, context)
+  const read = readAllRoutes(shipped, documents, known, context)
   const protocolConfigs = record(protocols, protocol => readProtocol(protocol, context))
   const priced = accounting && { ...counted, accounting, routes: read, protocols: protocolConfigs }
   checkUnpriced(priced, context)
-  const defaultModels = gather(documents, 'default_models', report)
-  const routes = withDefaultModels(read, defaultModels, { models, upstreams, modelNames: modelEntries }, context)
+  const routes = withDefaults(read, documents, { models, upstreams, modelNames: modelEntries }, context)
   const settings = readSettings(main, options.overrides ?? {}, context)
   checkCapture(main, settings.receipts, keyEntries, context)
   const schemas = readRequestSchemas(gather(documents, 'schemas', report), routes, root, context)
@@ -158,8 +155,8 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
     routes: record(routes, route => route.config),
   }
   if (!report.failed) {
-    const entries = { modelEntries, keyEntries, kindEntries, upstreamEntries }
     lintLimits({ ...counted, priced, routes: [...routes.keys()] }, context)
+    const entries = { modelEntries, keyEntries, kindEntries, upstreamEntries }
     lint({ main, ...entries, models, upstreams, routes, timeouts: settings.timeouts, root }, context)
     warnEmptyConfig(main, config, context)
   }
@@ -170,6 +167,28 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
       ...{ protocols, routes, upstreams },
     }),
   }
+}
+
+/** Shipped routes with what the main document lays over them, and the user's own. */
+function readAllRoutes(
+  shipped: readonly Document[],
+  documents: readonly Document[],
+  known: Parameters<typeof readRoutes>[2],
+  context: Context,
+): ReturnType<typeof readRoutes> {
+  const [main] = documents
+  const all = gather(shipped, 'routes', context.report)
+  const laid = main === undefined ? all : overlaid(all, main, context)
+  return readRoutes(laid, gather(documents, 'routes', context.report), known, context)
+}
+
+function withDefaults(
+  routes: ReturnType<typeof readRoutes>,
+  documents: readonly Document[],
+  known: Parameters<typeof withDefaultModels>[2],
+  context: Context,
+): ReturnType<typeof withDefaultModels> {
+  return withDefaultModels(routes, gather(documents, 'default_models', context.report), known, context)
 }
 
 /** The user's own kinds of upstreams are checked, whether one is of them or not. */

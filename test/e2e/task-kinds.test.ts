@@ -91,7 +91,7 @@ for (const inline of [false, true]) {
   )
 }
 
-t.test('whatever else tasks make comes with the type that it has, but for pages', async t => {
+t.test('everything else that tasks make comes with the type that it has, but for pages', async t => {
   for (const type of ['model/gltf-binary', 'application/zip', 'text/csv', 'video/mp4']) {
     const gateway = await stage(t, 'media', maker(type))
     const record = await made(gateway, { prompt: 'A chair', format: 'glb' })

@@ -17,7 +17,7 @@ export class IssuerFault extends Error {
 }
 
 /** A form that is posted, with the login of the gateway. */
-export interface PostedForm {
+interface PostedForm {
   readonly form: Readonly<Record<string, string>>
   readonly authorization: string
 }

@@ -69,12 +69,13 @@ function asWritten(term: IdentityTerm | 'key', found: Json | undefined): Json | 
   if (!LISTS.some(list => list === term)) return found
   const list = Array.isArray(found) ? (found as readonly Json[]) : String(found).split(/[\s,]+/)
   const texts = list.filter(one => typeof one === 'string' && one !== '')
-  if (texts.length !== list.length || list.length > MAX_VALUES) throw new TokenFault(`the claim of ${term} is not a list`)
+  if (texts.length !== list.length || list.length > MAX_VALUES)
+    throw new TokenFault(`the claim of ${term} is not a list`)
   return texts
 }
 
 /** A claim by its name, or a nested one by a JSON pointer (RFC 6901). */
-export function claimOf(claims: JsonObject, place: string): Json | undefined {
+function claimOf(claims: JsonObject, place: string): Json | undefined {
   if (Object.hasOwn(claims, place)) return claims[place]
   if (!place.startsWith('/')) return undefined
   let value: Json | undefined = claims

@@ -1,7 +1,7 @@
 import { isObject, type JsonObject, parseJson } from '../../core/json.js'
 
 /** Longest token that is looked at, characters. */
-export const MAX_TOKEN_CHARS = 16 * 1024
+const MAX_TOKEN_CHARS = 16 * 1024
 /** Three parts in base64url, of which the first is a JSON object. */
 const JWT = /^ey[\w-]+\.[\w-]+\.[\w-]*$/
 

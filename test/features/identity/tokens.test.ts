@@ -131,7 +131,7 @@ t.test('tokens of others, for others, too late and too early are refused', async
   await refused(t, gateway, await issuer.sign({ sub: '' }), /sub is not a name/)
 })
 
-t.test('signatures that are none are refused', async t => {
+t.test('tokens without a signature are refused', async t => {
   const { issuer, gateway } = await setUp(t)
   const good = await issuer.sign()
   const [, claims = '', signature = ''] = good.split('.')
