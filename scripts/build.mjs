@@ -49,6 +49,8 @@ async function bundle() {
       plugins: reading(path => withGivenImport(withPlainComments(path))),
       entryPoints: { main: 'dist/cli/main.js' },
       format: 'cjs',
+      // A script cannot import: packages that are loaded where they are needed are required then.
+      supported: { 'dynamic-import': false },
       outExtension: { '.js': '.cjs' },
       banner: { js: "const bundle_url = require('node:url').pathToFileURL(__filename).href;" },
       define: { 'import.meta.url': 'bundle_url' },
