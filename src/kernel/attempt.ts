@@ -141,16 +141,13 @@ export class Attempt implements UpstreamHandler, Source, Worker {
 
   /** Whether the answer is held back until it has content. */
   private get isHeld(): boolean {
-    return this.#race !== undefined || (this.#pace !== undefined && this.mayYield && this.goesNext)
+    if (this.#race !== undefined) return true
+    return this.#pace !== undefined && this.mayYield && this.exchange.contract?.then === 'next'
   }
 
   private held(headers: UpstreamHeaders, open: () => Relay | undefined): Relay {
     const [hasRival, claim] = [() => this.#race?.hasRival === true, () => this.#race?.claim(this)]
     return new HeldRelay(this, headers, { open, hasRival, claim })
-  }
-
-  private get goesNext(): boolean {
-    return this.exchange.contract?.then === 'next'
   }
 
   onResponseData(_controller: UpstreamController, chunk: Buffer): void {
@@ -329,7 +326,7 @@ export class Attempt implements UpstreamHandler, Source, Worker {
           this.failed('queue', noConnection('connections'))
         return
       case 'connect':
-        if (now - this.#since > timeouts.connect || (this.mayYield && this.#gated.leaves))
+        if (now - this.#since - (this.#pool?.connectGraceMs ?? 0) > timeouts.connect || this.leaves)
           this.timedOut('connect', 'connect')
         break
       case 'first_byte':
@@ -345,8 +342,13 @@ export class Attempt implements UpstreamHandler, Source, Worker {
         return
     }
     const late = this.#drain === undefined ? this.#pace?.late(now, this.#paused) : undefined
-    if (late !== undefined) this.timedOut(late, this.goesNext ? 'silent_stream' : 'first_byte')
+    if (late !== undefined)
+      this.timedOut(late, this.exchange.contract?.then === 'next' ? 'silent_stream' : 'first_byte')
     if (now - this.#dispatched > timeouts.total) this.timedOut('total', 'first_byte')
+  }
+
+  private get leaves(): boolean {
+    return this.mayYield && this.#gated.leaves
   }
 
   /** How long nothing may come after the request, milliseconds. */

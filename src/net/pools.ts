@@ -69,6 +69,8 @@ interface Waiter {
 /** Keep-alive connections to one upstream. Redirects are not followed, bodies are not decoded, nothing is cached. */
 export class UpstreamPool {
   readonly #settings: PoolSettings
+  /** How long after its time-out a connection that is being made is given up, milliseconds. Until then its pool reports what hangs. */
+  readonly connectGraceMs: number
   /** Whether requests whose bodies are at hand are sent by our own client. */
   readonly #isFast: boolean
   readonly #client: ClientPool
@@ -89,8 +91,10 @@ export class UpstreamPool {
     this.#settings = settings
     const { origin, egress } = settings
     this.signer = settings.signing?.open()
+    const isProxied = egress?.isProxied(new URL(origin)) === true
+    this.connectGraceMs = isProxied ? GRACE_MS : 0
     // Our own client does not know proxies.
-    this.#isFast = transport === 'fast' && egress?.isProxied(new URL(origin)) !== true
+    this.#isFast = transport === 'fast' && !isProxied
     this.#http2 = http2Pool(settings, (request, handler) => this.sendByHttp1(request, handler))
     // The kernel's watchdog keeps the exact times; this only frees a socket that hangs in its handshake.
     this.#client = new ClientPool(origin, settings.connect + GRACE_MS, clientOptions(egress))

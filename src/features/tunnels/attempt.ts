@@ -153,7 +153,7 @@ export class TunnelAttempt {
     const { timeouts } = exchange
     switch (this.#phase) {
       case 'connect':
-        if (now - this.#since > timeouts.connect) this.timeOut('connect')
+        if (now - this.#since > timeouts.connect + this.connectGraceMs) this.timeOut('connect')
         break
       case 'first_byte':
         if (now - this.#since > timeouts.first_byte) this.timeOut('first_byte')
@@ -165,6 +165,11 @@ export class TunnelAttempt {
         return
     }
     if (now - dispatched > timeouts.total) this.timeOut('first_byte')
+  }
+
+  private get connectGraceMs(): number {
+    const { call, exchange } = this.#context
+    return call.generation.reach(exchange.upstream).pool.connectGraceMs
   }
 
   cancel(): void {
