@@ -74,7 +74,7 @@ export function answerFile(request: IncomingMessage, response: ServerResponse, p
   const { method, headers } = request
   if ((method !== 'GET' && method !== 'HEAD') || path.startsWith('/admin') || path === '/metrics') return false
   // Every page is the same document, which looks at its address.
-  const isPage = !path.includes('.') && headers.accept?.includes('text/html') === true
+  const isPage = path === '/' || (!path.includes('.') && headers.accept?.includes('text/html') === true)
   const file = files().get(isPage ? '/index.html' : path)
   if (file === undefined) return false
   const coding = codingFor(file, String(headers['accept-encoding'] ?? ''))
