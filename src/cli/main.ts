@@ -5,6 +5,7 @@ import { completionCommand } from './completion.js'
 import { consoleCommand } from './console.js'
 import { explainCommand } from './explain.js'
 import { fmtCommand } from './fmt.js'
+import { generationsCommand, rollbackCommand } from './generations.js'
 import { importCommand } from './import.js'
 import { initCommand } from './init.js'
 import { CommandError, coloured, EXIT, type Io, type Output, paints, print } from './io.js'
@@ -28,6 +29,8 @@ import { workCommand } from './work.js'
 const COMMANDS: readonly Define[] = [
   serveCommand,
   reloadCommand,
+  generationsCommand,
+  rollbackCommand,
   validateCommand,
   explainCommand,
   routesCommand,

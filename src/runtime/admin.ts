@@ -21,7 +21,18 @@ const BACKLOG = 64
 interface Parts
   extends Pick<
     AdminHost,
-    'drain' | 'restart' | 'reload' | 'limits' | 'health' | 'routing' | 'metrics' | 'tail' | 'watched' | 'draft'
+    | 'drain'
+    | 'restart'
+    | 'reload'
+    | 'rollback'
+    | 'history'
+    | 'limits'
+    | 'health'
+    | 'routing'
+    | 'metrics'
+    | 'tail'
+    | 'watched'
+    | 'draft'
   > {
   readonly kernel: Kernel
   readonly running: () => Pick<AdminHost, 'plan' | 'config'>
