@@ -31,7 +31,7 @@ export interface AdminHost {
   reload(): Promise<{ readonly isValid: boolean; readonly problems: readonly Problem[] }>
   /** What served before, and serves now, the newest first. */
   history(): Promise<readonly PastGeneration[]>
-  /** Serves an older generation again, as {@link reload}. Undefined: it is not known any more. */
+  /** Serves an older generation again, as {@link reload}. Undefined: it is no longer known. */
   rollback(number: number): Promise<Awaited<ReturnType<AdminHost['reload']>> | undefined>
   /** The log of this process; another level is for all workers. */
   readonly log: { readonly state: LogState; level(level: LogLevel): Promise<void> }

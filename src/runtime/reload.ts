@@ -34,7 +34,7 @@ export interface PlanSource {
   history(): Promise<ReturnType<History['list']>>
   /**
    * Serves again what the main file said at that generation, as a new one. The files stay as they are, and are read again when
-   * they change, or when someone asks for it. Undefined: the generation is not known any more.
+   * they change, or when someone asks for it. Undefined: the generation is no longer known.
    */
   rollback(number: number): Promise<LoadedPlan | undefined>
   /** Keys of the store have limits: from now on requests are counted, also if the files have none. */
