@@ -199,6 +199,7 @@ export type RawTelemetry = {
   readonly otlp: RawOtlp
   readonly service?: string
   readonly metrics?: 'on' | 'off'
+  readonly logs?: 'on' | 'off'
   readonly traces?: RawTraces
 }
 export type RawOtlp = {

@@ -90,6 +90,7 @@ export const DEFAULTS = {
   telemetry: {
     service: 'model-gateway',
     metrics: 'on',
+    logs: 'off',
   },
   otlp: {
     protocol: 'http/protobuf',

@@ -7,6 +7,8 @@ export interface TelemetryConfig {
   readonly service: string
   /** Whether metrics are sent. */
   readonly metrics: boolean
+  /** Whether lines of the log are sent. */
+  readonly logs: boolean
   /** Absent: no spans. */
   readonly traces?: TracesConfig
 }
