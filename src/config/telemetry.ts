@@ -91,5 +91,6 @@ function readTraces(raw: RawTraces | undefined, site: Site, context: Context): T
       ...(slow_after === undefined ? {} : { slow_after: readDuration(slow_after, at, context) }),
     },
     parent: parent ?? DEFAULTS.traceSettings.parent,
+    hasContent: false,
   }
 }

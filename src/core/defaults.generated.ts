@@ -146,6 +146,9 @@ export const DEFAULTS = {
     keep: 2592000000, // 30d
     when_full: 'drop',
   },
+  keyTrace: {
+    size: 8192, // 8KiB
+  },
   capture: {
     mask: ['emails', 'cards', 'phones', 'addresses'],
     keep: 604800000, // 7d

@@ -5,6 +5,7 @@ import { unwatched } from '../../kernel/outside-call.js'
 import type { Feature, Service } from '../../kernel/stages.js'
 import { EXPORT_FLUSH_MS, type ExportEvents, ExportQueue, UNHEARD } from '../otlp/queue.js'
 import { openClient, placeOf, resourceOf, SendingReport } from '../otlp/sender.js'
+import { ContentTracesStage } from './content.js'
 import { watch } from './outside.js'
 import { Sampler } from './sampling.js'
 import { RouteSpans } from './spans.js'
@@ -81,6 +82,7 @@ export const traces: Feature<TracesService> = {
   compile({ plan, route }, { writer }) {
     const { traces } = plan.telemetry ?? {}
     if (traces === undefined) return undefined
-    return new TracesStage(writer, new Sampler(traces), new RouteSpans(route), route?.tunnel === undefined)
+    const Made = traces.hasContent ? ContentTracesStage : TracesStage
+    return new Made(writer, new Sampler(traces), new RouteSpans(route), route?.tunnel === undefined)
   },
 }

@@ -1,4 +1,4 @@
-import type { TelemetryConfig } from '../../core/telemetry.js'
+import type { TelemetryConfig, TraceContentConfig } from '../../core/telemetry.js'
 
 const PERCENT = 100
 const MS_PER_SECOND = 1000
@@ -15,6 +15,12 @@ export function telemetryFacts({ otlp, service, metrics, logs, traces }: Telemet
   const parts = [`${share(errors)} of errors`, `${share(slow)} beyond ${slow_after} ms`, `${share(rest)} of all`]
   const parent = traces.parent === 'follow' ? 'and what callers sample' : 'not what callers sample'
   return [place, pushed, ...lines, `traces: ${parts.join(', ')}, ${parent}`]
+}
+
+/** `spans hold content, masked (2 words), up to 8192 bytes`. */
+export function traceContentFact({ content, words, size }: TraceContentConfig): string {
+  const masked = content === 'full' ? 'as it is' : words.length === 0 ? 'masked' : `masked (${words.length} words)`
+  return `spans hold content, ${masked}, up to ${size} bytes`
 }
 
 function share(part: number): string {
