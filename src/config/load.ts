@@ -37,6 +37,7 @@ import { ABSENT_SECRET } from './secret-rule.js'
 import { suggest } from './suggest.js'
 import { checkTaskKinds, taskKindConfig } from './task-kinds.js'
 import { readTask } from './tasks.js'
+import { withTraceContent } from './trace-content.js'
 import { checkUnpriced } from './unpriced.js'
 import { type ReadUpstream, readUpstreams } from './upstreams.js'
 import { type Environment, Variables } from './variables.js'
@@ -143,7 +144,7 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
     checkReachable({ upstreams, models, routes, retry: settings.retry, protocols: [...protocols.keys()] }, context)
   }
   const config: Config = {
-    ...settings,
+    ...{ ...settings, ...withTraceContent(settings.telemetry, keys, keyEntries, context) },
     ...egressOfNone(egress),
     ...(accounting === undefined ? {} : { accounting }),
     ...{ groups, keys, schemas, ...(identity === undefined ? {} : { identity }) },

@@ -38,7 +38,7 @@ import type { StoreConfig } from './store-config.js'
 import type { RoutingConfig } from './strategy.js'
 import type { TaskRouteConfig, TaskShapeConfig } from './task.js'
 import type { TaskKindConfig } from './task-kind.js'
-import type { TelemetryConfig } from './telemetry.js'
+import type { TelemetryConfig, TraceContentConfig } from './telemetry.js'
 import type { When } from './when.js'
 
 /**
@@ -111,6 +111,8 @@ export interface KeyConfig extends CallerRules {
   readonly expose?: readonly Exposed[]
   /** Absent: nothing of what it sends and gets is kept. */
   readonly capture?: CaptureConfig
+  /** Absent: spans of its requests hold nothing of their content. */
+  readonly trace?: TraceContentConfig
   /** Why no secret is present (`KEY_OPS is not set`), for the table that `serve` prints. */
   readonly absent?: string
 }

@@ -1,4 +1,5 @@
 import type { ErrorCode } from './errors.js'
+import type { LogRecord } from './log-record.js'
 import type { Usage } from './plan.js'
 
 /** How a request ended, for its one log line and its one usage entry. */
@@ -105,4 +106,8 @@ export interface Sink {
   readonly traces: boolean
   debug(fields: object, message: string): void
   trace(fields: object, message: string): void
+  /** Also gets each line that is written: an exporter's place. It must not throw, and must not keep the caller waiting. */
+  onRecord?: ((record: LogRecord) => void) | undefined
+  /** Lines that were lost, because their reader or disk was too slow or full. */
+  readonly dropped?: number
 }

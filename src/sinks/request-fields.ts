@@ -1,9 +1,7 @@
 import { microText } from '../core/bound-text.js'
 import type { CommonParts, GoodRequest, RequestEntry } from '../core/entry.js'
+import type { Fields } from '../core/log-record.js'
 import type { Usage } from '../core/plan.js'
-
-/** What a line says, by the names of the JSON format. Values are plain JSON, or absent. */
-export type Fields = Readonly<Record<string, unknown>>
 
 /** The fields of {@link requestLine}, for other formats than JSON, in the same order. */
 export function requestFields(entry: RequestEntry): Fields {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { RequestEntry } from '../../src/core/entry.js'
+import type { LogRecord } from '../../src/core/log-record.js'
 import { ecsFormat } from '../../src/sinks/ecs-format.js'
-import type { LogRecord } from '../../src/sinks/format.js'
 import { jsonFormat } from '../../src/sinks/json-format.js'
 import { otelFormat } from '../../src/sinks/otel-format.js'
 import { goodFields, requestFields } from '../../src/sinks/request-fields.js'

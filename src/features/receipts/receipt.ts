@@ -1,13 +1,13 @@
 import { hash } from 'node:crypto'
-import type { AttemptReceipt, ContentPlace, ReceiptDraft, RequestReceipt } from '../../core/receipts.js'
+import type { AttemptReceipt, CaptureConfig, ContentPlace, ReceiptDraft, RequestReceipt } from '../../core/receipts.js'
 import type { Body } from '../../kernel/body.js'
 import type { Call } from '../../kernel/call.js'
 import { copied } from '../../kernel/inner.js'
 import { outcomeOf } from '../../kernel/outcome.js'
 import { AttemptTimes, type AttemptView, type Outcome } from '../../kernel/stages.js'
+import type { Captured } from '../content/captured.js'
 import { CHARGED } from '../limits/charge.js'
 import { AnswerDigest } from './answer-digest.js'
-import type { Captured } from './capture.js'
 import { parametersOf } from './parameters.js'
 
 /** As the log has it. */
@@ -16,7 +16,7 @@ const CLIENT_GONE_STATUS = 499
 /** What a receipt is made of while its request runs. Attempts may end after their call. */
 export class OpenReceipt {
   readonly answer = new AnswerDigest()
-  captured: Captured | undefined
+  captured: Captured<CaptureConfig> | undefined
   #body: RequestReceipt['body']
   #parameters: RequestReceipt['parameters']
   readonly #attempts: AttemptReceipt[] = []

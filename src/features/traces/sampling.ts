@@ -14,9 +14,9 @@ interface Ended {
 
 /** Which traces are sent. All processes decide alike, by the id of the trace. */
 export class Sampler {
-  readonly #config: TracesConfig
+  readonly #config: Pick<TracesConfig, 'sample' | 'parent'>
 
-  constructor(config: TracesConfig) {
+  constructor(config: Pick<TracesConfig, 'sample' | 'parent'>) {
     this.#config = config
   }
 

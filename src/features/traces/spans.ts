@@ -34,8 +34,8 @@ export class RouteSpans {
   }
 
   /** The spans of a request, its own one first. `now` as `performance.now()`. */
-  *of(call: Call, traced: TracedCall, clock: Clock, now: number): Generator<Span> {
-    yield this.#server(call, traced, clock, now)
+  *of(call: Call, traced: TracedCall, clock: Clock, now: number, events: readonly SpanEvent[]): Generator<Span> {
+    yield this.#server(call, traced, clock, now, events)
     const admitted = traced.admitted === 0 ? now : traced.admitted
     if (traced.admitted > 0 || call.error !== undefined) yield admit(call, traced, clock, admitted)
     for (const ended of traced.attempts) yield* this.attempt(ended, traced, clock)
@@ -78,7 +78,7 @@ export class RouteSpans {
     }
   }
 
-  #server(call: Call, { trace }: TracedCall, clock: Clock, now: number): Span {
+  #server(call: Call, { trace }: TracedCall, clock: Clock, now: number, events: readonly SpanEvent[]): Span {
     const { error, request } = call
     const status = error?.code === 'client_gone' ? CLIENT_GONE_STATUS : call.status
     const outcome = outcomeOf(error, call.status)
@@ -108,6 +108,7 @@ export class RouteSpans {
         'gateway.generation': call.generation.number,
         'error.type': error?.code ?? (status >= FIRST_FAILURE_STATUS ? String(status) : undefined),
       },
+      events,
       isError: outcome === 'upstream_error' || outcome === 'gateway_error',
     }
   }

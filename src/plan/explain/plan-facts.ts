@@ -15,7 +15,7 @@ import { type GroupFacts, groupFacts, limitFacts, type RuleFacts, ruleFacts } fr
 import { type ModelFacts, modelFacts } from './model-facts.js'
 import { captureFact, receiptsFact } from './receipt-facts.js'
 import { type RegionFacts, regionFacts } from './region-facts.js'
-import { telemetryFacts } from './telemetry-facts.js'
+import { telemetryFacts, traceContentFact } from './telemetry-facts.js'
 
 /** A plan as plain data, without a secret in it: what `explain --json` prints. */
 export interface PlanFacts {
@@ -48,6 +48,8 @@ export interface PlanFacts {
 export interface KeyFacts extends RuleFacts {
   /** What of its content is kept. */
   readonly capture?: string
+  /** What spans hold of it. */
+  readonly trace?: string
   readonly name: string
   readonly models: readonly string[]
   /** Whether nothing of its requests may be lost in translation. */
@@ -175,7 +177,7 @@ function storeFact(store: StoreConfig): string {
 }
 
 function keyFacts(name: string, key: KeyConfig): KeyFacts {
-  const { models, secrets, expires, disabled, absent, strict, expose, capture, ...rules } = key
+  const { models, secrets, expires, disabled, absent, strict, expose, capture, trace, ...rules } = key
   const off = disabled ? 'disabled' : secrets.length === 0 ? (absent ?? 'no secret') : undefined
   return {
     name,
@@ -185,6 +187,7 @@ function keyFacts(name: string, key: KeyConfig): KeyFacts {
     secrets: secrets.map(secretText),
     ...(off === undefined ? {} : { off }),
     ...(capture === undefined ? {} : { capture: captureFact(capture) }),
+    ...(trace === undefined ? {} : { trace: traceContentFact(trace) }),
     ...(expires === undefined ? {} : { expires: new Date(expires).toISOString() }),
     ...ruleFacts(rules),
   }

@@ -57,13 +57,13 @@ function groupRows({ name, models, ...rules }: GroupFacts): readonly (readonly s
 }
 
 function keyRows(key: KeyFacts): readonly (readonly string[])[] {
-  const { name, models, secrets, off, expires, strict, expose, capture, ...rules } = key
+  const { name, models, secrets, off, expires, strict, expose, capture, trace, ...rules } = key
   const until = expires === undefined ? [] : [`expires ${expires}`]
   const state = off === undefined ? 'on' : 'off'
   const shown = expose === undefined ? [] : [`exposes ${expose.join(' ') || 'nothing'}`]
   const more = [...until, ...(strict === true ? ['strict'] : []), ...shown]
   const said = [...(off === undefined ? secrets : [off]), ...more].join(', ')
-  const captured = capture === undefined ? [] : [['', '', capture]]
+  const captured = [capture, trace].flatMap(fact => (fact === undefined ? [] : [['', '', fact]]))
   return [
     [name, state, models.join(' ') || 'no models', said],
     ...captured,

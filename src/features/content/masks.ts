@@ -54,7 +54,7 @@ function isPhone(text: string): boolean {
 export class Masker {
   readonly #masks: readonly (Mask & { readonly mark: string })[]
 
-  constructor({ mask, words }: CaptureConfig) {
+  constructor({ mask, words }: Pick<CaptureConfig, 'mask' | 'words'>) {
     const named = [...mask, 'keys' as const].map(name => ({ ...MASKS[name], mark: MARKS[name] }))
     // The longest first: a word may be part of another one.
     const texts = words.toSorted((one, other) => other.length - one.length).map(escaped)

@@ -1,14 +1,14 @@
 import t from 'tap'
-import { type DropReason, SpanQueue } from '../../../src/features/traces/queue.js'
+import { ExportQueue } from '../../../src/features/otlp/queue.js'
 import type { OtlpClient, Posted } from '../../../src/net/otlp-client.js'
 
-/** Spans that wait are bounded by their number and by their bytes, however long the collector is away. */
+/** Records that wait are bounded by their number and by their bytes, however long the collector is away. */
 
-function awayQueue(): { readonly queue: SpanQueue; readonly dropped: Map<DropReason, number> } {
+function awayQueue(): { readonly queue: ExportQueue; readonly dropped: Map<string, number> } {
   const client = { post: () => new Promise<Posted>(() => undefined), close: () => undefined }
-  const queue = new SpanQueue(client as unknown as OtlpClient, Buffer.alloc(0))
-  const dropped = new Map<DropReason, number>()
-  queue.onDropped = (reason, spans) => void dropped.set(reason, (dropped.get(reason) ?? 0) + spans)
+  const queue = new ExportQueue(client as unknown as OtlpClient, '/v1/traces', Buffer.alloc(0))
+  const dropped = new Map<string, number>()
+  queue.onDropped = (reason, records) => void dropped.set(reason, (dropped.get(reason) ?? 0) + records)
   return { queue, dropped }
 }
 

@@ -1,60 +1,73 @@
 import type { OtlpClient, Posted } from '../../net/otlp-client.js'
-import { exportRequest } from '../otlp/sender.js'
+import { exportRequest } from './sender.js'
 
-/** Most spans that wait, and most bytes of them: what comes beyond is dropped. */
-const MAX_SPANS = 16_384
+/** Most records (spans, or lines of the log) that wait, and most bytes of them: what comes beyond is dropped. */
+const MAX_RECORDS = 16_384
 const MAX_BYTES = 16 * 1024 * 1024
-/** Most spans of one sending, and most bytes. */
-const BATCH_SPANS = 1024
+/** Most records of one sending, and most bytes. */
+const BATCH_RECORDS = 1024
 const BATCH_BYTES = 1024 * 1024
-/** Longest time that spans wait for others. */
+/** Longest time that records wait for others. */
 const GATHER_MS = 1000
 /** Pause after a failure; it doubles with each further one. */
 const FIRST_PAUSE_MS = 1000
 const LAST_PAUSE_MS = 30_000
-/** Sendings of the same spans. */
+/** How long the end of the process waits for the collector, milliseconds. */
+export const EXPORT_FLUSH_MS = 3000
+/** Sendings of the same records. */
 const MAX_TRIES = 10
 
-/** Spans of a request, as fields of `ScopeSpans`. */
+/** Spans of a request, or a line, as fields of `ScopeSpans` or `ScopeLogs`. */
 interface Waiting {
   readonly bytes: Uint8Array
-  readonly spans: number
+  readonly records: number
 }
 
-export type DropReason = 'queue_full' | 'refused' | 'shutdown'
+type DropReason = 'queue_full' | 'refused' | 'shutdown'
 
-/** Sends spans to the collector, in batches and one batch at a time. A collector that is away costs spans, and nothing else. */
-export class SpanQueue {
+/** What happened to records, for metrics. */
+export interface ExportEvents {
+  sent(outcome: string, records: number): void
+  dropped(reason: DropReason, records: number): void
+}
+
+export const UNHEARD: ExportEvents = { sent: () => undefined, dropped: () => undefined }
+
+/** Sends records to the collector, in batches and one batch at a time. A collector that is away costs records, and nothing else. */
+export class ExportQueue {
   /** Called with how each sending ended. */
-  onSent: (posted: Posted, spans: number) => void = () => undefined
-  onDropped: (reason: DropReason, spans: number) => void = () => undefined
+  onSent: (posted: Posted, records: number) => void = () => undefined
+  onDropped: (reason: DropReason, records: number) => void = () => undefined
   readonly #client: OtlpClient
+  readonly #path: string
   /** `Resource`, as a field. */
   readonly #resource: Uint8Array
   #waiting: Waiting[] = []
-  #spans = 0
+  #records = 0
   #bytes = 0
   #timer: NodeJS.Timeout | undefined
   #sending: Promise<void> | undefined
   #tries = 0
   #isClosing = false
 
-  constructor(client: OtlpClient, resource: Uint8Array) {
+  /** `path`: `/v1/traces`. */
+  constructor(client: OtlpClient, path: string, resource: Uint8Array) {
     this.#client = client
+    this.#path = path
     this.#resource = resource
   }
 
-  add(bytes: Uint8Array, spans: number): void {
+  add(bytes: Uint8Array, records: number): void {
     if (this.#isClosing) {
-      this.onDropped('shutdown', spans)
+      this.onDropped('shutdown', records)
       return
     }
-    if (this.#spans + spans > MAX_SPANS || this.#bytes + bytes.length > MAX_BYTES) {
-      this.onDropped('queue_full', spans)
+    if (this.#records + records > MAX_RECORDS || this.#bytes + bytes.length > MAX_BYTES) {
+      this.onDropped('queue_full', records)
       return
     }
-    this.#waiting.push({ bytes, spans })
-    this.#spans += spans
+    this.#waiting.push({ bytes, records })
+    this.#records += records
     this.#bytes += bytes.length
     if (this.#timer === undefined && this.#sending === undefined) this.#sendIn(GATHER_MS)
     else if (this.#tries === 0 && this.#sending === undefined && this.#isFull) this.#sendIn(0)
@@ -75,19 +88,19 @@ export class SpanQueue {
     const flushed = async (): Promise<void> => {
       await this.#sending
       // After one more failure there is no use in waiting.
-      for (this.#tries = 0; this.#spans > 0 && this.#tries === 0 && !isLate; ) await this.#send()
+      for (this.#tries = 0; this.#records > 0 && this.#tries === 0 && !isLate; ) await this.#send()
     }
     await Promise.race([flushed(), late])
     clearTimeout(timer)
-    if (this.#spans > 0) this.onDropped('shutdown', this.#spans)
+    if (this.#records > 0) this.onDropped('shutdown', this.#records)
     this.#waiting = []
-    this.#spans = 0
+    this.#records = 0
     this.#bytes = 0
     this.#client.close()
   }
 
   get #isFull(): boolean {
-    return this.#spans >= BATCH_SPANS || this.#bytes >= BATCH_BYTES
+    return this.#records >= BATCH_RECORDS || this.#bytes >= BATCH_BYTES
   }
 
   #sendIn(milliseconds: number): void {
@@ -96,7 +109,7 @@ export class SpanQueue {
       this.#timer = undefined
       this.#sending = this.#send().finally(() => {
         this.#sending = undefined
-        if (this.#isClosing || this.#spans === 0 || this.#timer !== undefined) return
+        if (this.#isClosing || this.#records === 0 || this.#timer !== undefined) return
         this.#sendIn(this.#isFull ? 0 : GATHER_MS)
       })
     }, milliseconds)
@@ -107,14 +120,14 @@ export class SpanQueue {
   async #send(): Promise<void> {
     const batch = this.#take()
     const posted = await this.#client.post(
-      '/v1/traces',
+      this.#path,
       exportRequest(
         this.#resource,
         batch.map(({ bytes }) => bytes),
       ),
     )
-    const spans = sumOf(batch)
-    this.onSent(posted, spans)
+    const records = sumOf(batch)
+    this.onSent(posted, records)
     if (posted.outcome === 'again' && ++this.#tries < MAX_TRIES) {
       this.#putBack(batch)
       const pause = Math.min(FIRST_PAUSE_MS * 2 ** (this.#tries - 1), LAST_PAUSE_MS) * (0.5 + Math.random() / 2)
@@ -122,31 +135,31 @@ export class SpanQueue {
       return
     }
     this.#tries = 0
-    if (posted.outcome !== 'ok') this.onDropped('refused', spans)
+    if (posted.outcome !== 'ok') this.onDropped('refused', records)
   }
 
   #take(): readonly Waiting[] {
-    let [count, spans, bytes] = [0, 0, 0]
+    let [count, records, bytes] = [0, 0, 0]
     for (const one of this.#waiting) {
-      if (count > 0 && (spans + one.spans > BATCH_SPANS || bytes + one.bytes.length > BATCH_BYTES)) break
+      if (count > 0 && (records + one.records > BATCH_RECORDS || bytes + one.bytes.length > BATCH_BYTES)) break
       count++
-      spans += one.spans
+      records += one.records
       bytes += one.bytes.length
     }
-    this.#spans -= spans
+    this.#records -= records
     this.#bytes -= bytes
     return this.#waiting.splice(0, count)
   }
 
   #putBack(batch: readonly Waiting[]): void {
     this.#waiting.unshift(...batch)
-    this.#spans += sumOf(batch)
+    this.#records += sumOf(batch)
     for (const { bytes } of batch) this.#bytes += bytes.length
   }
 }
 
 function sumOf(batch: readonly Waiting[]): number {
-  let spans = 0
-  for (const one of batch) spans += one.spans
-  return spans
+  let records = 0
+  for (const one of batch) records += one.records
+  return records
 }
