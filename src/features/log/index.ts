@@ -1,12 +1,12 @@
 import type { AttemptNote, CommonParts, RequestEntry } from '../../core/entry.js'
 import type { ErrorCode, GatewayError } from '../../core/errors.js'
 import type { Call } from '../../kernel/call.js'
+import { CHARGED } from '../../kernel/charged.js'
 import { copied } from '../../kernel/inner.js'
 import { causeOf, outcomeOf } from '../../kernel/outcome.js'
 import type { Feature } from '../../kernel/stages.js'
 import { Blocked } from '../../net/media-url.js'
 import { commonParts } from '../../sinks/request-line.js'
-import { CHARGED } from '../limits/charge.js'
 
 /** Maximum length of a logged path, characters. */
 const MAX_PATH_CHARS = 200
