@@ -75,17 +75,17 @@ export class OpenReceipt {
       outcome: outcomeOf(error, call.status),
       ...(error !== undefined && { error: error.code }),
       answer: {
-        bytes: call.bytesOut,
+        bytes: call.tally.bytesOut,
         ...(sha256 !== undefined && { sha256 }),
-        ...(call.stream && { events: call.events }),
+        ...(call.stream && { events: call.tally.events }),
       },
-      ...(call.firstByte !== undefined && { first_ms: rounded(call.firstByte - call.started) }),
+      ...(call.tally.firstByte !== undefined && { first_ms: rounded(call.tally.firstByte - call.started) }),
       total_ms: rounded(total),
       ...(content !== undefined && { content }),
     }
   }
 
-  #asked({ bytesIn }: Call): Pick<RequestReceipt, 'body' | 'parameters'> {
+  #asked({ tally: { bytesIn } }: Call): Pick<RequestReceipt, 'body' | 'parameters'> {
     if (this.#body === undefined) return bytesIn > 0 ? { body: { bytes: bytesIn } } : {}
     return { body: this.#body, ...(this.#parameters !== undefined && { parameters: this.#parameters }) }
   }

@@ -11,6 +11,7 @@ import type { Failure } from '../../kernel/failure.js'
 import type { Serve } from '../../kernel/inner.js'
 import { newId } from '../../kernel/own-ids.js'
 import { readRequest } from '../../kernel/read-request.js'
+import { MUST_FINISH } from '../../kernel/relay/json.js'
 import { NOT_ALLOWED, whyNot } from '../../kernel/resolve.js'
 import { checkMembers, mayBeRuled } from '../members/index.js'
 import { callInner, type InnerAnswer } from './inner-call.js'
@@ -56,7 +57,7 @@ export async function compact(call: Call, route: Route, serve: Serve): Promise<v
   const turn = options && (await openTurn(call, { ...options, store: false }, body, able))
   call.set(TURN, turn)
   if (turn !== undefined) addEarlierInput(call, () => turn.earlierInput)
-  call.mustFinish = turn?.options.background === false
+  call.set(MUST_FINISH, turn?.options.background === false)
   const exchanges = mayBeRuled(call, route, body) ? await checkMembers(call, route, body, able) : able
   const before = turn?.history.by
   const [exchange] = exchanges.length > 0 || before === 'upstream' ? (turn?.narrow(exchanges) ?? exchanges) : []

@@ -7,6 +7,7 @@ import { addEarlierInput } from '../../kernel/added-input.js'
 import type { Body, HeldBody } from '../../kernel/body.js'
 import type { Call } from '../../kernel/call.js'
 import type { Kernel } from '../../kernel/kernel.js'
+import { MUST_FINISH } from '../../kernel/relay/json.js'
 import type { Feature, Stage } from '../../kernel/stages.js'
 import { addToTranslation, type TranslationHooks } from '../../kernel/translate/hooks.js'
 import { forgetDeleted, STATE_ANSWERS } from './answers.js'
@@ -95,7 +96,7 @@ async function openResponse(
   )
   call.set(TURN, turn)
   addEarlierInput(call, () => turn.earlierInput)
-  call.mustFinish = !turn.options.background
+  call.set(MUST_FINISH, !turn.options.background)
   addToTranslation(call, translatedTurn(turn))
   const able = turn.narrow(candidates)
   if (turn.options.background && able[0]?.translation !== undefined && body.type === 'bytes') {
