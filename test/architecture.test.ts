@@ -9,7 +9,7 @@ import { unusedExports } from './helpers/unused-exports.js'
 const sources = readSources(packageRoot(), ['src', 'simulator/src', 'bin'])
 
 const TITLES: Readonly<Record<keyof typeof RULES, string>> = {
-  layers: 'each folder imports only what stands to its right in the table',
+  layers: 'each folder imports only what is to its right in the table',
   pipeline: 'the pipeline imports no feature',
   features: 'features import no other feature, except for the few that are declared',
   messages: "the kernel knows no request and no response of Node's",

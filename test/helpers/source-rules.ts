@@ -15,7 +15,7 @@ export interface Import {
 }
 
 /**
- * What each folder of src may import: what stands to its right in docs/architecture.md, and never a sibling. The simulator is
+ * What each folder of src may import: what is to its right in docs/architecture.md, and never a sibling. The simulator is
  * a package of its own: it imports none of these, and they import it by its name alone.
  */
 const LAYERS: readonly (readonly string[])[] = [

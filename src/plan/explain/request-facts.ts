@@ -108,7 +108,7 @@ export function requestFacts(plan: CompiledPlan, ask: Ask): RequestFacts {
   }
 }
 
-/** A request of which more is known with each phase. */
+/** What is known of a request; each phase adds to it. */
 interface Explained {
   readonly plan: CompiledPlan
   readonly ask: Ask
