@@ -88,10 +88,12 @@ export interface GoodRequest {
   readonly status: number
   readonly stream: boolean
   readonly started: number
-  readonly firstByte: number | undefined
-  readonly bytesIn: number
-  readonly bytesOut: number
-  readonly events: number
+  readonly tally: {
+    readonly firstByte: number | undefined
+    readonly bytesIn: number
+    readonly bytesOut: number
+    readonly events: number
+  }
   readonly usage: Usage | undefined
   readonly generation: { readonly number: number }
 }

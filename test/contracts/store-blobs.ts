@@ -48,7 +48,7 @@ export function blobContract(check: Check): void {
     }
   })
 
-  check('what nobody put is not there, and foreign is the same as unknown', async (t, store) => {
+  check('what no one put is not there, and foreign is the same as unknown', async (t, store) => {
     await store.blobs.put(PLACE, chunks(10, 10), KEEP)
     for (const other of [{ owner: 'bob' }, { key: 'film-2' }, { namespace: 'music' }, { key: 'a b' }]) {
       t.equal(await store.blobs.get({ ...PLACE, ...other }), undefined)

@@ -89,7 +89,7 @@ export function recordContract(check: Check): void {
     for (const seen of all) t.same(seen, [1, 2, 3, 4, 5, 6, 7])
   })
 
-  check('a key that nobody could have made finds nothing', async (t, store) => {
+  check('a key that no one could have made finds nothing', async (t, store) => {
     for (const key of ['', 'a b', 'é', 'a\0', '\n', 'x'.repeat(257)]) {
       t.equal(await store.get('things', 'ann', key), undefined, JSON.stringify(key))
       t.equal(await store.delete({ namespace: 'things', owner: 'ann', key }), false, JSON.stringify(key))
@@ -203,7 +203,7 @@ export function recordContract(check: Check): void {
     t.equal(await store.delete({ namespace: 'things', owner: 'ann', key: 'a' }), true)
   })
 
-  check('nobody deletes what is of another owner', async (t, store) => {
+  check('no one deletes what is of another owner', async (t, store) => {
     await store.create(draft('a'))
     t.equal(await store.delete({ namespace: 'things', owner: 'bob', key: 'a' }), false)
     t.not(await store.get('things', 'ann', 'a'), undefined)

@@ -206,7 +206,7 @@ t.test('on errors', async t => {
     }
   })
 
-  await t.test('a quota that is used up is told from a rate', async t => {
+  await t.test('a quota that is used up is distinguished from a rate', async t => {
     const used = { code: 'insufficient_quota', type: 'insufficient_quota' }
     const refusal = json(upstreamOf('chat').refusal('no credit', used), { status: 429 })
     for (const answer of await both(stage, FOUR[1], 'chat', refusal))
@@ -276,7 +276,7 @@ t.test('on errors', async t => {
     ],
   ]
   for (const [protocol, data, event, status] of IN_STREAMS) {
-    await t.test(`${status} in a stream of ${protocol} is told in the word of the family`, async t => {
+    await t.test(`${status} in a stream of ${protocol} is reported in the word of the family`, async t => {
       for (const client of CLIENTS.filter(one => one.protocol !== protocol)) {
         const upstream = upstreamOf(protocol)
         const pieces = [...upstream.pieces.slice(0, upstream.enough - 2), upstream.piece(data, event)]

@@ -36,7 +36,7 @@ const faultOf = async (call: Promise<unknown>): Promise<string> => {
 }
 
 t.test(
-  'F-S1 a server that was killed fails every call at once, is told of once, and is found again',
+  'F-S1 a server that was killed fails every call at once, is reported once, and is found again',
   { skip: withoutRedis },
   async t => {
     const server = await startRedis(t, ['--appendonly', 'yes', '--appendfsync', 'always'])

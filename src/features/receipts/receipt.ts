@@ -2,11 +2,11 @@ import { hash } from 'node:crypto'
 import type { AttemptReceipt, CaptureConfig, ContentPlace, ReceiptDraft, RequestReceipt } from '../../core/receipts.js'
 import type { Body } from '../../kernel/body.js'
 import type { Call } from '../../kernel/call.js'
+import { CHARGED } from '../../kernel/charged.js'
 import { copied } from '../../kernel/inner.js'
 import { outcomeOf } from '../../kernel/outcome.js'
 import { AttemptTimes, type AttemptView, type Outcome } from '../../kernel/stages.js'
 import type { Captured } from '../content/captured.js'
-import { CHARGED } from '../limits/charge.js'
 import { AnswerDigest } from './answer-digest.js'
 import { parametersOf } from './parameters.js'
 
@@ -75,17 +75,17 @@ export class OpenReceipt {
       outcome: outcomeOf(error, call.status),
       ...(error !== undefined && { error: error.code }),
       answer: {
-        bytes: call.bytesOut,
+        bytes: call.tally.bytesOut,
         ...(sha256 !== undefined && { sha256 }),
-        ...(call.stream && { events: call.events }),
+        ...(call.stream && { events: call.tally.events }),
       },
-      ...(call.firstByte !== undefined && { first_ms: rounded(call.firstByte - call.started) }),
+      ...(call.tally.firstByte !== undefined && { first_ms: rounded(call.tally.firstByte - call.started) }),
       total_ms: rounded(total),
       ...(content !== undefined && { content }),
     }
   }
 
-  #asked({ bytesIn }: Call): Pick<RequestReceipt, 'body' | 'parameters'> {
+  #asked({ tally: { bytesIn } }: Call): Pick<RequestReceipt, 'body' | 'parameters'> {
     if (this.#body === undefined) return bytesIn > 0 ? { body: { bytes: bytesIn } } : {}
     return { body: this.#body, ...(this.#parameters !== undefined && { parameters: this.#parameters }) }
   }

@@ -2,9 +2,9 @@ import { MICRO_PER_USD } from '../../core/cost.js'
 import type { Exchange, Route } from '../../core/plan.js'
 import { newSpanId } from '../../core/trace.js'
 import type { Call } from '../../kernel/call.js'
+import { CHARGED } from '../../kernel/charged.js'
 import { outcomeOf } from '../../kernel/outcome.js'
 import type { AttemptTimes } from '../../kernel/stages.js'
-import { CHARGED } from '../limits/charge.js'
 import { operationOf, placeOf, providerOf } from '../metrics/names.js'
 import type { Attributes } from '../otlp/attributes.js'
 import type { Clock } from './clock.js'
@@ -98,8 +98,8 @@ export class RouteSpans {
         'url.scheme': request.isEncrypted ? 'https' : 'http',
         'http.response.status_code': status === 0 ? undefined : status,
         'client.address': call.client,
-        'http.request.body.size': call.bytesIn,
-        'http.response.body.size': call.bytesOut,
+        'http.request.body.size': call.tally.bytesIn,
+        'http.response.body.size': call.tally.bytesOut,
         'gen_ai.request.model': call.model === '' ? undefined : call.model.slice(0, MAX_NAME_CHARS),
         'gateway.request_id': call.id,
         'gateway.key': call.caller?.name,

@@ -72,7 +72,7 @@ export class TracesStage implements Stage {
   #endOf(call: Call, { attempts }: TracedCall, now: number): { readonly isError: boolean; readonly isSlow: boolean } {
     const outcome = outcomeOf(call.error, call.status)
     const isFailed = outcome === 'upstream_error' || outcome === 'gateway_error'
-    const answered = call.stream ? (call.firstByte ?? now) : now
+    const answered = call.stream ? (call.tally.firstByte ?? now) : now
     return {
       isError: isFailed || attempts.some(({ outcome: { phase } }) => !GOOD.has(phase)),
       isSlow: this.#isTimed && answered - call.started > this.#sampler.slowAfterMs,

@@ -1,6 +1,6 @@
-import { LruCache } from '../../core/lru.js'
-import type { Call } from '../../kernel/call.js'
-import type { Kernel } from '../../kernel/kernel.js'
+import { LruCache } from '../core/lru.js'
+import type { Call } from './call.js'
+import type { Kernel } from './kernel.js'
 
 /** Responses that are known at a time, those of the latest turns. */
 const MAX_RESPONSES = 10_000

@@ -1,6 +1,6 @@
-import type { Body } from '../../kernel/body.js'
-import type { Call } from '../../kernel/call.js'
-import { RequestView } from '../../wire/request-view.js'
+import { RequestView } from '../wire/request-view.js'
+import type { Body } from './body.js'
+import type { Call } from './call.js'
 import { threadsOf } from './threads.js'
 
 const NO_GROUPS: readonly string[] = []

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import t from 'tap'
-import { derivedId, isOwnId, itemId, newId } from '../../../src/features/responses/ids.js'
+import { derivedId, isOwnId, itemId, newId } from '../../src/kernel/own-ids.js'
 
 t.test('ids that are made here are recognized, of every kind', async t => {
   const ids = [newId('resp_'), newId('conv_'), itemId('message'), itemId('odd'), derivedId('reasoning', 'resp_1', 3)]

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, parseJson } from '../../core/json.js'
+import { isObject, type JsonObject, parseJson } from './json.js'
 
 /** Longest token that is looked at, characters. */
 const MAX_TOKEN_CHARS = 16 * 1024
