@@ -65,7 +65,9 @@ async function audit() {
 /** The rules of `gateway lint`. */
 async function lintRules() {
   const { EXPLAINED, RULES } = await built('cli/linting/rules.js')
-  const own = RULES.map(({ id, severity, finds, why, mend }) => `| \`${id}\` | ${severity} | ${finds} | ${why} ${mend} |`)
+  const own = RULES.map(
+    ({ id, severity, finds, why, mend }) => `| \`${id}\` | ${severity} | ${finds} | ${why} ${mend} |`,
+  )
   const others = EXPLAINED.filter(rule => !RULES.includes(rule))
   const rest = others.map(({ id, severity, finds }) => `| \`${id}\` | ${severity} | ${finds} |`)
   return [

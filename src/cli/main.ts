@@ -3,6 +3,7 @@ import { auditCommand } from './audit.js'
 import { type Define, example, version } from './command.js'
 import { completionCommand } from './completion.js'
 import { consoleCommand } from './console.js'
+import { doctorCommand } from './doctor.js'
 import { explainCommand } from './explain.js'
 import { fmtCommand } from './fmt.js'
 import { importCommand } from './import.js'
@@ -43,6 +44,7 @@ const COMMANDS: readonly Define[] = [
   tailCommand,
   fmtCommand,
   lintCommand,
+  doctorCommand,
   testCommand,
   consoleCommand,
   schemaCommand,

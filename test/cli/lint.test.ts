@@ -97,7 +97,7 @@ t.test('the shipped configuration has no finding above a note', async t => {
   t.equal(code, 0, stdout)
 })
 
-t.test('a # in a text is no comment', async t => {
+t.test('a # inside a text does not start a comment', async t => {
   const text = 'a: "x # no"\nb: x#no # yes\n# alone\nc: |\n  # no\n  text\nd: [1, # inside\n  2]\n'
   t.strictSame(commentsOf(text), [
     { line: 2, text: 'yes', isAlone: false },

@@ -10,7 +10,7 @@ export const budgetWithoutPrices: Rule = {
   id: 'budget-without-prices',
   severity: 'warning',
   finds: 'a budget that does not count models, since they have no price and `unpriced: free` lets them pass',
-  why: 'The budget looks like a bound and is none: what these models cost is not counted. (Without `unpriced`, `validate` refuses such a file.)',
+  why: 'The budget does not bound what these models cost. (Without `unpriced`, `validate` refuses such a file.)',
   mend: 'Write `prices` for the models, or `unpriced: refuse`. Globs among the models are not looked at.',
   *check({ config, plan }: Linted) {
     const holders = [...budgetsOf(config)]

@@ -4,7 +4,7 @@ export const captureWithoutMasks: Rule = {
   id: 'capture-without-masks',
   severity: 'note',
   finds: 'a key whose requests and answers are kept with nothing masked',
-  why: 'Whoever has the key of the receipts reads addresses, numbers of cards and whatever else users write.',
+  why: 'Anyone with the key of the receipts reads addresses, card numbers and everything else that users write.',
   mend: 'Write `capture: { mask: [emails, cards, phones] }`.',
   *check({ config: { keys } }) {
     for (const [name, { capture }] of Object.entries(keys)) {

@@ -3,7 +3,7 @@ import type { Rule } from '../rule.js'
 export const fallbackLeavesRegion: Rule = {
   id: 'fallback-leaves-region',
   severity: 'note',
-  finds: 'a model whose targets are in different regions, or only some of which have one',
+  finds: 'a model with targets in different regions, or with and without a region',
   why: 'After a failure a request is processed elsewhere. Keys with `regions` are kept from that; keys without are not.',
   mend: 'Write `regions` at the keys whose requests have to stay, or keep each model in one region.',
   *check({ config: { models, upstreams, keys, groups } }) {

@@ -7,7 +7,7 @@ const MAX_COMPARED = 500
 export const globHidesAnother: Rule = {
   id: 'glob-hides-another',
   severity: 'warning',
-  finds: 'two globs of `models` that have names in common, neither of which is within the other',
+  finds: 'two globs of `models` that overlap, where neither contains the other',
   why: 'Globs are tried in the order of the file. Names that fit both go to the first one, which nothing in the second shows. (A glob that is hidden whole is an error of `validate`.)',
   mend: 'Write the names that fit both out in front, or make one glob narrower.',
   *check({ config: { models } }) {

@@ -6,7 +6,7 @@ export const modelWithoutCaller: Rule = {
   id: 'model-without-caller',
   severity: 'warning',
   finds: 'a model that no key and no holder of a token may use, and that no other model leads to',
-  why: 'It looks served and is not: every caller is told that there is no such model. Keys of the store are not looked at.',
+  why: 'It looks served and is not: every caller gets the answer of a model that does not exist. Keys of the store are not looked at.',
   mend: 'Add the name or a glob to `models` of a key, or delete the model.',
   *check({ config }: Linted) {
     const tokens = saidOfTokens(config, 'models')

@@ -39,12 +39,12 @@ export const VALIDATION_RULES: readonly Explained[] = [
   warning(
     'unreachable-target',
     'a target that no attempt gets to',
-    'It looks like a fallback and is none.',
+    'It looks like a fallback, and never is one.',
     'Raise `retry.attempts`, or name failures under `retry.on`.',
   ),
   warning(
     'unreachable-model',
-    'a model that is to be served by protocols that none of its upstreams speaks',
+    'a model with `protocols` that none of its upstreams speaks',
     'Requests by these protocols are refused.',
     'Take protocols that its upstreams speak, or others that they are translated to.',
   ),
@@ -126,7 +126,7 @@ export const VALIDATION_RULES: readonly Explained[] = [
   warning(
     'issuer-without-tls',
     'an issuer of tokens with an `http://` address',
-    'Whoever is on the way can replace its keys, and make tokens.',
+    'Anyone on the way can replace its keys, and make tokens.',
     'Write `https://`.',
   ),
   warning(
