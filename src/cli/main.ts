@@ -24,6 +24,7 @@ import { tailCommand } from './tail.js'
 import { tasksCommand } from './tasks.js'
 import { testCommand } from './test.js'
 import { topCommand } from './top.js'
+import { tryCommand } from './try.js'
 import { validateCommand } from './validate.js'
 import { workCommand } from './work.js'
 
@@ -51,6 +52,7 @@ const COMMANDS: readonly Define[] = [
   initCommand,
   importCommand,
   completionCommand,
+  tryCommand,
   simulateCommand,
   workCommand,
 ]

@@ -14,7 +14,7 @@ export interface Comment {
 const SCALAR = '\u001f'
 const MARKS: ReadonlySet<string> = new Set([SCALAR, '\u0002', '\u0018'])
 
-/** Every comment, as YAML understands it: a `#` in a text is none. */
+/** Every comment, as YAML understands it: a `#` inside a text does not start one. */
 export function commentsOf(text: string): readonly Comment[] {
   const comments: Comment[] = []
   let [line, isText, isBlank] = [1, false, true]

@@ -20,7 +20,7 @@ export interface ShownTls {
   readonly version: string
   /** Why the gateway would not trust it; absent: it would. */
   readonly fault?: string
-  /** From the server's own to the authority's, as far as the server sends them. */
+  /** From the server's own to the authority’s, if the server sends them. */
   readonly chain: readonly ShownCertificate[]
 }
 

@@ -159,7 +159,7 @@ models: { a: ahead, b: wrong, c: right, d: nowhere, e: silent, f: absent }
   t.notMatch(offline.stdout, 'clock')
 })
 
-t.test('doctor refuses a configuration that is not valid, and a time that is none', async t => {
+t.test('doctor refuses a configuration that is not valid, and a time-out of zero', async t => {
   const cwd = folderWith(t, { 'gateway.yaml': 'version: 1\nmodells: {}\n' })
   t.match(await command(['doctor', join(cwd, 'gateway.yaml')]), { code: 1, stderr: /gateway\.yaml:2:1/ })
   t.match(await command(['doctor', '--timeout', '0']), { code: 2, stderr: /1 to 60 seconds/ })

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { type Check, fault, ok, type Result, warning } from './result.js'
 
-/** How long whoever has the port may take to say whether it is a gateway. */
+/** How long the program that has the port may take to say whether it is a gateway. */
 const LIVEZ_TIMEOUT_MS = 2000
 
 /** Whether the gateway could listen where its configuration says. */
@@ -45,7 +45,7 @@ async function taken(subject: string, { host, port, isSecure }: Place): Promise<
       'port',
       subject,
       'is in use',
-      'If this gateway runs, that is it; otherwise end the other program or take another port.',
+      'If this gateway runs, it is fine; if not, end the other program or take another port.',
     )
   const reached = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '[::1]' : host.includes(':') ? `[${host}]` : host
   const answer = await fetch(`http://${reached}:${port}/livez`, { signal: AbortSignal.timeout(LIVEZ_TIMEOUT_MS) })

@@ -88,7 +88,7 @@ function certificate(name: string, host: string, { version, fault: why, chain }:
       'tls',
       name,
       `the certificate of ${ending.subject} ends in ${days} days: ${facts}`,
-      'Tell whoever runs the server to renew it.',
+      'Tell who runs the server to renew it.',
     )
   return ok('tls', name, facts)
 }
