@@ -74,7 +74,7 @@ export interface Loaded {
   /** sha256 in hex over all sources and variables: the same digest, the same configuration. */
   readonly digest: string
   /** Where something of the configuration is written, for problems that are found later. */
-  locate(path: string): Spot
+  locate(path: string, on?: 'key' | 'value'): Spot
 }
 
 /** Reads, checks and merges a configuration. Never throws for what a file holds: that is what `problems` are for. */
@@ -99,8 +99,8 @@ export async function load(options: LoadOptions): Promise<Loaded> {
     watch: folders,
     digest: digest(context, options),
     parsed: context.parsed.read,
-    locate: path =>
-      assembled?.locator.spot(parsePathText(path) ?? []) ?? { position: { file, line: 1, column: 1 }, length: 1 },
+    locate: (path, on) =>
+      assembled?.locator.spot(parsePathText(path) ?? [], on) ?? { position: { file, line: 1, column: 1 }, length: 1 },
   }
 }
 
