@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type ByteRange, MAX_PIECE_BYTES, type Place, type Store, StoreError } from '../../src/core/store.js'
+import { type ByteRange, MAX_PIECE_BYTES, type Place, type Store, StoreError } from '../core/store.js'
 import { type Check, HOUR, START } from './store-stage.js'
 
 const PLACE: Place = { namespace: 'films', owner: 'ann', key: 'film-1' }
@@ -122,13 +122,14 @@ export function blobContract(check: Check): void {
   })
 }
 
-/** The first bytes of a sequence that never repeats within a piece. */
+/** The first bytes of a sequence that never repeats within a piece. @testonly */
 export function bytes(size: number): Buffer {
   const all = Buffer.alloc(size)
   for (let n = 0; n < size; n++) all[n] = (n * 31 + (n >>> 8) * 7 + (n >>> 16)) & 255
   return all
 }
 
+/** @testonly */
 export async function* chunks(size: number, each: number): AsyncGenerator<Uint8Array> {
   const all = bytes(size)
   for (let at = 0; at < size; at += each) yield all.subarray(at, at + each)
@@ -138,7 +139,7 @@ function hash(content: Buffer): string {
   return createHash('sha256').update(content).digest('hex')
 }
 
-/** Of what is read, and not of what was put. */
+/** Of what is read, and not of what was put. @testonly */
 export async function digest(store: Store, place: Place, range?: ByteRange): Promise<string> {
   const sum = createHash('sha256')
   for await (const piece of (await store.blobs.get(place, range))?.pieces ?? []) sum.update(piece)

@@ -1,4 +1,4 @@
-import { MAX_VALUE_BYTES, type StoredRecord, StoreError } from '../../src/core/store.js'
+import { MAX_VALUE_BYTES, type StoredRecord, StoreError } from '../core/store.js'
 import { type Check, draft, HOUR, keys, made, plain, START, text } from './store-stage.js'
 
 /** What every driver does with records. */

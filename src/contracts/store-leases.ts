@@ -1,4 +1,4 @@
-import type { ScanRange, StoredRecord } from '../../src/core/store.js'
+import type { ScanRange, StoredRecord } from '../core/store.js'
 import { type Check, draft, HOUR, keys, made, plain, START, text } from './store-stage.js'
 
 const SECOND = 1000
