@@ -7,7 +7,7 @@ const KEEP = { expires: START + HOUR, limit: 64 * MAX_PIECE_BYTES }
 
 /** What every driver does with bytes by reference. */
 export function blobContract(check: Check): void {
-  check('a blob comes back as it was, whatever pieces it came in', async (t, store) => {
+  check('a blob comes back as it was, in pieces of any size', async (t, store) => {
     for (const [n, size] of [
       0,
       1,
@@ -48,7 +48,7 @@ export function blobContract(check: Check): void {
     }
   })
 
-  check('what nobody put is not there, and foreign is the same as unknown', async (t, store) => {
+  check('what no one put is not there, and foreign is the same as unknown', async (t, store) => {
     await store.blobs.put(PLACE, chunks(10, 10), KEEP)
     for (const other of [{ owner: 'bob' }, { key: 'film-2' }, { namespace: 'music' }, { key: 'a b' }]) {
       t.equal(await store.blobs.get({ ...PLACE, ...other }), undefined)
@@ -117,7 +117,7 @@ export function blobContract(check: Check): void {
     t.equal(await digest(store, PLACE), hash(bytes(3)))
   })
 
-  check('a place that is none takes nothing', async (t, store) => {
+  check('a place with an invalid name takes nothing', async (t, store) => {
     await t.rejects(store.blobs.put({ ...PLACE, key: 'a b' }, chunks(1, 1), KEEP), { name: 'StoreError' })
   })
 }
