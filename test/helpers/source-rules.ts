@@ -20,7 +20,7 @@ export interface Import {
  */
 const LAYERS: readonly (readonly string[])[] = [
   ['bin'],
-  ['index'],
+  ['index', 'contracts'],
   ['cli'],
   ['runtime'],
   ['admin'],

@@ -1,21 +1,38 @@
-import type t from 'tap'
-import type { Draft, Store, StoredRecord } from '../../src/core/store.js'
+import type { Draft, Store, StoredRecord } from '../core/store.js'
 
-export type Asserts = Pick<typeof t, 'comment' | 'equal' | 'match' | 'not' | 'ok' | 'rejects' | 'same'>
+type Message = [] | [string]
+
+interface ErrorMembers {
+  readonly name: string
+  readonly fault?: string
+}
+
+/** What the cases ask of a test framework; `t` of tap has it. */
+export interface Asserts {
+  comment(text: string): void
+  ok(value: unknown, ...message: Message): unknown
+  equal(found: unknown, wanted: unknown, ...message: Message): unknown
+  not(found: unknown, unwanted: unknown, ...message: Message): unknown
+  same(found: unknown, wanted: unknown, ...message: Message): unknown
+  match(found: unknown, members: Readonly<Record<string, unknown>>, ...message: Message): unknown
+  rejects(promise: Promise<unknown>, members: ErrorMembers, ...message: Message): Promise<unknown>
+}
 
 /** Time that a test sets itself, milliseconds since the epoch. */
 export interface Clock {
   now: number
 }
 
-/** Returns what opens clients of one empty store; they take the time from the clock and are closed when the test ends. */
-export type StoreClients = (test: Pick<typeof t, 'teardown'>, clock: Clock) => () => Promise<Store>
+type Run = (t: Asserts, store: Store, clock: Clock, again: () => Promise<Store>) => Promise<void>
 
-/** Declares one behaviour, to be shown on an empty store; `again` opens another client of it. */
-export type Check = (
-  title: string,
-  run: (t: Asserts, store: Store, clock: Clock, again: () => Promise<Store>) => Promise<void>,
-) => void
+/** One behaviour, to be shown on an empty store; `again` opens another client of it. */
+export interface Case {
+  readonly title: string
+  readonly run: Run
+}
+
+/** Declares one behaviour. */
+export type Check = (title: string, run: Run) => void
 
 export const START = 1_800_000_000_000
 export const HOUR = 3_600_000

@@ -1,4 +1,4 @@
-import type { ScanRange, StoredRecord } from '../../src/core/store.js'
+import type { ScanRange, StoredRecord } from '../core/store.js'
 import { type Check, draft, HOUR, keys, made, plain, START, text } from './store-stage.js'
 
 const SECOND = 1000
@@ -139,7 +139,7 @@ export function leaseContract(check: Check): void {
     t.same(await store.scan('nothing', { limit: 5 }), [])
   })
 
-  check('a scan goes on behind all that an owner has, from one owner to the next', async (t, store) => {
+  check('a scan continues behind all that an owner has, from one owner to the next', async (t, store) => {
     const owners = Array.from({ length: 40 }, (_, n) => `owner-${n}`)
     owners.push('owner', 'owner-1!', 'owner-1~')
     for (const owner of owners) {

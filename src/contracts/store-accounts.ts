@@ -1,5 +1,5 @@
-import { type Commit, type LeaseChange, type LeaseState, MAX_COMMIT, MAX_ENTRY_BYTES } from '../../src/core/accounts.js'
-import type { Store } from '../../src/core/store.js'
+import { type Commit, type LeaseChange, type LeaseState, MAX_COMMIT, MAX_ENTRY_BYTES } from '../core/accounts.js'
+import type { Store } from '../core/store.js'
 import { type Check, HOUR, START } from './store-stage.js'
 
 const ACCOUNT = 'key:ann budget day 2027-01-15'

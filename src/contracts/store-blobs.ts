@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type ByteRange, MAX_PIECE_BYTES, type Place, type Store, StoreError } from '../../src/core/store.js'
+import { type ByteRange, MAX_PIECE_BYTES, type Place, type Store, StoreError } from '../core/store.js'
 import { type Check, HOUR, START } from './store-stage.js'
 
 const PLACE: Place = { namespace: 'films', owner: 'ann', key: 'film-1' }
@@ -7,7 +7,7 @@ const KEEP = { expires: START + HOUR, limit: 64 * MAX_PIECE_BYTES }
 
 /** What every driver does with bytes by reference. */
 export function blobContract(check: Check): void {
-  check('a blob comes back as it was, whatever pieces it came in', async (t, store) => {
+  check('a blob comes back as it was, in pieces of any size', async (t, store) => {
     for (const [n, size] of [
       0,
       1,
@@ -117,18 +117,19 @@ export function blobContract(check: Check): void {
     t.equal(await digest(store, PLACE), hash(bytes(3)))
   })
 
-  check('a place that is none takes nothing', async (t, store) => {
+  check('a place with an invalid name takes nothing', async (t, store) => {
     await t.rejects(store.blobs.put({ ...PLACE, key: 'a b' }, chunks(1, 1), KEEP), { name: 'StoreError' })
   })
 }
 
-/** The first bytes of a sequence that never repeats within a piece. */
+/** The first bytes of a sequence that never repeats within a piece. @testonly */
 export function bytes(size: number): Buffer {
   const all = Buffer.alloc(size)
   for (let n = 0; n < size; n++) all[n] = (n * 31 + (n >>> 8) * 7 + (n >>> 16)) & 255
   return all
 }
 
+/** @testonly */
 export async function* chunks(size: number, each: number): AsyncGenerator<Uint8Array> {
   const all = bytes(size)
   for (let at = 0; at < size; at += each) yield all.subarray(at, at + each)
@@ -138,7 +139,7 @@ function hash(content: Buffer): string {
   return createHash('sha256').update(content).digest('hex')
 }
 
-/** Of what is read, and not of what was put. */
+/** Of what is read, and not of what was put. @testonly */
 export async function digest(store: Store, place: Place, range?: ByteRange): Promise<string> {
   const sum = createHash('sha256')
   for await (const piece of (await store.blobs.get(place, range))?.pieces ?? []) sum.update(piece)

@@ -1,4 +1,4 @@
-import { MAX_VALUE_BYTES, type StoredRecord, StoreError } from '../../src/core/store.js'
+import { MAX_VALUE_BYTES, type StoredRecord, StoreError } from '../core/store.js'
 import { type Check, draft, HOUR, keys, made, plain, START, text } from './store-stage.js'
 
 /** What every driver does with records. */
@@ -15,7 +15,7 @@ export function recordContract(check: Check): void {
     t.equal((await store.get('things', 'ann', 'a'))?.value.length, 0)
   })
 
-  check('what was read stays as it was, whatever is read or written afterwards', async (t, store) => {
+  check('what was read stays as it was, also if more is read or written afterwards', async (t, store) => {
     await store.create(draft('a', { value: Buffer.from('first') }))
     await store.create(draft('b', { value: Buffer.from('other') }))
     const found = await store.get('things', 'ann', 'a')
@@ -228,7 +228,7 @@ export function recordContract(check: Check): void {
     t.equal((await store.list('things', 'ann', { order: 'ascending', limit: 10 })).length, 1)
   })
 
-  check('sweeping takes what has expired, as much as it is told to', async (t, store, clock) => {
+  check('sweeping takes what has expired, up to the given number', async (t, store, clock) => {
     for (let n = 0; n < 5; n++) await store.create(draft(`old${n}`, { expires: START + 1 + n }))
     await store.create(draft('young'))
     clock.now = START + 100
@@ -274,7 +274,7 @@ export function recordContract(check: Check): void {
     }
   })
 
-  check('a page goes on behind a record that is gone by now', async (t, store) => {
+  check('a page continues behind a record that is gone by now', async (t, store) => {
     const records: StoredRecord[] = []
     for (const [n, key] of ['a', 'b', 'c', 'd'].entries()) {
       records.push(await made(store, draft(key, { created: START + n })))
