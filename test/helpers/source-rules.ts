@@ -56,8 +56,8 @@ export const FEATURE_USES: Readonly<Record<string, readonly string[]>> = {
   tunnels: ['client-secrets'],
 }
 
-/** Folders beside the features that are none: what sends to collectors. */
-const SHARED_BY_FEATURES: ReadonlySet<string> = new Set(['otlp'])
+/** Folders beside the features that are none: what sends to collectors, and what masks captured content. */
+const SHARED_BY_FEATURES: ReadonlySet<string> = new Set(['content', 'otlp'])
 
 /** The one door of each npm package. */
 const DOORS: Readonly<Record<string, string | readonly string[]>> = {
