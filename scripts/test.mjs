@@ -17,6 +17,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
   appendFileSync,
+  chmodSync,
   existsSync,
   mkdtempSync,
   readdirSync,
@@ -67,6 +68,8 @@ const timeoutSeconds = Number(values.timeout)
 if (values.results !== undefined) writeFileSync(values.results, '')
 
 const temporary = inMemory() && mkdtempSync(join(MEMORY_FOLDER, 'gateway-test-'))
+// Servers that tests start run as users of their own.
+if (temporary) chmodSync(temporary, 0o1777)
 process.on('exit', () => temporary && rmSync(temporary, { recursive: true, force: true }))
 
 function inMemory() {

@@ -1,8 +1,12 @@
 import t from 'tap'
 import { requestFacts } from '../../src/plan/explain.js'
 import { json } from '../helpers/answers.js'
+import { relaysAnything } from '../helpers/emitted.js'
 import { startTestGateway } from '../helpers/gateway.js'
 import { startRawUpstream } from '../helpers/raw-upstream.js'
+
+// Requests here are wrong on purpose.
+relaysAnything()
 
 const CREDENTIAL = 'credential: { in: header, name: authorization, scheme: Bearer, secret: { env: UPSTREAM_KEY } }'
 const MAX_BODY_BYTES = 2000
