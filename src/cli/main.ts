@@ -10,6 +10,7 @@ import { initCommand } from './init.js'
 import { CommandError, coloured, EXIT, type Io, type Output, paints, print } from './io.js'
 import { keysCommand } from './keys.js'
 import { ledgerCommand } from './ledger.js'
+import { planCommand } from './plan.js'
 import { receiptsCommand } from './receipts.js'
 import { reloadCommand } from './reload.js'
 import { routesCommand } from './routes.js'
@@ -30,6 +31,7 @@ const COMMANDS: readonly Define[] = [
   reloadCommand,
   validateCommand,
   explainCommand,
+  planCommand,
   routesCommand,
   auditCommand,
   keysCommand,
