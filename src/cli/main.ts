@@ -13,6 +13,7 @@ import { CommandError, coloured, EXIT, type Io, type Output, paints, print } fro
 import { keysCommand } from './keys.js'
 import { ledgerCommand } from './ledger.js'
 import { lintCommand } from './lint.js'
+import { planCommand } from './plan.js'
 import { receiptsCommand } from './receipts.js'
 import { reloadCommand } from './reload.js'
 import { routesCommand } from './routes.js'
@@ -36,6 +37,7 @@ const COMMANDS: readonly Define[] = [
   rollbackCommand,
   validateCommand,
   explainCommand,
+  planCommand,
   routesCommand,
   auditCommand,
   keysCommand,
