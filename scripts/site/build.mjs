@@ -16,12 +16,17 @@ const FIRST = 'start'
 /** Most text of one section that can be searched, characters. */
 const MAX_SECTION_CHARACTERS = 4000
 
-/** Writes the site. Throws if a page has no place in the sidebar, or a link leads nowhere. */
-export async function buildSite(out) {
+/**
+ * Writes the site. `strict`: throws if a page has no place in the sidebar, or a link leads nowhere. The build of the product is
+ * not strict: a page that someone is writing does not stop it.
+ */
+export async function buildSite(out, { strict = true } = {}) {
   const pages = readPages()
-  checkPlaces(pages)
   const rendered = new Map([...pages].map(([name, text]) => [name, render(name, text)]))
-  checkLinks(rendered)
+  if (strict) {
+    checkPlaces(pages)
+    checkLinks(rendered)
+  }
   rmSync(out, { recursive: true, force: true })
   for (const [name, page] of rendered) write(join(out, `${name}.html`), document(name, page, rendered))
   write(join(out, 'index.html'), document(FIRST, rendered.get(FIRST), rendered))
@@ -144,9 +149,13 @@ function document(name, { title, html }, rendered) {
     const current = page === name || LISTED_BY_INDEX[`${posix.dirname(name)}/`] === page
     return `<li><a href="${up}${page}.html"${current ? ' aria-current="page"' : ''}>${escaped(plain(rendered.get(page).title))}</a></li>`
   }
-  const groups = SIDEBAR.map(([label, names]) => `<h2>${label}</h2>\n<ul>${names.map(entry).join('\n')}</ul>`).join(
-    '\n',
-  )
+  const groups = SIDEBAR.map(
+    ([label, names]) =>
+      `<h2>${label}</h2>\n<ul>${names
+        .filter(page => rendered.has(page))
+        .map(entry)
+        .join('\n')}</ul>`,
+  ).join('\n')
   return `<!doctype html>
 <html lang="en">
 <head>
