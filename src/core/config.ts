@@ -7,6 +7,7 @@ import type { EgressConfig } from './egress.js'
 import type { Family } from './errors.js'
 import type { Exposed } from './exposed.js'
 import type { FailureRules } from './failure-cause.js'
+import type { FeatureSettings } from './feature-settings.generated.js'
 import type { HealthRule, HealthSettings } from './health.js'
 import type { IdentityConfig } from './identity.js'
 import type { Json, JsonObject } from './json.js'
@@ -54,8 +55,8 @@ export interface Config {
   readonly store: StoreConfig
   readonly spool: SpoolConfig
   readonly log: LogConfig
-  /** What answers say of who answered; keys may have a list of their own. */
-  readonly expose: readonly Exposed[]
+  /** What single features read themselves. */
+  readonly features: FeatureSettings
   readonly transport: TransportName
   /** Absent: nothing is shed. */
   readonly overload?: OverloadConfig

@@ -13,7 +13,6 @@ const SECTIONS = [
   'store',
   'spool',
   'log',
-  'expose',
   'transport',
   'overload',
   'workers',
@@ -32,10 +31,7 @@ const MAX_SETTINGS = 200
 
 /** Settings that say something else, by their path. Those below the data folder are compared from there. */
 export function settingChanges(before: Config, after: Config): readonly EntryChange[] {
-  const [was, is] = [before, after].map(
-    config => new Map(SECTIONS.flatMap(name => leaves(name, config[name], resolve(config.store.path, '..')))),
-  )
-  if (was === undefined || is === undefined) return []
+  const [was, is] = [settingsOf(before), settingsOf(after)]
   const names = [...new Set([...was.keys(), ...is.keys()])]
   const changed = names.filter(name => was.get(name) !== is.get(name))
   return changed.slice(0, MAX_SETTINGS).map(name => ({
@@ -46,6 +42,15 @@ export function settingChanges(before: Config, after: Config): readonly EntryCha
     after: is.get(name) ?? ABSENT,
     marks: [],
   }))
+}
+
+/** By path; what features read themselves has paths like the rest. */
+function settingsOf(config: Config): ReadonlyMap<string, string> {
+  const folder = resolve(config.store.path, '..')
+  const sections = SECTIONS.map((name): readonly [string, unknown] => [name, config[name]])
+  return new Map(
+    [...sections, ...Object.entries(config.features)].flatMap(([name, value]) => leaves(name, value, folder)),
+  )
 }
 
 function leaves(path: string, value: unknown, folder: string): (readonly [string, string])[] {
