@@ -22,7 +22,7 @@ interface Leaving {
   readonly protocols?: readonly string[]
   /** A host that is not the upstream's own: it gets no client certificate. The connection goes to these addresses. */
   readonly addresses?: readonly ResolvedAddress[]
-  /** The connection opens whatever the certificate says: for reading that, never for requests. */
+  /** The connection opens with any certificate: for reading that, never for requests. */
   readonly isInspection?: true
 }
 

@@ -16,7 +16,7 @@ export interface NamedSide extends Side {
   readonly file: string
 }
 
-/** Most files beside the configuration that are taken out of a revision, and most bytes of one. */
+/** Most files beside the configuration that are read from a revision, and most bytes of one. */
 const MAX_FILES = 2000
 const MAX_FILE_BYTES = 64 * 1024 * 1024
 const SUPPORTING = /\.(?:ya?ml|json)$/
