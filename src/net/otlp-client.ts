@@ -27,7 +27,7 @@ export interface Posted {
 
 /** Longest wait that a collector may ask for. */
 const MAX_WAIT_MS = 60_000
-/** Connections to the collector: traces and metrics. */
+/** Connections to the collector for one signal. */
 const MAX_SOCKETS = 2
 /** What may be sent again. Source: OTLP, "Failures" of OTLP/HTTP. */
 const RETRYABLE: ReadonlySet<number> = new Set([429, 502, 503, 504])

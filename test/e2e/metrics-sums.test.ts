@@ -223,7 +223,7 @@ t.test(
     t.equal(tokensOf(charged), tokensOf(records), 'tokens of receipts')
     t.match(await verifyFolder(folder), { faulty: 0, lost: 0 })
 
-    // A name of a model may be shown, also if there is none of that name.
+    // A model that clients name is shown, even if the file does not have it.
     const written = JSON.stringify(receipts).replaceAll(`unknown-${CANARY}`, '')
     for (const secret of [CANARY, KEY, ADMIN_SECRET])
       for (const one of [text, written])

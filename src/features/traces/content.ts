@@ -5,11 +5,8 @@ import { slot } from '../../kernel/slot.js'
 import { Captured } from '../content/captured.js'
 import { Masker } from '../content/masks.js'
 import type { Clock } from './clock.js'
-import type { Sampler } from './sampling.js'
 import type { SpanEvent } from './span.js'
-import type { RouteSpans } from './spans.js'
 import { TracesStage } from './stage.js'
-import type { TraceWriter } from './trace-writer.js'
 
 const CAPTURED = slot<Captured<TraceContentConfig>>('traces: content')
 const ALL_MASKS = ['emails', 'cards', 'phones', 'addresses'] as const
@@ -20,10 +17,6 @@ const maskers = new WeakMap<TraceContentConfig, Masker>()
 
 /** Also holds what requests say and get, of keys whose spans have it, until it is known whether their spans are sent. */
 export class ContentTracesStage extends TracesStage {
-  constructor(writer: TraceWriter, sampler: Sampler, spans: RouteSpans, isTimed: boolean) {
-    super(writer, sampler, spans, isTimed)
-  }
-
   admit(call: Call): void {
     const config = call.caller?.trace
     if (config === undefined) return
