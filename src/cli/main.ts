@@ -12,6 +12,7 @@ import { CommandError, coloured, EXIT, type Io, type Output, paints, print } fro
 import { keysCommand } from './keys.js'
 import { ledgerCommand } from './ledger.js'
 import { lintCommand } from './lint.js'
+import { openApiCommand } from './openapi.js'
 import { receiptsCommand } from './receipts.js'
 import { reloadCommand } from './reload.js'
 import { routesCommand } from './routes.js'
@@ -34,6 +35,7 @@ const COMMANDS: readonly Define[] = [
   validateCommand,
   explainCommand,
   routesCommand,
+  openApiCommand,
   auditCommand,
   keysCommand,
   storeCommand,

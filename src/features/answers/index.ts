@@ -20,8 +20,8 @@ export const answers: Feature = {
     return {}
   },
   compile({ kernel, route }) {
-    // The feature `limits` answers these.
-    if (route?.lane !== 'answer' || route.answer === 'usage') return undefined
+    // The features `limits` and `passport` answer these.
+    if (route?.lane !== 'answer' || route.answer === 'usage' || route.answer === 'openapi') return undefined
     const serve = (call: Call): Maybe<void> => answer(call, route, kernel.serve)
     if (route.answer === 'response.delete') return { name: 'answers', serve, record: forgetDeleted }
     return { name: 'answers', serve }

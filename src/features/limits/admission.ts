@@ -10,6 +10,8 @@ import { networkForbidden, refused } from './refusals.js'
 import { type Claim, Reservation, type Shortage } from './reservation.js'
 import { summaryOf } from './scope-summary.js'
 
+const OPEN_ANSWERS: ReadonlySet<Route['answer']> = new Set(['usage', 'openapi'])
+
 /** What a call has taken of its caller's bounds, by itself and as a stream. */
 const ADMITTED = slot<Reservation>('limits of the caller')
 const STREAM = slot<Reservation>('place of a stream')
@@ -54,8 +56,8 @@ export class Admission {
   }
 
   #checkCaller(call: Call, policy: CallerPolicy): void {
-    // Every key may see what is left of its limits.
-    if (this.#route.answer !== 'usage' && policy.mayUse?.(this.#route.id) === false)
+    // Every key may see what is left of its limits, and what it may do.
+    if (!OPEN_ANSWERS.has(this.#route.answer) && policy.mayUse?.(this.#route.id) === false)
       throw routeForbidden(this.#route.id)
     if (policy.mayComeFrom?.(call.client ?? '') === false) throw networkForbidden()
   }
