@@ -25,6 +25,7 @@ import { tailCommand } from './tail.js'
 import { tasksCommand } from './tasks.js'
 import { testCommand } from './test.js'
 import { topCommand } from './top.js'
+import { topHelp } from './top-help.js'
 import { tryCommand } from './try.js'
 import { validateCommand } from './validate.js'
 import { workCommand } from './work.js'
@@ -93,6 +94,8 @@ function build(io: Io, end: (code: number) => void): Command {
     .addHelpText('after', example('gateway init --provider simulator', 'gateway serve gateway.yaml'))
     .exitOverride()
   for (const define of COMMANDS) define(program, io, end)
+  // Commands have taken over the settings of help by now, and keep their own form.
+  program.configureHelp({ formatHelp: topHelp })
   return program
 }
 
