@@ -13,6 +13,7 @@ import { CommandError, coloured, EXIT, type Io, type Output, paints, print } fro
 import { keysCommand } from './keys.js'
 import { ledgerCommand } from './ledger.js'
 import { lintCommand } from './lint.js'
+import { openApiCommand } from './openapi.js'
 import { planCommand } from './plan.js'
 import { receiptsCommand } from './receipts.js'
 import { reloadCommand } from './reload.js'
@@ -26,6 +27,7 @@ import { tailCommand } from './tail.js'
 import { tasksCommand } from './tasks.js'
 import { testCommand } from './test.js'
 import { topCommand } from './top.js'
+import { topHelp } from './top-help.js'
 import { tryCommand } from './try.js'
 import { validateCommand } from './validate.js'
 import { workCommand } from './work.js'
@@ -39,6 +41,7 @@ const COMMANDS: readonly Define[] = [
   explainCommand,
   planCommand,
   routesCommand,
+  openApiCommand,
   auditCommand,
   keysCommand,
   storeCommand,
@@ -96,6 +99,8 @@ function build(io: Io, end: (code: number) => void): Command {
     .addHelpText('after', example('gateway init --provider simulator', 'gateway serve gateway.yaml'))
     .exitOverride()
   for (const define of COMMANDS) define(program, io, end)
+  // Commands have taken over the settings of help by now, and keep their own form.
+  program.configureHelp({ formatHelp: topHelp })
   return program
 }
 

@@ -875,7 +875,7 @@ export type RawRoutes = Readonly<Record<string, RawRoute>>
 export type RawRoute = RawRouteMapping | 'off'
 export type RawRouteMapping = {
   readonly protocol?: string
-  readonly answer?: 'models' | 'model' | 'response' | 'response.delete' | 'response.input_items' | 'response.cancel' | 'response.compact' | 'conversation.create' | 'conversation' | 'conversation.update' | 'conversation.delete' | 'conversation.items' | 'conversation.items.create' | 'conversation.item' | 'conversation.item.delete' | 'completions' | 'completion' | 'completion.update' | 'completion.delete' | 'completion.messages' | 'client_secret' | 'usage'
+  readonly answer?: 'models' | 'model' | 'response' | 'response.delete' | 'response.input_items' | 'response.cancel' | 'response.compact' | 'conversation.create' | 'conversation' | 'conversation.update' | 'conversation.delete' | 'conversation.items' | 'conversation.items.create' | 'conversation.item' | 'conversation.item.delete' | 'completions' | 'completion' | 'completion.update' | 'completion.delete' | 'completion.messages' | 'client_secret' | 'usage' | 'openapi'
   readonly task?: RawRouteTask
   readonly model?: RawModelPointer
   readonly stream?: boolean | string | RawStreamPointer

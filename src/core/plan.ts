@@ -9,6 +9,7 @@ import type { Family } from './errors.js'
 import type { Exposed } from './exposed.js'
 import type { HealthRule, ProbeConfig } from './health.js'
 import type { IdentityConfig } from './identity.js'
+import type { JsonObject } from './json.js'
 import type { Limits, Retry, Timeouts } from './limits.js'
 import type { LogConfig } from './log-config.js'
 import type { MediaConfig } from './media.js'
@@ -158,6 +159,9 @@ export interface Route {
   readonly speakers: ReadonlySet<string>
   /** Whether only callers may that have every model. */
   readonly requiresAllModels: boolean
+  /** What {@link validate} and {@link validateJson} check by, draft-07. */
+  readonly schema?: RouteSchema
+  readonly jsonSchema?: RouteSchema
   /** The same for JSON that is sent in place of a form. Absent: JSON is not taken. */
   readonly validateJson: ((document: unknown) => readonly Violation[]) | undefined
   readonly limits: Pick<Limits, RouteLimit>
@@ -167,6 +171,12 @@ export interface Route {
    */
   resolve(model: string): Choice | undefined
   readonly shipped: boolean
+}
+
+/** A request schema as the files have it. */
+export interface RouteSchema {
+  readonly name: string
+  readonly document: JsonObject
 }
 
 /** What a route does with tasks: work that continues when its request has been answered. */
@@ -374,6 +384,8 @@ export interface ModelTable {
   /** Upstreams that are asked which names the caller's globs stand for. */
   sources(caller: Caller): readonly ModelSource[]
   find(name: string, caller: Caller): ModelEntry | undefined
+  /** Declared globs that stand for some model which this caller may use, served or not. */
+  globs(caller: Caller): readonly string[]
   /**
    * Names of the upstreams that the caller's models lead to: all of its models, or the one of that name. Undefined where
    * the caller has no such model.

@@ -2,9 +2,12 @@ import type { CallerPolicy } from './bounds.js'
 import type { Route } from './plan.js'
 import { routeForbidden } from './refusals.js'
 
-/** Throws `forbidden` if the caller's key or groups exclude the route. Every key may see what is left of its limits. */
+/** Every key may see what is left of its limits, and what it may do. */
+const OPEN_ANSWERS: ReadonlySet<Route['answer']> = new Set(['usage', 'openapi'])
+
+/** Throws `forbidden` if the caller's key or groups exclude the route. */
 export function checkRoute({ mayUse }: CallerPolicy, { id, answer }: Route): void {
-  if (answer !== 'usage' && mayUse?.(id) === false) throw routeForbidden(id)
+  if (!OPEN_ANSWERS.has(answer) && mayUse?.(id) === false) throw routeForbidden(id)
 }
 
 /**

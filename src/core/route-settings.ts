@@ -24,6 +24,7 @@ export type Answer =
   | 'completion.messages'
   | 'client_secret'
   | 'usage'
+  | 'openapi'
 
 /** `json`: JSON, which is read; `multipart`: a form, which is read; `raw`: bytes that no one looks at; `none`: no body. */
 export type RouteBody = 'json' | 'multipart' | 'raw' | 'none'

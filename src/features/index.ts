@@ -22,6 +22,7 @@ import { members } from './members/index.js'
 import { metrics } from './metrics/index.js'
 import { mirrors } from './mirrors/index.js'
 import { overload } from './overload/index.js'
+import { passport } from './passport/index.js'
 import { receipts } from './receipts/index.js'
 import { regions } from './regions/index.js'
 import { resources } from './resources/index.js'
@@ -68,6 +69,7 @@ export const FEATURES: readonly Feature[] = [
   tasks,
   heldBack,
   answers,
+  passport,
   expose,
   tail,
   log,

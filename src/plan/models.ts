@@ -80,6 +80,10 @@ export class ModelCatalog implements ModelTable {
     return { id: name, created: config.created ?? DEFAULT_CREATED_SECONDS, owner }
   }
 
+  globs(caller: Caller): readonly string[] {
+    return this.index.declared.flatMap(({ name }) => (isGlob(name) && reaches(caller, name) ? [name] : []))
+  }
+
   nameAt(name: string, upstream: string): string | undefined {
     const found = isName(name) ? this.index.find(name) : undefined
     const target = found?.model.config.targets.find(one => one.upstream === upstream)

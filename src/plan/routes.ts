@@ -83,6 +83,8 @@ export class RouteCompiler {
       requiresAllModels: config.requiresAllModels,
       validate: schema === undefined ? undefined : this.#schemas.validator(schema, id),
       validateJson: json === undefined ? undefined : this.#schemas.validator(json, id, 'json'),
+      ...named('schema', this.#schemas.document(schema)),
+      ...named('jsonSchema', this.#schemas.document(json)),
       limits: isEmpty(config.limits) ? this.#limits : { ...this.#limits, ...config.limits },
       resolve: name => service?.resolve(name),
       shipped,
@@ -204,6 +206,10 @@ function pick({
   fields,
 }: Config['limits']): Route['limits'] {
   return { body, line, event, response, depth, members, values, parts, field, fields }
+}
+
+function named<Name extends string, Value>(name: Name, value: Value | undefined): { readonly [N in Name]?: Value } {
+  return value === undefined ? {} : ({ [name]: value } as { readonly [N in Name]: Value })
 }
 
 function isEmpty(settings: object): boolean {

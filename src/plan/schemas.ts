@@ -1,4 +1,5 @@
 import type { JsonObject } from '../core/json.js'
+import type { RouteSchema } from '../core/plan.js'
 import type { Violation } from '../core/violation.js'
 import type { Problems } from './problems.js'
 
@@ -27,6 +28,12 @@ export class Schemas {
     if (typeof made === 'function') return made
     this.#problems.error(['routes', route, key], 'bad-schema', `the schema "${name}" cannot be used: ${made}`)
     return undefined
+  }
+
+  /** The schema itself, where the route names one. */
+  document(name: string | undefined): RouteSchema | undefined {
+    const document = name === undefined || !Object.hasOwn(this.#schemas, name) ? undefined : this.#schemas[name]
+    return name === undefined || document === undefined ? undefined : { name, document }
   }
 
   #make(name: string): Validate | string {

@@ -1,4 +1,7 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
+import { packageRoot } from '../../src/core/package-root.js'
 import { run } from './bin.js'
 
 const GROUPS = ['keys', 'store', 'tasks', 'ledger']
@@ -51,6 +54,14 @@ t.test('gateway --version prints the version alone', async t => {
   const { code, stdout } = await run(['--version'])
   t.equal(code, 0)
   t.match(stdout, /^\d+\.\d+\.\d+\n$/)
+})
+
+t.test('gateway --help fits a screen, and names every command', async t => {
+  const { stdout } = await run(['--help'])
+  const lines = stdout.trimEnd().split('\n')
+  t.ok(lines.length <= 24 && lines.every(line => line.length <= 80), stdout)
+  const source = readFileSync(join(packageRoot(), 'README.md'), 'utf8')
+  for (const [, name = ''] of source.matchAll(/^\| `gateway (\w+)/gm)) t.match(stdout, new RegExp(`\\b${name}\\b`), name)
 })
 
 t.test('gateway without a command shows help on stderr and exits 2', async t => {

@@ -33,7 +33,7 @@ function messageOf(text: string): string {
   }
 }
 
-/** The message of an error object; undefined if the value is something else. */
+/** The message of an error object; undefined where the value is something else. */
 export function errorMessage(value: Json): string | undefined {
   if (!isObject(value) || !isObject(value.error)) return undefined
   return typeof value.error.message === 'string' ? value.error.message : JSON.stringify(value.error)

@@ -16,7 +16,7 @@ export interface ChatOptions {
   readonly parts: readonly JsonObject[]
 }
 
-/** One question, and its answer piece by piece. */
+/** Asks one question, and prints the answer while it arrives. */
 export async function chatOnce(target: Target, options: ChatOptions, text: string, io: Io): Promise<void> {
   await turn(target, options.model, [...systemOf(options), question(text, options.parts)], io)
 }

@@ -206,6 +206,7 @@ function explainServed({ plan, ask, query, matched, facts, caller, maxBody }: Ex
 function keptText({ answer }: Route): string {
   if (answer === 'client_secret') return 'nothing: the created secret contains its settings'
   if (answer === 'usage') return "what the key's limits allow, and what of it is used"
+  if (answer === 'openapi') return 'what the key may do, as an OpenAPI document'
   return answer === 'response.compact'
     ? "sent to the model's upstream; if that does not compact, its model writes a summary"
     : answer !== undefined && /^(conversation|completion)/.test(answer)

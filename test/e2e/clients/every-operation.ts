@@ -125,6 +125,7 @@ const COMPATIBLE: Readonly<Record<string, EveryOperation>> = {
   'GET /v1/models': byOpenai(one => one.models.list()),
   'GET /v1/models/{id*}': byOpenai(one => one.models.retrieve('sim-text')),
   'GET /v1/usage': raw('get', '/v1/usage'),
+  'GET /v1/openapi.json': raw('get', '/v1/openapi.json'),
 }
 
 /** Their interface has no SDK. */
