@@ -55,6 +55,6 @@ async function plan(old: string, now: string | undefined, options: Options, io: 
 
 function marksOf(names: readonly string[], known: readonly Mark[]): ReadonlySet<Change['marks'][number]> {
   const strange = names.find(name => !known.some(mark => mark === name))
-  if (strange !== undefined) throw new CommandError(`--fail-on: ${strange} is none of ${known.join(', ')}`)
+  if (strange !== undefined) throw new CommandError(`--fail-on: ${strange} is unknown; expected ${known.join(', ')}`)
   return new Set(known.filter(mark => names.includes(mark)))
 }

@@ -29,7 +29,7 @@ export async function sideOf(word: string, file: string, io: Io): Promise<NamedS
   if (/^https?:\/\//.test(word)) return running(word, file, io)
   if (word === STANDARD_INPUT || existsSync(word)) return compiled(word, word, io)
   const revision = await revisionOf(word, file)
-  if (revision === undefined) throw new CommandError(`${word} is no file, and no git revision with ${file}`)
+  if (revision === undefined) throw new CommandError(`${word} is neither a file nor a git revision that has ${file}`)
   const folder = await mkdtemp(join(tmpdir(), 'gateway-plan-'))
   try {
     return await compiled(await extracted(revision, folder), word, io)

@@ -6,7 +6,7 @@ import { boundFacts } from '../explain/limit-facts.js'
 import type { Side } from './change.js'
 
 /** Stands for callers who may do all, where no key of the file does. No key can have the name. */
-export const ANYONE = '*'
+const ANYONE = '*'
 
 /** What a plan says of a key, taken apart: keys that say the same are decided together. */
 export interface Terms {
