@@ -56,5 +56,41 @@ t.test('plan reads git revisions, with what they include, and the file of the wo
   const both = await run(['plan', 'HEAD:sub/gateway.yaml', 'HEAD:sub/gateway.yaml'], { cwd })
   t.strictSame([both.code, both.stdout], [0, 'nothing differs\n'], both.stderr)
   const none = await run(['plan', 'HEAD~9'], { cwd: join(cwd, 'sub') })
-  t.strictSame([none.code, none.stderr], [2, 'error: HEAD~9 is neither a file nor a git revision that has gateway.yaml\n'])
+  t.strictSame(
+    [none.code, none.stderr],
+    [2, 'error: HEAD~9 is neither a file nor a git revision that has gateway.yaml\n'],
+  )
 })
+
+t.test(
+  'plan --traffic decides the requests of a log again: where they go, which are refused, what they cost',
+  async t => {
+    const line = (model: string, more: object = {}) =>
+      JSON.stringify({
+        ...{ level: 'info', msg: 'request', method: 'POST', route: 'POST /v1/chat/completions', key: 'bob', model },
+        ...{ upstream: 'north', target: 'x', status: 200, outcome: 'ok', stream: false, ...more },
+      })
+    const usage = { input_tokens: 1_000_000, output_tokens: 0, cost_usd: 1 }
+    const lines = [
+      line('swift', usage),
+      line('swift', { upstream: 'south' }),
+      line('calm'),
+      line('calm', { status: 500 }),
+      'no JSON',
+    ]
+    const input = `${lines.join('\n')}\n{"msg":"request"}\n`
+    const now = await run(['plan', '--traffic', '-', 'new.yaml'], { cwd: GOLDEN, input })
+    t.equal(now.code, 0, now.stderr)
+    t.equal(
+      now.stdout,
+      `3 requests, 33.3 % go where they went
+33.3 % move to south (1)
+33.3 % are refused: 404 model_not_found (1)
+33.3 % may lose members by translation chat → messages (1)
+cost +100 %: 1.00 → 2.00 USD
+`,
+    )
+    const json = await run(['plan', '--traffic', '-', 'old.yaml', '--format', 'json'], { cwd: GOLDEN, input })
+    t.match(JSON.parse(json.stdout), { requests: 3, same: 2, moved: { north: 1 }, cost: { before: 1e6, after: 1e6 } })
+  },
+)

@@ -20,7 +20,7 @@ export interface Terms {
   readonly lists: readonly (readonly string[])[]
 }
 
-const EVERYBODY: Caller = { name: ANYONE, models: ['*'], may: () => true, strict: false }
+export const EVERYBODY: Caller = { name: ANYONE, models: ['*'], may: () => true, strict: false }
 const NOBODY: Terms = { caller: undefined, text: 'refused', bounds: '', lists: [] }
 
 /** Names of keys to compare: those of the files, and {@link ANYONE} where callers come otherwise. */
