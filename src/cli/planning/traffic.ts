@@ -74,7 +74,7 @@ function usageOf(entry: Readonly<Record<string, unknown>>): Usage | undefined {
   return counts.length === 0 ? undefined : Object.fromEntries(counts)
 }
 
-/** A line for each answer: `31 % move to groq`. */
+/** A line for each answer: `31 % move to north`. */
 export function trafficText({ requests, same, moved, refused, lossy, cost, unpriced }: TrafficFacts): string {
   if (requests === 0) return 'the log has no request that an upstream has served'
   const share = (count: number): string => `${Math.round((count / requests) * 1000) / 10} %`
