@@ -68,7 +68,7 @@ function kindOf(name: string, config: Config, wanted: Kind | undefined): Kind {
 
 const SECTIONS = { key: 'keys', upstream: 'upstreams', model: 'models' } as const
 
-/** An upstream that goes is off, so that whatever names it still compiles. */
+/** An upstream that goes is off, so that all that names it still compiles. */
 function without(config: Config, kind: Kind, name: string): Config {
   const upstream = config.upstreams[name]
   if (kind === 'upstream' && upstream !== undefined)

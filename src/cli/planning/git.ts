@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 
 const run = promisify(execFile)
 
-/** Most output of git: the largest file that is taken out of a revision, and the longest list of files. */
+/** Most output of git: the largest file that is read from a revision, and the longest list of files. */
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024
 
 /** What git prints. Throws with a `code` where it fails, or is not installed. */

@@ -13,7 +13,7 @@ export interface NamedSide extends Side {
   readonly file: string
 }
 
-/** Most files beside the configuration that are taken out of a revision. */
+/** Most files beside the configuration that are read from a revision. */
 const MAX_FILES = 2000
 const SUPPORTING = /\.(?:ya?ml|json)$/
 

@@ -67,7 +67,7 @@ function shownOrder(exchanges: readonly ExchangeFacts[]): string {
   return [...groups.values()].map(names => names.join(' or ')).join(', then ')
 }
 
-/** By what codecs declare, whatever a body holds. */
+/** By what codecs declare, for any body. */
 function lossesOf(route: Route, model: string): ReadonlySet<string> {
   const exchanges = route.resolve(model)?.groups.flatMap(group => group.exchanges) ?? []
   const pairs = exchanges.flatMap(({ translation }) => (translation === undefined ? [] : [translation]))
