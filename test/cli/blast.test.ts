@@ -12,7 +12,7 @@ t.test('blast names the requests that would be refused without an upstream, a mo
     blast('south'),
     blast('new', '--format', 'json'),
     blast('alice', '--kind', 'key'),
-    blast('nobody'),
+    blast('missing'),
   ])
   t.equal(north.code, 1, north.stderr)
   t.match(north.stdout, /^UNREACHABLE: model new for key bob on POST \/v1\/chat\/completions: north as gpt-5 → 404/m)
@@ -25,7 +25,7 @@ t.test('blast names the requests that would be refused without an upstream, a mo
   t.match(JSON.parse(model.stdout).changes, [{ keys: ['bob'], models: ['new'], marks: ['unreachable'] }])
   t.equal(key.code, 1)
   t.match(key.stdout, /key alice on .* → 401 unauthenticated/)
-  t.strictSame([none.code, none.stderr], [2, 'error: no key, upstream or model is called nobody\n'])
+  t.strictSame([none.code, none.stderr], [2, 'error: no key, upstream or model is called missing\n'])
 })
 
 t.test('blast exits 0 where another target takes over everything', async t => {

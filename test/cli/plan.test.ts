@@ -14,10 +14,10 @@ t.test('plan prints each format as the golden file has it', async t => {
     ['text', 'json', 'markdown', 'github', 'sarif'].map(async format => {
       const { code, stdout, stderr } = await run(['plan', 'old.yaml', 'new.yaml', '--format', format], { cwd: GOLDEN })
       t.equal(code, 0, stderr)
-      const told = stdout.replaceAll(`"${VERSION}"`, '"VERSION"')
+      const text = stdout.replaceAll(`"${VERSION}"`, '"VERSION"')
       const path = join(GOLDEN, `${format}.txt`)
-      if (UPDATE) writeFileSync(path, told)
-      else t.equal(told, readFileSync(path, 'utf8'), format)
+      if (UPDATE) writeFileSync(path, text)
+      else t.equal(text, readFileSync(path, 'utf8'), format)
     }),
   )
 })
