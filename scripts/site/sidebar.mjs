@@ -12,7 +12,7 @@ export const SIDEBAR = [
     'Run it',
     [
       ...['deploying', 'operating', 'console', 'logging', 'metrics', 'traces', 'credentials', 'identity', 'egress'],
-      ...['regions', 'audit', 'receipts', 'scaling', 'reliability'],
+      ...['regions', 'audit', 'plan', 'receipts', 'scaling', 'reliability'],
     ],
   ],
   ['Test with it', ['library', 'testing', 'checking', 'simulator', 'faults']],

@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import { auditCommand } from './audit.js'
+import { blastCommand } from './blast.js'
 import { type Define, example, version } from './command.js'
 import { completionCommand } from './completion.js'
 import { consoleCommand } from './console.js'
@@ -40,6 +41,7 @@ const COMMANDS: readonly Define[] = [
   validateCommand,
   explainCommand,
   planCommand,
+  blastCommand,
   routesCommand,
   openApiCommand,
   auditCommand,

@@ -8,6 +8,7 @@ import { type SourceOptions, takesSource, withVariables } from './source.js'
 interface Options extends SourceOptions {
   readonly format: 'text' | 'json' | 'markdown' | 'github' | 'sarif'
   readonly failOn?: readonly string[]
+  readonly traffic?: string
 }
 
 /** `gateway plan`: the difference in meaning between two configurations. Nothing is sent, and no secret is needed. */
@@ -16,7 +17,7 @@ export const planCommand: Define = (parent, io, end) => {
     .description(
       'say what a change of the configuration means: who may use what, what goes where, what is lost; exit codes: 0 compared, 1 --fail-on met or a file invalid',
     )
-    .argument('<old>', 'file, git revision (HEAD~1 or HEAD~1:gateway.yaml), or address of a running admin API')
+    .argument('[old]', 'file, git revision (HEAD~1 or HEAD~1:gateway.yaml), or address of a running admin API')
     .argument('[new]', 'the same (default: the file of --file, as it is now)')
     .addOption(
       new Option('--format <format>', 'output format')
@@ -24,6 +25,10 @@ export const planCommand: Define = (parent, io, end) => {
         .default('text'),
     )
     .option('--fail-on <marks>', 'exit 1 if there is a change with one of: weaker, loss, unreachable', list)
+    .option(
+      '--traffic <log>',
+      'instead of comparing, decide the requests of a log or of receipts again by NEW (or the only one given)',
+    )
     .addHelpText(
       'after',
       example(
@@ -31,13 +36,31 @@ export const planCommand: Define = (parent, io, end) => {
         'gateway plan origin/main:gateway.yaml gateway.yaml --format markdown --fail-on weaker',
       ),
     )
-    .action(async (old: string, now: string | undefined, options: Options) => {
-      end(await plan(old, now, options, await withVariables(io, options)))
+    .action(async (old: string | undefined, now: string | undefined, options: Options) => {
+      const ready = await withVariables(io, options)
+      const { traffic } = options
+      end(
+        traffic === undefined ? await plan(old, now, options, ready) : await again(traffic, now ?? old, options, ready),
+      )
     })
 }
 
-async function plan(old: string, now: string | undefined, options: Options, io: Io): Promise<number> {
+/** `--traffic` */
+async function again(log: string, word: string | undefined, options: Options, io: Io): Promise<number> {
+  const { format, file = DEFAULT_FILE } = options
+  if (format !== 'text' && format !== 'json') throw new CommandError('--traffic prints text or json')
+  const [{ sideOf }, { replay, trafficText }] = await Promise.all([
+    import('./planning/sides.js'),
+    import('./planning/traffic.js'),
+  ])
+  const facts = await replay(log, await sideOf(word ?? file, file, io), io)
+  print(io.stdout, format === 'json' ? JSON.stringify(facts, undefined, 2) : trafficText(facts))
+  return EXIT.ok
+}
+
+async function plan(old: string | undefined, now: string | undefined, options: Options, io: Io): Promise<number> {
   const file = options.file ?? DEFAULT_FILE
+  if (old === undefined) throw new CommandError('name what to compare with, as in gateway plan HEAD')
   if (old === STANDARD_INPUT && now === STANDARD_INPUT) throw new CommandError('standard input can be given only once')
   const [{ differenceOf, MARKS }, { sideOf }, { CHANGE_FORMATS }] = await Promise.all([
     import('../plan/difference/difference.js'),
@@ -55,6 +78,6 @@ async function plan(old: string, now: string | undefined, options: Options, io: 
 
 function marksOf(names: readonly string[], known: readonly Mark[]): ReadonlySet<Change['marks'][number]> {
   const strange = names.find(name => !known.some(mark => mark === name))
-  if (strange !== undefined) throw new CommandError(`--fail-on: ${strange} is not one of ${known.join(', ')}`)
+  if (strange !== undefined) throw new CommandError(`--fail-on: ${strange} is unknown; expected ${known.join(', ')}`)
   return new Set(known.filter(mark => names.includes(mark)))
 }

@@ -1,24 +1,20 @@
-import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
-import { promisify } from 'node:util'
 import type { Side } from '../../plan/difference/difference.js'
 import { adminApiOf, askAdmin, goodAnswer } from '../admin-api.js'
 import { CommandError, EXIT, type Io } from '../io.js'
 import { check, invalid, printProblems, STANDARD_INPUT } from '../loading.js'
-
-const run = promisify(execFile)
+import { git } from './git.js'
 
 /** A side of a comparison, with what to call it. */
 export interface NamedSide extends Side {
   readonly file: string
 }
 
-/** Most files beside the configuration that are read from a revision, and most bytes of one. */
+/** Most files beside the configuration that are read from a revision. */
 const MAX_FILES = 2000
-const MAX_FILE_BYTES = 64 * 1024 * 1024
 const SUPPORTING = /\.(?:ya?ml|json)$/
 
 /**
@@ -29,7 +25,7 @@ export async function sideOf(word: string, file: string, io: Io): Promise<NamedS
   if (/^https?:\/\//.test(word)) return running(word, file, io)
   if (word === STANDARD_INPUT || existsSync(word)) return compiled(word, word, io)
   const revision = await revisionOf(word, file)
-  if (revision === undefined) throw new CommandError(`${word} is not a file, and no git revision with ${file}`)
+  if (revision === undefined) throw new CommandError(`${word} is neither a file nor a git revision that has ${file}`)
   const folder = await mkdtemp(join(tmpdir(), 'gateway-plan-'))
   try {
     return await compiled(await extracted(revision, folder), word, io)
@@ -88,10 +84,6 @@ async function extracted({ commit, root, path }: Revision, folder: string): Prom
     await writeFile(to, await git(['cat-file', 'blob', `${commit}:${name}`], root))
   }
   return join(folder, path)
-}
-
-async function git(args: readonly string[], cwd = process.cwd()): Promise<string> {
-  return (await run('git', args, { cwd, maxBuffer: MAX_FILE_BYTES })).stdout
 }
 
 /** The plan that a gateway serves: its file, as long as it is the one that was loaded. */

@@ -22,7 +22,7 @@ type Comparable = Omit<RequestFacts, 'key' | 'bounds' | 'error' | 'request' | 'r
 const MISSING: Decision = { refused: '404 no such route', facts: [], shown: '404 no such route', lost: new Set() }
 
 /** How requests of one route are written, so that `explain` can be asked about them. */
-export function pathOf({ id }: Pick<Route, 'id'>, model: string): string {
+function pathOf({ id }: Pick<Route, 'id'>, model: string): string {
   const path = id.slice(id.indexOf(' ') + 1)
   return path.replaceAll(/\{(\w+)(\*?)\}/g, (_, name: string, star: string) => {
     if (name !== 'model') return PARAMETER

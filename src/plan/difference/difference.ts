@@ -158,7 +158,7 @@ class Comparison {
   }
 }
 
-/** The names in parts; the group may use all of a part, or nothing of it, on either side. */
+/** Parts of the names: of each the group may use all or none, on either side. */
 function* parted(
   one: ModelClass,
   names: readonly string[],

@@ -48,8 +48,10 @@ function orderOf(exchanges: readonly ExchangeFacts[]): string {
     .join(', ')
 }
 
-function placeless({ group: _, share: __, ...rest }: ExchangeFacts): object {
-  return rest
+/** The address apart from the path, so that another address is the same difference on all routes. */
+function placeless({ group: _, share: __, url, ...rest }: ExchangeFacts): object {
+  const at = url.indexOf('/', url.indexOf('//') + 2)
+  return at < 0 ? { ...rest, address: url } : { ...rest, address: url.slice(0, at), path: url.slice(at) }
 }
 
 /** One line for each member that differs; of objects, for each of theirs. */

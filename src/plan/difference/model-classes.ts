@@ -37,7 +37,7 @@ export function namesOf(sides: readonly Side[]): ReadonlyMap<string, string> {
 }
 
 /** A name that a glob matches. */
-export function specimenOf(glob: string): string {
+function specimenOf(glob: string): string {
   return glob.replaceAll('*', ANY_NAME)
 }
 

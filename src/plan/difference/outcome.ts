@@ -11,7 +11,7 @@ const MAX_LINES = 12
 /** The key may not use the route: its own terms refuse, not what serves. */
 const FORBIDDEN = '403'
 
-/** What a difference that is of bounds alone says of itself: the entry of the key or group has the same for people. */
+/** What a difference that is of bounds alone says: the entry of the key or group has the same for people. */
 export const BOUNDS = 'bounds'
 
 /** Empty where both sides do the same. Requests that both sides refuse are the same, for any reason. */

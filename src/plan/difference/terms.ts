@@ -6,7 +6,7 @@ import { boundFacts } from '../explain/limit-facts.js'
 import type { Side } from './change.js'
 
 /** Stands for callers who may do all, where no key of the file does. No key can have the name. */
-export const ANYONE = '*'
+const ANYONE = '*'
 
 /** What a plan says of a key, taken apart: keys that say the same are decided together. */
 export interface Terms {
@@ -20,7 +20,7 @@ export interface Terms {
   readonly lists: readonly (readonly string[])[]
 }
 
-const EVERYBODY: Caller = { name: ANYONE, models: ['*'], may: () => true, strict: false }
+export const EVERYBODY: Caller = { name: ANYONE, models: ['*'], may: () => true, strict: false }
 const NOBODY: Terms = { caller: undefined, text: 'refused', bounds: '', lists: [] }
 
 /** Names of keys to compare: those of the files, and {@link ANYONE} where callers come otherwise. */

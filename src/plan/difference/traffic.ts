@@ -1,0 +1,154 @@
+import type { Caller } from '../../core/caller.js'
+import { costOf, unitsOf } from '../../core/cost.js'
+import { LruCache } from '../../core/lru.js'
+import type { Exchange, Route, Usage } from '../../core/plan.js'
+import type { Side } from './change.js'
+import { decide } from './decision.js'
+import { EVERYBODY } from './terms.js'
+
+/** A request that was served, as a log or receipt has it. */
+export interface PastRequest {
+  readonly route: string
+  readonly key: string
+  readonly model: string
+  /** The upstream that was asked first. */
+  readonly upstream: string
+  readonly usage?: Usage
+  /** Millionths of a USD. */
+  readonly cost?: number
+}
+
+/** What would become of past requests. Counts of requests, costs in millionths of a USD. */
+export interface TrafficFacts {
+  readonly requests: number
+  readonly same: number
+  /** By the upstream that would be asked first, for requests that another one was asked; of drawn targets their share. */
+  readonly moved: Readonly<Record<string, number>>
+  /** By status and code. */
+  readonly refused: Readonly<Record<string, number>>
+  /** By what is lost: requests that go to another upstream, which cannot be given some members of the protocol. */
+  readonly lossy: Readonly<Record<string, number>>
+  readonly cost: { readonly before: number; readonly after: number }
+  /** Requests with a cost, for which the new plan knows no price. */
+  readonly unpriced: number
+}
+
+/** Decisions that are kept in each half of the cache. */
+const CACHED_DECISIONS = 25_000
+/** Keys of the reports' maps; what is beyond is counted as `other`. */
+const MAX_NAMES = 1000
+
+interface Way {
+  readonly refused: string | undefined
+  /** Those that may be asked first, each with its share of 1. */
+  readonly first: readonly { readonly exchange: Exchange; readonly share: number }[]
+  readonly lost: string | undefined
+}
+
+/** Decides past requests again, one at a time, by one plan. Memory does not grow with their number. */
+export class TrafficReplay {
+  readonly #side: Side
+  readonly #now: number
+  readonly #routes: ReadonlyMap<string, Route>
+  readonly #ways = new LruCache<Way>(CACHED_DECISIONS)
+  readonly #moved = new Map<string, number>()
+  readonly #refused = new Map<string, number>()
+  readonly #lossy = new Map<string, number>()
+  #requests = 0
+  #same = 0
+  #before = 0
+  #after = 0
+  #unpriced = 0
+
+  constructor(side: Side, now = Date.now()) {
+    this.#side = side
+    this.#now = now
+    this.#routes = new Map(side.plan.routes.map(route => [route.id, route]))
+  }
+
+  add(request: PastRequest): void {
+    this.#requests += 1
+    const way = this.#wayOf(request)
+    if (way.refused !== undefined) {
+      count(this.#refused, way.refused, 1)
+      this.#before += request.cost ?? 0
+      return
+    }
+    const stays = way.first.some(({ exchange }) => exchange.upstream.name === request.upstream)
+    if (!stays && way.lost !== undefined) count(this.#lossy, way.lost, 1)
+    for (const { exchange, share } of way.first) {
+      const to = exchange.upstream.name
+      if (to === request.upstream) this.#same += share
+      else count(this.#moved, to, share)
+    }
+    this.#charge(request, way)
+  }
+
+  #charge({ usage, cost }: PastRequest, { first }: Way): void {
+    if (cost === undefined) return
+    const known = first.filter(({ exchange }) => exchange.tariff?.price !== undefined)
+    if (usage === undefined || known.length < first.length) {
+      this.#unpriced += 1
+      return
+    }
+    this.#before += cost
+    for (const { exchange, share } of first) {
+      const price = exchange.tariff?.price
+      this.#after += share * costOf(unitsOf(usage, price), price)
+    }
+  }
+
+  #wayOf(request: PastRequest): Way {
+    const id = `${request.key}\0${request.model}\0${request.route}`
+    const known = this.#ways.get(id)
+    if (known !== undefined) return known
+    const way = this.#decide(request)
+    this.#ways.set(id, way)
+    return way
+  }
+
+  #decide({ route: id, model, key }: PastRequest): Way {
+    const route = this.#routes.get(id)
+    const decision = decide(this.#side, route, model, this.#callerOf(key))
+    const order = decision.facts[0]?.exchanges.filter(({ group }, _, all) => group === all[0]?.group) ?? []
+    const exchanges = route?.resolve(model)?.groups.flatMap(group => group.exchanges) ?? []
+    const first = order.flatMap(({ upstream, model: name, share = 100 / order.length }) => {
+      const exchange = exchanges.find(one => one.upstream.name === upstream && one.model === name)
+      return exchange === undefined ? [] : [{ exchange, share: share / 100 }]
+    })
+    const translated = first.find(({ exchange }) => exchange.translation !== undefined)?.exchange.translation
+    const lost = decision.lost.size === 0 || translated === undefined ? undefined : translated
+    const pair = lost && `${lost.server.protocol} → ${lost.client.protocol}`
+    return { refused: decision.refused, first, lost: pair }
+  }
+
+  /** Keys of the store, and callers with tokens, are not in the file: they are taken to be allowed. */
+  #callerOf(key: string): Caller | undefined {
+    const found = this.#side.plan.keys.named(key, this.#now)
+    if (found === undefined) return EVERYBODY
+    return 'refused' in found ? undefined : found
+  }
+
+  facts(): TrafficFacts {
+    return {
+      requests: this.#requests,
+      same: Math.round(this.#same),
+      moved: rounded(this.#moved),
+      refused: rounded(this.#refused),
+      lossy: rounded(this.#lossy),
+      cost: { before: this.#before, after: Math.round(this.#after) },
+      unpriced: this.#unpriced,
+    }
+  }
+}
+
+function count(map: Map<string, number>, name: string, by: number): void {
+  const counted = map.has(name) || map.size < MAX_NAMES ? name : 'other'
+  map.set(counted, (map.get(counted) ?? 0) + by)
+}
+
+function rounded(map: ReadonlyMap<string, number>): Readonly<Record<string, number>> {
+  return Object.fromEntries(
+    [...map].toSorted(([, one], [, other]) => other - one).map(([name, n]) => [name, Math.round(n)]),
+  )
+}
