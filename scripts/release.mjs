@@ -2,7 +2,7 @@
 //   node scripts/release.mjs 1.2.0 [--to FOLDER] [--dry-run]
 // It writes the version, closes the changelog's Unreleased section, commits and tags; FOLDER (release/) gets the package, its
 // SBOM (CycloneDX), the licences of what it needs, and the digests of all. Nothing is pushed or published: it prints how.
-// With --dry-run nothing is isKept, and the tree is left as it was.
+// With --dry-run nothing is committed, and the tree is left as it was.
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'

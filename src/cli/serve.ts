@@ -8,6 +8,7 @@ import type { ShowKey } from './banner.js'
 import { type Define, example, port, workers } from './command.js'
 import { CommandError, coloured, EXIT, type Io, print } from './io.js'
 import { givenText, invalid, printProblems } from './loading.js'
+import { type ServiceManager, serviceManager } from './service-manager.js'
 import type { KeptKey } from './serving.js'
 import { nextSignal } from './signals.js'
 import { FILE_WORDS, fileOf, type SourceOptions, takesSource, withVariables } from './source.js'
@@ -59,8 +60,10 @@ async function serve(file: string, options: Options, io: Io): Promise<number> {
     io,
   )
   process.on('SIGHUP', () => void gateway.reload().catch(error => print(io.stderr, `reload failed: ${error.message}`)))
-  const ended = untilEnd(gateway, io)
+  const manager = serviceManager(io)
+  const ended = untilEnd(gateway, manager, io)
   print(io.stdout, text)
+  manager.ready()
   return ended
 }
 
@@ -133,10 +136,11 @@ function startFailure(error: unknown): never {
   throw error
 }
 
-async function untilEnd(gateway: Serving, io: Io): Promise<number> {
+async function untilEnd(gateway: Serving, manager: ServiceManager, io: Io): Promise<number> {
   const signal = await Promise.race([nextSignal('SIGINT', 'SIGTERM'), gateway.closed.catch(startFailure)])
   // The admin API has asked for it.
   if (signal === undefined) return EXIT.ok
+  manager.stopping()
   // Listened for before it is announced: without a listener a signal would kill the process.
   const second = nextSignal('SIGINT', 'SIGTERM')
   print(io.stdout, `${signal}: draining; a second signal exits at once`)

@@ -1,0 +1,110 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { packageRoot } from '../../src/core/package-root.js'
+import { start } from '../cli/bin.js'
+
+/** The service of systemd: what the gateway tells it, and the .deb that installs it. */
+
+const ROOT = packageRoot()
+// Copying and packing thousands of files takes long where others use the disk.
+t.setTimeout(240_000)
+const has = (name: string): boolean => spawnSync(name, ['--version']).error === undefined
+
+/** Prints each datagram that a socket gets, as systemd would read it. */
+const RECEIVER = `
+import socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.bind(sys.argv[1])
+print('bound', flush=True)
+while True: print(s.recv(4096).decode().replace(chr(10), ' ') + ' ', flush=True)
+`
+
+t.test('systemd hears that the gateway is ready, that it is alive, and that it stops', async t => {
+  if (!has('systemd-notify') || !has('python3')) return t.pass('# SKIPPED: there is no systemd-notify or no python3')
+  const folder = t.testdir({
+    'gateway.yaml': 'version: 1\nlisten: { port: 0 }\nupstreams: { sim: { kind: simulator } }\n',
+  })
+  // Paths of sockets are short.
+  const place = mkdtempSync(join(tmpdir(), 'notify-'))
+  t.teardown(() => rmSync(place, { recursive: true, force: true }))
+  const socket = join(place, 's')
+  const receiver = spawn('python3', ['-c', RECEIVER, socket])
+  t.teardown(() => receiver.kill())
+  let heard = ''
+  let look: () => void = () => undefined
+  receiver.stdout.setEncoding('utf8').on('data', (text: string) => {
+    heard += text
+    look()
+  })
+  const until = (pattern: RegExp): Promise<void> =>
+    new Promise(resolve => {
+      look = () => pattern.test(heard) && resolve()
+      look()
+    })
+  await until(/^bound$/m)
+  const env = { NOTIFY_SOCKET: socket, WATCHDOG_USEC: '400000' }
+  const served = start(t, ['serve'], { cwd: folder, env, bare: true })
+  await until(new RegExp(`^(?=.*READY=1)(?=.*MAINPID=${served.child.pid}\\b).*$`, 'm'))
+  await until(/WATCHDOG=1[\s\S]*WATCHDOG=1/)
+  served.child.kill('SIGTERM')
+  await until(/STOPPING=1/)
+  t.match(await served.ended, { code: 0 })
+})
+
+t.test('a program that cannot notify is reported once, and the gateway serves', async t => {
+  const cwd = t.testdir({
+    'gateway.yaml': 'version: 1\nlisten: { port: 0 }\nupstreams: { sim: { kind: simulator } }\n',
+  })
+  const env = { NOTIFY_SOCKET: join(cwd, 'none'), WATCHDOG_USEC: '100000', PATH: '/nowhere' }
+  const served = start(t, ['serve'], { cwd, env })
+  await served.until(/systemd-notify cannot be run/)
+  served.child.kill('SIGTERM')
+  const { code, stderr } = await served.ended
+  t.equal(code, 0)
+  t.equal(stderr.match(/cannot be run/g)?.length, 1)
+})
+
+t.test('the .deb holds the command, the unit and a configuration, and what it installs serves', async t => {
+  if (!has('dpkg-deb')) return t.pass('# SKIPPED: there is no dpkg-deb')
+  const folder = t.testdir({})
+  const made = spawnSync(process.execPath, [join(ROOT, 'scripts/deb.mjs'), folder], { encoding: 'utf8' })
+  t.equal(made.status, 0, made.stderr)
+  const file = made.stdout.trim()
+  const { stdout: listed } = spawnSync('dpkg-deb', ['--contents', file], {
+    encoding: 'utf8',
+    maxBuffer: 64 * 1024 * 1024,
+  })
+  for (const path of [
+    './usr/bin/gateway -> /usr/lib/node_modules/model-gateway/bin/gateway.js',
+    './usr/lib/systemd/system/gateway.service',
+    './etc/gateway/gateway.yaml',
+    './usr/lib/node_modules/model-gateway/dist/bundle/main.cjs',
+    './usr/lib/node_modules/model-gateway/node_modules/undici/package.json',
+  ])
+    t.match(listed, path)
+  t.notMatch(listed, /node_modules\/(tap|typescript|esbuild)\//)
+  t.notMatch(listed, /^\S+ (?!root\/root)/m, 'all belongs to root')
+  const { stdout: fields } = spawnSync('dpkg-deb', ['--field', file], { encoding: 'utf8' })
+  t.match(fields, /^Depends: nodejs \(>= 20\.19\)/m)
+
+  const installed = join(folder, 'installed')
+  mkdirSync(installed)
+  t.equal(spawnSync('dpkg-deb', ['--extract', file, installed]).status, 0)
+  const config = join(installed, 'etc/gateway/gateway.yaml')
+  t.match(readFileSync(config, 'utf8'), 'path: /var/lib/gateway')
+  const unit = readFileSync(join(installed, 'usr/lib/systemd/system/gateway.service'), 'utf8')
+  const [, command = ''] = /^ExecStart=\S+ node (\S+)/m.exec(unit) ?? []
+  t.ok(existsSync(join(installed, command)), command)
+  const served = start(t, ['serve', config, '--port', '0'], {
+    cwd: folder,
+    file: join(installed, command),
+    env: { GATEWAY_KEY: 'the-key-of-the-caller-0123456789' },
+    bare: true,
+  })
+  await served.until(/listening on http/)
+  served.child.kill('SIGTERM')
+  t.match(await served.ended, { code: 0 })
+})
