@@ -35,6 +35,7 @@ export function readAdmin(
       host,
       port: port ?? filePort,
       console: raw.console ?? DEFAULTS.admin.console,
+      write: raw.write ?? DEFAULTS.admin.write,
       ...(tls === undefined ? {} : { tls }),
       ...(secret !== undefined && 'secret' in secret ? { secret: secret.secret } : {}),
       ...(metrics === undefined ? {} : { metrics }),

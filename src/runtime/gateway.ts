@@ -24,7 +24,7 @@ import type { Log } from '../sinks/log.js'
 import { Admin } from './admin.js'
 
 import { descriptorLimit, onCrowded, warnOfDescriptors } from './descriptors.js'
-import { draftsOf } from './draft.js'
+import { FileDrafts } from './draft.js'
 import { Embedded, type SimulatorPlace } from './embedded.js'
 import { answerHealth, type Health, healthOf, logDisabled } from './health.js'
 import { HealthLog } from './health-log.js'
@@ -79,6 +79,7 @@ export class Gateway {
   readonly #server: Server | HttpsServer
   readonly #health: Health
   readonly #reloads: PlanSource
+  readonly #drafts: FileDrafts
   readonly #admin: Admin | undefined
   readonly #metrics: GatewayMetrics
   /** Whether no supervisor says what holds for all workers. */
@@ -126,7 +127,20 @@ export class Gateway {
     if (this.#descriptors !== undefined) {
       onCrowded(this.#server, this.#descriptors, socket => this.#kernel.crowded.add(socket))
     }
-    const served = { kernel: this.#kernel, server: this.#server, pools: this.#pools, embedded, places, log: this.#log }
+    const { file, env, overrides } = options
+    this.#drafts = new FileDrafts(
+      { file, env, overrides },
+      {
+        running: () => this.#reloads.running,
+        generation: () => this.#kernel.generation.number,
+        reload: () => this.#reloaded(),
+      },
+    )
+    void this.#drafts.served()
+    const served = {
+      ...{ kernel: this.#kernel, server: this.#server, pools: this.#pools, embedded, places, log: this.#log },
+      onSwap: () => void this.#drafts.served(),
+    }
     const parts = { target: new Swap(served), health: this.#health, log: this.#log, descriptors: this.#descriptors }
     this.#reloads = seat?.planSource(running, parts) ?? new Reloads(options, loaded, running, parts)
     this.#metrics.attach({
@@ -150,7 +164,7 @@ export class Gateway {
   }
 
   #adminParts(pipeline: Pipeline, options: Start<StartOptions>): ConstructorParameters<typeof Admin>[1] {
-    const { seat, file, env, overrides } = options
+    const { seat } = options
     return {
       kernel: this.#kernel,
       log: this.#log,
@@ -158,11 +172,8 @@ export class Gateway {
       drain: () => (seat === undefined ? void this.close() : seat.drain()),
       ...(seat !== undefined && { restart: () => seat.restart() }),
       ...shownParts(pipeline, this.#metrics),
-      draft: draftsOf({ file, env, overrides }, () => this.#reloads.running),
-      reload: async () => {
-        const { plan, problems } = await this.reload()
-        return { isValid: plan !== undefined, problems }
-      },
+      draft: this.#drafts,
+      reload: () => this.#reloaded(),
     }
   }
 
@@ -277,6 +288,11 @@ export class Gateway {
   /** Reads the files again; calls that come while they are being read share one further reading. */
   reload(): Promise<LoadedPlan> {
     return this.#reloads.reload()
+  }
+
+  async #reloaded(): Promise<Awaited<ReturnType<ConstructorParameters<typeof Admin>[1]['reload']>>> {
+    const { plan, problems } = await this.reload()
+    return { isValid: plan !== undefined, problems }
   }
 
   /** Whose key the request presents. */

@@ -48,7 +48,7 @@ interface Served {
 }
 
 /** What of the admin listener a reload changes. */
-const LIVE_ADMIN = { digest: undefined, metrics: undefined }
+const LIVE_ADMIN = { digest: undefined, metrics: undefined, write: undefined }
 
 /** What a process has from its start to its end. */
 type StartSettings = Pick<Plan, 'listen' | 'store' | 'spool' | 'transport' | 'admin' | 'workers'>

@@ -61,7 +61,7 @@ function options(props: PlotProps, width: number): uPlot.Options {
   return {
     width,
     height,
-    padding: [8, 8, 0, 0],
+    padding: [8, 20, 0, 0],
     legend: { show: false },
     cursor: { sync: { key: 'page' }, y: false, points: { size: 6 }, drag: { x: false, y: false } },
     scales: {
