@@ -3,8 +3,10 @@ import { readFile } from 'node:fs/promises'
 import { holdsSecret } from '../config/secret-lines.js'
 import type { Problem } from '../core/problems.js'
 import { inSlices } from '../core/steps.js'
+import type { Kernel } from '../kernel/kernel.js'
 import { changesBetween } from './changes.js'
-import { type LoadOptions, loadPlan, type Running } from './load.js'
+import { type LoadOptions, loadPlan } from './load.js'
+import type { PlanSource } from './reload.js'
 import { replaceFile } from './replace-file.js'
 import { type Version, Versions } from './versions.js'
 
@@ -21,28 +23,23 @@ interface ShownText {
   readonly masked: boolean
 }
 
-/** The gateway whose file it is. */
-interface Served {
-  running(): Running
-  /** The number of the plan that serves. */
-  generation(): number
-  reload(): Promise<Pick<Checked, 'isValid' | 'problems'>>
-}
-
 /** In place of a line; the number is that of the line. */
 const LEFT_OUT = /^# line (\d+) may hold a secret and is not shown$/gm
 
 /** What the console knows of the configuration file, and how it changes it. */
 export class FileDrafts {
   readonly #options: Pick<LoadOptions, 'file' | 'env' | 'overrides'>
-  readonly #served: Served
+  readonly #kernel: Kernel
+  readonly #plans: () => PlanSource
   readonly #versions = new Versions()
   /** Whether the console has written the text that is being loaded. */
   #isWriting = false
 
-  constructor(options: Pick<LoadOptions, 'file' | 'env' | 'overrides'>, served: Served) {
-    this.#options = options
-    this.#served = served
+  constructor({ file, env, overrides }: LoadOptions, kernel: Kernel, plans: () => PlanSource) {
+    this.#options = { file, env, ...(overrides === undefined ? {} : { overrides }) }
+    this.#kernel = kernel
+    this.#plans = plans
+    void this.served()
   }
 
   async file(): Promise<ShownText & { readonly file: string; readonly digest: string }> {
@@ -56,7 +53,7 @@ export class FileDrafts {
     if (plan === undefined || config === undefined) return { isValid: false, problems, changes: {} }
     return {
       ...{ isValid: true, problems },
-      changes: await inSlices(changesBetween(this.#served.running().config, config)),
+      changes: await inSlices(changesBetween(this.#plans().running.config, config)),
     }
   }
 
@@ -64,21 +61,32 @@ export class FileDrafts {
   async apply(text: string, digest: string): Promise<Checked | undefined> {
     const before = await this.#text()
     if (digestOf(before) !== digest || this.#isWriting) return undefined
-    const whole = completed(text, before)
-    const checked = await this.check(whole, false)
-    if (!checked.isValid || whole === before) return checked
     this.#isWriting = true
     try {
-      await replaceFile(this.#options.file, whole)
-      const reloaded = await this.#served.reload().catch((error: unknown) => error)
-      if (reloaded instanceof Object && 'isValid' in reloaded && reloaded.isValid === true) return checked
-      await replaceFile(this.#options.file, before)
-      await this.#served.reload()
-      if (reloaded instanceof Error) throw reloaded
-      return { ...checked, ...(reloaded as Checked), changes: {} }
+      const whole = completed(text, before)
+      const checked = await this.check(whole, false)
+      return !checked.isValid || whole === before ? checked : await this.#write(whole, before, checked)
     } finally {
       this.#isWriting = false
     }
+  }
+
+  async #write(text: string, before: string, checked: Checked): Promise<Checked> {
+    await replaceFile(this.#options.file, text)
+    try {
+      const { plan, problems } = await this.#plans().reload()
+      if (plan !== undefined) return checked
+      await this.#restore(before)
+      return { isValid: false, problems, changes: {} }
+    } catch (error) {
+      await this.#restore(before)
+      throw error
+    }
+  }
+
+  async #restore(text: string): Promise<void> {
+    await replaceFile(this.#options.file, text)
+    await this.#plans().reload()
   }
 
   /** As {@link apply}, with the text of a former generation. */
@@ -98,7 +106,8 @@ export class FileDrafts {
 
   /** Another plan serves: its text is kept. */
   async served(): Promise<void> {
-    const generation = this.#served.generation()
+    const { number: generation, plan } = this.#kernel.generation
+    if (plan.admin?.console !== true) return
     const origin = this.#isWriting ? 'console' : this.#versions.all.length === 0 ? 'start' : 'reload'
     const text = await this.#text().catch(() => undefined)
     if (text === undefined || this.#versions.of(generation) !== undefined) return

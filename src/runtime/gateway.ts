@@ -127,20 +127,10 @@ export class Gateway {
     if (this.#descriptors !== undefined) {
       onCrowded(this.#server, this.#descriptors, socket => this.#kernel.crowded.add(socket))
     }
-    const { file, env, overrides } = options
-    this.#drafts = new FileDrafts(
-      { file, env, overrides },
-      {
-        running: () => this.#reloads.running,
-        generation: () => this.#kernel.generation.number,
-        reload: () => this.#reloaded(),
-      },
-    )
-    void this.#drafts.served()
-    const served = {
-      ...{ kernel: this.#kernel, server: this.#server, pools: this.#pools, embedded, places, log: this.#log },
-      onSwap: () => void this.#drafts.served(),
-    }
+    this.#drafts = new FileDrafts(options, this.#kernel, () => this.#reloads)
+    const onSwap = (): Promise<void> => this.#drafts.served()
+    const mine = { kernel: this.#kernel, server: this.#server, pools: this.#pools, log: this.#log }
+    const served = { ...mine, embedded, places, onSwap }
     const parts = { target: new Swap(served), health: this.#health, log: this.#log, descriptors: this.#descriptors }
     this.#reloads = seat?.planSource(running, parts) ?? new Reloads(options, loaded, running, parts)
     this.#metrics.attach({
@@ -173,7 +163,10 @@ export class Gateway {
       ...(seat !== undefined && { restart: () => seat.restart() }),
       ...shownParts(pipeline, this.#metrics),
       draft: this.#drafts,
-      reload: () => this.#reloaded(),
+      reload: async () => {
+        const { plan, problems } = await this.reload()
+        return { isValid: plan !== undefined, problems }
+      },
     }
   }
 
@@ -288,11 +281,6 @@ export class Gateway {
   /** Reads the files again; calls that come while they are being read share one further reading. */
   reload(): Promise<LoadedPlan> {
     return this.#reloads.reload()
-  }
-
-  async #reloaded(): Promise<Awaited<ReturnType<ConstructorParameters<typeof Admin>[1]['reload']>>> {
-    const { plan, problems } = await this.reload()
-    return { isValid: plan !== undefined, problems }
   }
 
   /** Whose key the request presents. */

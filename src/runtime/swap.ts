@@ -28,7 +28,7 @@ interface Served {
   readonly places: Places
   readonly log: Log
   /** Another plan serves. */
-  onSwap(): void
+  onSwap(): Promise<void>
 }
 
 /** Puts plans into service in this process. */
@@ -55,7 +55,7 @@ export class Swap implements Target {
         applyLimits(server, plan.limits)
         renewCertificate(server, plan.listen)
         log.configure(plan.log)
-        onSwap()
+        void onSwap()
       },
       drop: () => generation.retire(),
     }

@@ -40,7 +40,7 @@ export function Files() {
     <>
       <Failure error={plan.error.value} again={plan.again} />
       {plan.data.value === undefined ? null : (
-        <div class="bar-of-controls">
+        <div class="fields above">
           <ChooseKey plan={plan.data.value} value={key ?? ''} onChange={next => setParameters({ key: next })} />
         </div>
       )}
