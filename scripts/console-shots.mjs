@@ -54,7 +54,7 @@ prices:
   fast: { input: 0.60, output: 2.40 }
   smart: { input: 3.00, output: 15.00 }
   "*": free
-groups: { research: { limits: { budget: 5 USD/day } } }
+groups: { research: { limits: { budget: 50 USD/day } } }
 keys:
   alice: { secret: { env: ALICE }, models: ["*"], group: research, limits: { budget: 0.05 USD/day } }
   team: { secret: { env: TEAM }, models: ["*"], group: research }

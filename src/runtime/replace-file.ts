@@ -1,6 +1,6 @@
 import { chmod, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 
-/** Writes beside the file and renames, so that whoever watches it never reads half of it. A link still leads to the file. */
+/** Writes beside the file and renames, so that no one who watches it reads half of it. A link still leads to the file. */
 export async function replaceFile(file: string, text: string): Promise<void> {
   const real = await realpath(file)
   const fresh = `${real}.new-${process.pid}`

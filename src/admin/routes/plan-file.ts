@@ -42,7 +42,7 @@ export const checkPlan: AdminRoute = {
   isReading: true,
   maxBytes: MAX_TEXT_BYTES,
   async handle(request, host) {
-    // What is wrong with a line may quote it: whoever may only look gets no line that is not shown.
+    // What is wrong with a line may quote it: who may only look gets no line that is not shown.
     return answerOf(await host.draft.check(textOf(request), mayWrite(request, host)))
   },
 }
