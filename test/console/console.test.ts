@@ -255,14 +255,16 @@ t.test('a key is made with its secret shown once, and revoked', async t => {
 })
 
 for (const theme of ['light', 'dark'] as const) {
-  t.test(`axe finds nothing on any view, ${theme}, wide and narrow`, async t => {
+  // Colours are the same at every width.
+  const widths = theme === 'light' ? [1440, 360] : [1440]
+  t.test(`axe finds nothing on any view, ${theme}, at ${widths.join(' and ')} pixels`, async t => {
     const test = await openConsole(t)
     const { page } = test
     await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' })
     await test.signIn()
     const id = await use(test)
     const views = { ...VIEWS, request: `/requests/${id}` }
-    for (const width of [1440, 360]) {
+    for (const width of widths) {
       await page.setViewportSize({ width, height: width === 360 ? 740 : 900 })
       for (const [name, path] of Object.entries(views)) {
         await test.open(path)
