@@ -24,6 +24,7 @@ const LATER: Readonly<Record<string, () => Promise<ComponentType>>> = {
   plan: () => import('./pages/plan.js').then(({ Plan }) => Plan),
   keys: () => import('./pages/keys.js').then(({ Keys }) => Keys),
   upstreams: () => import('./pages/upstreams.js').then(({ Upstreams }) => Upstreams),
+  files: () => import('./pages/files.js').then(({ Files }) => Files),
   tasks: () => import('./pages/tasks.js').then(({ Tasks }) => Tasks),
 }
 const loaded = signal<Readonly<Record<string, ComponentType>>>({})
@@ -47,29 +48,49 @@ function titleOf(address: string): string {
   return PAGES.find(({ href }) => href !== '/' && address.startsWith(href))?.name ?? 'Overview'
 }
 
-function Navigation({ isSmall }: { readonly isSmall: boolean }) {
-  const current = titleOf(path.value)
+/** Of the pages, those that a narrow bar has beside the way to all others. */
+const NARROW = 4
+
+function Place({ page: { name, href, icon } }: { readonly page: (typeof PAGES)[number] }) {
+  const isHere = name === titleOf(path.value)
   return (
-    <nav class={isSmall ? 'tabs' : 'side'} aria-label={isSmall ? 'Main, small' : 'Main'}>
-      {isSmall ? null : (
-        <div class="logo">
-          <b />
-          <span>Gateway</span>
-        </div>
-      )}
-      {PAGES.map(({ name, href, icon }) => (
-        <a key={href} href={href} title={name} {...(name === current ? { 'aria-current': 'page' as const } : {})}>
-          <Icon name={icon} />
-          <span>{name}</span>
-        </a>
+    <a href={href} title={name} {...(isHere ? { 'aria-current': 'page' as const } : {})}>
+      <Icon name={icon} />
+      <span>{name}</span>
+    </a>
+  )
+}
+
+function SideBar() {
+  return (
+    <nav class="side" aria-label="Main">
+      <div class="logo">
+        <b />
+        <span>Gateway</span>
+      </div>
+      {PAGES.map(page => (
+        <Place key={page.href} page={page} />
       ))}
-      {isSmall ? null : (
-        <a href="/docs/index.html" target="_blank" title="Documentation" rel="noopener">
-          <Icon name="docs" />
-          <span>Documentation</span>
-        </a>
-      )}
-      {isSmall ? null : <Foot />}
+      <a href="/docs/index.html" target="_blank" title="Documentation" rel="noopener">
+        <Icon name="docs" />
+        <span>Documentation</span>
+      </a>
+      <Foot />
+    </nav>
+  )
+}
+
+function BottomBar() {
+  const isElsewhere = PAGES.slice(NARROW).some(({ name }) => name === titleOf(path.value))
+  return (
+    <nav class="tabs" aria-label="Main, small">
+      {PAGES.slice(0, NARROW).map(page => (
+        <Place key={page.href} page={page} />
+      ))}
+      <button type="button" class={isElsewhere ? 'here' : ''} onClick={() => (isPalette.value = true)}>
+        <Icon name="more" />
+        <span>{isElsewhere ? titleOf(path.value) : 'More'}</span>
+      </button>
     </nav>
   )
 }
@@ -136,12 +157,12 @@ function App() {
   if (session.value === 'none') return <SignIn onSignedIn={() => void begin()} />
   return (
     <div class="app">
-      <Navigation isSmall={false} />
+      <SideBar />
       <main>
         <Header />
         <Page />
       </main>
-      <Navigation isSmall={true} />
+      <BottomBar />
       {isPalette.value ? <Palette onClose={() => (isPalette.value = false)} /> : null}
     </div>
   )

@@ -199,6 +199,25 @@ export interface Problem {
   readonly severity: string
 }
 
+export interface Checked {
+  readonly valid: boolean
+  readonly problems: readonly Problem[]
+  readonly changes?: Readonly<Record<string, unknown>>
+}
+
+export interface Applied extends Checked {
+  readonly generation: number
+}
+
+export interface PlanFile {
+  readonly file: string
+  readonly text: string
+  readonly masked: boolean
+  readonly digest: string
+  /** Whether this session may write it. */
+  readonly write: boolean
+}
+
 export interface List<T> {
   readonly data: readonly T[]
   readonly next?: string

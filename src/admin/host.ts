@@ -51,12 +51,16 @@ export interface AdminHost {
   tail(filter: TailFilter): Reader | undefined
   /** What the console shows of requests. Throws {@link AdminError} where nothing is watched. */
   watched(): Pick<ConsoleService, 'live' | 'series' | 'requests' | 'request'>
-  /** The configuration file, and what a draft of it would do. */
+  /** The configuration file, drafts of it, and its former texts. */
   readonly draft: {
-    file(): Promise<object>
-    check(
-      text: string,
-    ): Promise<{ readonly isValid: boolean; readonly problems: readonly Problem[]; readonly changes: object }>
+    file(): Promise<{ readonly file: string; readonly text: string; readonly masked: boolean; readonly digest: string }>
+    /** `isWhole`: lines that are not shown are taken from the file. */
+    check(text: string, isWhole: boolean): Promise<CheckedDraft>
+    /** Writes and reloads, or leaves all as it was. Undefined: the file is another one by now. */
+    apply(text: string, digest: string): Promise<CheckedDraft | undefined>
+    back(generation: number, digest: string): Promise<CheckedDraft | undefined>
+    versions(): readonly object[]
+    version(generation: number): object | undefined
   }
   /** Tasks behind a cursor, at most so many; undefined where the text is not a cursor. */
   tasks(filter: TaskQuery, limit: number, after: string | undefined): Promise<Page<Task> | undefined>
@@ -73,6 +77,13 @@ export interface PastGeneration {
   readonly changes: object
   /** Whether it can serve again. */
   readonly returnable: boolean
+}
+
+/** What a draft of the file would do, or has done. */
+export interface CheckedDraft {
+  readonly isValid: boolean
+  readonly problems: readonly Problem[]
+  readonly changes: object
 }
 
 /** Which tasks to list; absent members do not restrict the list. */

@@ -1,5 +1,6 @@
-import { chmod, readFile, realpath, rename, stat, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { shownFile } from '../config/problems.js'
+import { replaceFile } from '../runtime/replace-file.js'
 import { DEFAULT_FILE, type Define, example } from './command.js'
 import { CommandError, coloured, EXIT, type Io, paints, print } from './io.js'
 import { check, givenText, ownFiles, printProblems, STANDARD_INPUT } from './loading.js'
@@ -58,14 +59,9 @@ function notFormatted(file: string, io: Io): string {
   return `${red(shownFile(file))} is not formatted; run gateway fmt`
 }
 
-/** Writes beside the file and renames, so that a gateway that watches it never reads half of it. */
 async function replace(file: string, text: string): Promise<void> {
   try {
-    const real = await realpath(file)
-    const fresh = `${real}.fmt-${process.pid}`
-    await writeFile(fresh, text, { flag: 'wx' })
-    await chmod(fresh, (await stat(real)).mode)
-    await rename(fresh, real)
+    await replaceFile(file, text)
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : error
     throw new CommandError(`${file} cannot be written (${code})`, EXIT.failed)

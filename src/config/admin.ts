@@ -36,6 +36,7 @@ export function readAdmin(
       port: port ?? filePort,
       isRequired: port !== undefined,
       console: raw.console ?? DEFAULTS.admin.console,
+      write: raw.write ?? DEFAULTS.admin.write,
       ...(tls === undefined ? {} : { tls }),
       ...(secret !== undefined && 'secret' in secret ? { secret: secret.secret } : {}),
       ...(metrics === undefined ? {} : { metrics }),

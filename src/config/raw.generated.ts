@@ -180,6 +180,7 @@ export type RawAdmin = {
   readonly secret?: RawKeySecret
   readonly metrics?: RawMetrics
   readonly console?: boolean
+  readonly write?: boolean
   readonly tls?: { readonly cert: string; readonly key: string }
 }
 export type RawMetrics = RawMetricsSettings | 'open' | 'off'

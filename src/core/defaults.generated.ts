@@ -82,6 +82,7 @@ export const DEFAULTS = {
     host: '127.0.0.1',
     port: 8081,
     console: true,
+    write: false,
   },
   metricsSettings: {
     open: false,

@@ -32,6 +32,8 @@ export interface AdminConfig {
   readonly metrics?: MetricsConfig
   /** Whether the listener serves the console. */
   readonly console: boolean
+  /** Whether the admin API may write the configuration file. */
+  readonly write: boolean
 }
 
 /** What `GET /metrics` of the admin listener shows, and who may ask. */

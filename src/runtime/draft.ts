@@ -1,37 +1,142 @@
+import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { holdsSecret } from '../config/secret-lines.js'
 import type { Problem } from '../core/problems.js'
 import { inSlices } from '../core/steps.js'
+import type { Kernel } from '../kernel/kernel.js'
 import { changesBetween } from './changes.js'
-import { type LoadOptions, loadPlan, type Running } from './load.js'
+import { type LoadOptions, loadPlan } from './load.js'
+import type { PlanSource } from './reload.js'
+import { replaceFile } from './replace-file.js'
+import { type Version, Versions } from './versions.js'
 
-/** What the console knows of the configuration file. */
-interface Drafts {
-  /** The text of the file; lines that may hold a secret are masked. */
-  file(): Promise<{ readonly file: string; readonly text: string; readonly masked: boolean }>
-  /** What a reload of this text would do. */
-  check(text: string): Promise<{
-    readonly isValid: boolean
-    readonly problems: readonly Problem[]
-    readonly changes: object
-  }>
+interface Checked {
+  readonly isValid: boolean
+  readonly problems: readonly Problem[]
+  readonly changes: object
 }
 
-const MASKED = '# this line may hold a secret and is not shown'
+/** A text of the file as people may see it. */
+interface ShownText {
+  readonly text: string
+  /** Whether lines are left out because they may hold a secret. */
+  readonly masked: boolean
+}
 
-export function draftsOf(options: Pick<LoadOptions, 'file' | 'env' | 'overrides'>, running: () => Running): Drafts {
-  return {
-    async file() {
-      const lines = (await readFile(options.file, 'utf8')).split('\n')
-      const source = { line: (number: number): string => lines[number - 1] ?? '' }
-      const shown = lines.map((line, at) => (holdsSecret(source, at + 1) ? MASKED : line))
-      return { file: options.file, text: shown.join('\n'), masked: shown.includes(MASKED) }
-    },
-    async check(text) {
-      const loaded = await loadPlan({ ...options, text: Buffer.from(text) })
-      const { plan, config, problems } = loaded
-      if (plan === undefined || config === undefined) return { isValid: false, problems, changes: {} }
-      return { isValid: true, problems, changes: await inSlices(changesBetween(running().config, config)) }
-    },
+/** In place of a line; the number is that of the line. */
+const LEFT_OUT = /^# line (\d+) may hold a secret and is not shown$/gm
+
+/** What the console knows of the configuration file, and how it changes it. */
+export class FileDrafts {
+  readonly #options: Pick<LoadOptions, 'file' | 'env' | 'overrides'>
+  readonly #kernel: Kernel
+  readonly #plans: () => PlanSource
+  readonly #versions = new Versions()
+  /** Whether the console has written the text that is being loaded. */
+  #isWriting = false
+
+  constructor({ file, env, overrides }: LoadOptions, kernel: Kernel, plans: () => PlanSource) {
+    this.#options = { file, env, ...(overrides === undefined ? {} : { overrides }) }
+    this.#kernel = kernel
+    this.#plans = plans
+    void this.served()
   }
+
+  async file(): Promise<ShownText & { readonly file: string; readonly digest: string }> {
+    const text = await this.#text()
+    return { file: this.#options.file, digest: digestOf(text), ...shown(text) }
+  }
+
+  async check(text: string, isWhole: boolean): Promise<Checked> {
+    const whole = isWhole ? completed(text, await this.#text()) : text
+    const { plan, config, problems } = await loadPlan({ ...this.#options, text: Buffer.from(whole) })
+    if (plan === undefined || config === undefined) return { isValid: false, problems, changes: {} }
+    return {
+      ...{ isValid: true, problems },
+      changes: await inSlices(changesBetween(this.#plans().running.config, config)),
+    }
+  }
+
+  /** `digest`: of the file that the draft is made from. Undefined: it is another one by now. If the reload fails, the file is as it was before. */
+  async apply(text: string, digest: string): Promise<Checked | undefined> {
+    const before = await this.#text()
+    if (digestOf(before) !== digest || this.#isWriting) return undefined
+    this.#isWriting = true
+    try {
+      const whole = completed(text, before)
+      const checked = await this.check(whole, false)
+      return !checked.isValid || whole === before ? checked : await this.#write(whole, before, checked)
+    } finally {
+      this.#isWriting = false
+    }
+  }
+
+  async #write(text: string, before: string, checked: Checked): Promise<Checked> {
+    await replaceFile(this.#options.file, text)
+    try {
+      const { plan, problems } = await this.#plans().reload()
+      if (plan !== undefined) return checked
+      await this.#restore(before)
+      return { isValid: false, problems, changes: {} }
+    } catch (error) {
+      await this.#restore(before)
+      throw error
+    }
+  }
+
+  async #restore(text: string): Promise<void> {
+    await replaceFile(this.#options.file, text)
+    await this.#plans().reload()
+  }
+
+  /** As {@link apply}, with the text of a former generation. */
+  async back(generation: number, digest: string): Promise<Checked | undefined> {
+    const version = this.#versions.of(generation)
+    return version === undefined ? undefined : await this.apply(version.text, digest)
+  }
+
+  versions(): readonly Omit<Version, 'text'>[] {
+    return this.#versions.all.map(({ text: _, ...version }) => version)
+  }
+
+  version(generation: number): ShownText | undefined {
+    const version = this.#versions.of(generation)
+    return version && shown(version.text)
+  }
+
+  /** Another plan serves: its text is kept. */
+  async served(): Promise<void> {
+    const { number: generation, plan } = this.#kernel.generation
+    if (plan.admin?.console !== true) return
+    const origin = this.#isWriting ? 'console' : this.#versions.all.length === 0 ? 'start' : 'reload'
+    const text = await this.#text().catch(() => undefined)
+    if (text === undefined || this.#versions.of(generation) !== undefined) return
+    this.#versions.add({ generation, at: Date.now(), origin, text })
+  }
+
+  async #text(): Promise<string> {
+    return await readFile(this.#options.file, 'utf8')
+  }
+}
+
+function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}
+
+function shown(text: string): ShownText {
+  const lines = text.split('\n')
+  const source = { line: (number: number): string => lines[number - 1] ?? '' }
+  let masked = false
+  const left = lines.map((line, at) => {
+    if (!holdsSecret(source, at + 1)) return line
+    masked = true
+    return `# line ${at + 1} may hold a secret and is not shown`
+  })
+  return { text: left.join('\n'), masked }
+}
+
+/** Puts the lines that were left out back from the text that they are of. */
+function completed(text: string, from: string): string {
+  const lines = from.split('\n')
+  return text.replaceAll(LEFT_OUT, (line, number) => lines[Number(number) - 1] ?? line)
 }

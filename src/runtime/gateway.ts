@@ -24,7 +24,7 @@ import type { Log } from '../sinks/log.js'
 import { Admin } from './admin.js'
 
 import { descriptorLimit, onCrowded, warnOfDescriptors } from './descriptors.js'
-import { draftsOf } from './draft.js'
+import { FileDrafts } from './draft.js'
 import { Embedded, type SimulatorPlace } from './embedded.js'
 import { generationsOf } from './generations.js'
 import { answerHealth, type Health, healthOf, logDisabled } from './health.js'
@@ -80,6 +80,7 @@ export class Gateway {
   readonly #server: Server | HttpsServer
   readonly #health: Health
   readonly #reloads: PlanSource
+  readonly #drafts: FileDrafts
   readonly #admin: Admin | undefined
   readonly #metrics: GatewayMetrics
   /** Whether no supervisor says what holds for all workers. */
@@ -127,7 +128,10 @@ export class Gateway {
     if (this.#descriptors !== undefined) {
       onCrowded(this.#server, this.#descriptors, socket => this.#kernel.crowded.add(socket))
     }
-    const served = { kernel: this.#kernel, server: this.#server, pools: this.#pools, embedded, places, log: this.#log }
+    this.#drafts = new FileDrafts(options, this.#kernel, () => this.#reloads)
+    const onSwap = (): Promise<void> => this.#drafts.served()
+    const mine = { kernel: this.#kernel, server: this.#server, pools: this.#pools, log: this.#log }
+    const served = { ...mine, embedded, places, onSwap }
     const parts = { target: new Swap(served), health: this.#health, log: this.#log, descriptors: this.#descriptors }
     this.#reloads = seat?.planSource(running, parts) ?? new Reloads(options, loaded, running, parts)
     this.#metrics.attach({
@@ -151,7 +155,7 @@ export class Gateway {
   }
 
   #adminParts(pipeline: Pipeline, options: Start<StartOptions>): ConstructorParameters<typeof Admin>[1] {
-    const { seat, file, env, overrides } = options
+    const { seat } = options
     return {
       kernel: this.#kernel,
       log: this.#log,
@@ -159,7 +163,7 @@ export class Gateway {
       drain: () => (seat === undefined ? void this.close() : seat.drain()),
       ...(seat !== undefined && { restart: () => seat.restart() }),
       ...shownParts(pipeline, this.#metrics),
-      draft: draftsOf({ file, env, overrides }, () => this.#reloads.running),
+      draft: this.#drafts,
       ...generationsOf(() => this.#reloads),
     }
   }

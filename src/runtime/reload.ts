@@ -58,7 +58,7 @@ interface Served {
 type Past = NonNullable<ReturnType<History['find']>>
 
 /** What of the admin listener a reload changes. */
-const LIVE_ADMIN = { digest: undefined, metrics: undefined }
+const LIVE_ADMIN = { digest: undefined, metrics: undefined, write: undefined }
 
 /** What a process has from its start to its end. */
 type StartSettings = Pick<Plan, 'listen' | 'store' | 'spool' | 'transport' | 'admin' | 'workers'>

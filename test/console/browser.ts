@@ -9,7 +9,7 @@ import { startTestGateway, type TestGateway } from '../helpers/gateway.js'
 
 /** Where Debian's package has it. */
 const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium'
-/** Pictures for people to look at; not committed. */
+/** Pictures for people to look at, where CONSOLE_PICTURES is set; not committed. */
 const PICTURES = join(packageRoot(), 'test/console/out')
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
@@ -44,9 +44,21 @@ models:
   sim-speech: sim
   sim-transcribe: sim
   sim-video: sim
+  "sim-video?*": sim
   "sim-text?*": sim-chat
   "gpt-*": openai
 `
+
+let shared: Promise<Browser> | undefined
+
+/** One for all tests of a file; each has a context of its own. */
+function theBrowser(): Promise<Browser> {
+  if (shared === undefined) {
+    shared = chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] })
+    t.teardown(async () => await (await shared)?.close())
+  }
+  return shared
+}
 
 export interface ConsoleTest {
   readonly gateway: TestGateway
@@ -62,18 +74,18 @@ export interface ConsoleTest {
   picture(name: string): Promise<void>
 }
 
-/** A gateway with the simulator, and a page of a browser that is not signed in. */
-export async function openConsole(test: Test, more = ''): Promise<ConsoleTest> {
+/** A gateway with the simulator, and a page of a browser that is not signed in. `admin`, `yaml`: more of its configuration. */
+export async function openConsole(test: Test, { admin: more = '', yaml = '' } = {}): Promise<ConsoleTest> {
   const { line, origin: admin } = await adminLine(more)
   const env = {
     GATEWAY_ADMIN_KEY: ADMIN_SECRET,
     CALLER_KEY: 'the-key-of-the-caller-0123456789',
     GUEST_KEY: 'the-key-of-the-guest-0123456789',
   }
-  const gateway = await startTestGateway(test, `${YAML}${line}\n`, { env })
-  const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] })
-  test.teardown(() => browser.close())
+  const gateway = await startTestGateway(test, `${YAML}${line}\n${yaml}`, { env })
+  const browser = await theBrowser()
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: 'reduce' })
+  test.teardown(() => context.close())
   const page = await context.newPage()
   page.setDefaultTimeout(10_000)
   const said: string[] = []
@@ -94,6 +106,7 @@ export async function openConsole(test: Test, more = ''): Promise<ConsoleTest> {
     },
     axe: () => violations(page),
     picture: async name => {
+      if (process.env.CONSOLE_PICTURES === undefined) return
       mkdirSync(PICTURES, { recursive: true })
       await page.screenshot({ path: join(PICTURES, `${name}.png`) })
     },

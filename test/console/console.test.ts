@@ -16,9 +16,11 @@ const VIEWS = {
   plan: '/plan',
   explain: '/plan?view=explain',
   file: '/plan?view=file',
+  generations: '/plan?view=generations',
   keys: '/keys',
   upstreams: '/upstreams?name=sim-chat',
   tasks: '/tasks',
+  files: '/files?key=caller',
 } as const
 
 /** Some of everything, so that no view is empty. */
@@ -68,6 +70,31 @@ t.test('a link opens a session once', async t => {
   await page.goto('about:blank')
   await test.open(path)
   await page.getByText('the link has been used').waitFor()
+})
+
+t.test('the first page is small, and its policy allows no script and no style that is written into it', async t => {
+  const test = await openConsole(t)
+  const { page } = test
+  let bytes = 0
+  page.on('response', async response => {
+    const size = await response
+      .request()
+      .sizes()
+      .catch(() => undefined)
+    bytes += size?.responseBodySize ?? 0
+  })
+  await test.signIn()
+  await page.getByRole('heading', { name: 'Requests per second' }).waitFor()
+  t.ok(bytes > 20_000 && bytes < 250 * 1024, `${bytes} bytes`)
+  const policy = (await page.request.get(test.admin, { headers: { accept: 'text/html' } })).headers()
+  t.match(policy['content-security-policy'], /default-src 'none'; script-src 'self'; style-src 'self';/)
+  t.notMatch(policy['content-security-policy'], /unsafe/)
+  const isRun = await page.evaluate(`
+    const script = document.createElement('script')
+    script.textContent = 'globalThis.isRun = true'
+    document.head.append(script)
+    globalThis.isRun === true`)
+  t.equal(isRun, false)
 })
 
 t.test('a session changes nothing for another page, and a viewer nothing at all', async t => {
@@ -228,14 +255,16 @@ t.test('a key is made with its secret shown once, and revoked', async t => {
 })
 
 for (const theme of ['light', 'dark'] as const) {
-  t.test(`axe finds nothing on any view, ${theme}, wide and narrow`, async t => {
+  // Colours are the same at every width.
+  const widths = theme === 'light' ? [1440, 360] : [1440]
+  t.test(`axe finds nothing on any view, ${theme}, at ${widths.join(' and ')} pixels`, async t => {
     const test = await openConsole(t)
     const { page } = test
     await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' })
     await test.signIn()
     const id = await use(test)
     const views = { ...VIEWS, request: `/requests/${id}` }
-    for (const width of [1440, 360]) {
+    for (const width of widths) {
       await page.setViewportSize({ width, height: width === 360 ? 740 : 900 })
       for (const [name, path] of Object.entries(views)) {
         await test.open(path)

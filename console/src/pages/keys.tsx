@@ -10,13 +10,20 @@ import { type Bound, BoundBar, boundsOf } from './near-bound.js'
 export function Keys() {
   const keys = useFetched<List<Key>>('/admin/keys?limit=200', 10_000)
   const limits = useFetched<List<ScopeLimits>>('/admin/limits?limit=200', 3000)
-  const bounds = boundsOf(limits.data.value?.data ?? [])
   const name = parameter('name')
   const all = keys.data.value?.data ?? []
+  // Limits of keys of the store are not in the list: there may be very many of them.
+  const isStored = all.some(key => key.name === name && key.source === 'store')
+  const one = useFetched<List<ScopeLimits>>(
+    isStored && name !== undefined ? `/admin/limits?scope=key&name=${encodeURIComponent(name)}` : undefined,
+    3000,
+  )
+  const own = isStored ? (one.data.value?.data ?? []).filter(({ scope }) => scope === 'key') : []
+  const bounds = boundsOf([...(limits.data.value?.data ?? []), ...own])
   const shown = name === undefined ? all : all.filter(key => key.name === name)
   return (
     <>
-      <Failure error={keys.error.value ?? limits.error.value} again={keys.again} />
+      <Failure error={keys.error.value ?? limits.error.value ?? one.error.value} again={keys.again} />
       <div class="grid">
         <Card title="Near their bound" class="w5">
           {bounds.length === 0 ? (
@@ -96,7 +103,14 @@ function KeyRow({ known, bounds, onChange }: RowProps) {
       <td class="hide">{source}</td>
       <td class="hide">{models.length === 0 ? NONE : models.slice(0, 4).join(', ')}</td>
       <td>
-        {own.length === 0 ? NONE : own.map(bound => <BoundBar key={idOf(bound)} bound={bound} isNamed={false} />)}
+        {own.length > 0 ? null : source === 'store' && parameter('name') !== name ? (
+          <a href={`/keys?name=${encodeURIComponent(name)}`}>Show</a>
+        ) : (
+          NONE
+        )}
+        {own.map(bound => (
+          <BoundBar key={idOf(bound)} bound={bound} isNamed={false} />
+        ))}
       </td>
       <td class="n">
         <a href={`/requests?key=${encodeURIComponent(name)}`}>Requests</a>

@@ -20,9 +20,9 @@ export function boundsOf(all: readonly ScopeLimits[]): readonly Bound[] {
     .sort((one, other) => other.part - one.part)
 }
 
-export function wordsOf({ unit, used = 0, limit, window }: Limit): string {
+export function wordsOf({ unit, used = 0, reserved = 0, limit, window }: Limit): string {
   const show = unit === 'budget' ? usd : count
-  return `${show(used)} of ${show(limit)} ${unit === 'budget' ? 'USD' : unit.replaceAll('_', ' ')}${window === null ? '' : ` / ${window}`}`
+  return `${show(used)} of ${show(limit)} ${unit === 'budget' ? 'USD' : unit.replaceAll('_', ' ')}${window === null ? '' : ` / ${window}`}${reserved > 0 ? `, ${show(reserved)} reserved` : ''}`
 }
 
 export function BoundBar({ bound, isNamed = true }: { readonly bound: Bound; readonly isNamed?: boolean }) {

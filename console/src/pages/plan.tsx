@@ -6,32 +6,40 @@ import { Card, Failure, Segments } from '../ui/parts.js'
 import { Explain } from './explain.js'
 import { Graph } from './graph.js'
 
-const VIEWS = ['graph', 'explain', 'file'] as const
+const VIEWS = ['graph', 'explain', 'file', 'generations'] as const
 
 /** CodeMirror is larger than the rest of the console: it comes only with the file. */
 const Draft = lazyPart(() => import('./draft.js').then(one => one.Draft))
+const Versions = lazyPart(() => import('./versions.js').then(one => one.Versions))
 
 export function Plan() {
   const plan = useFetched<PlanAnswer>('/admin/plan', 10_000)
   const view = VIEWS.find(one => one === parameter('view')) ?? 'graph'
+  const { value } = plan.data
   return (
     <>
       <div class="bar-of-controls">
-        <Segments label="View" options={VIEWS} value={view} onChange={next => setParameters({ view: next })} />
-        {plan.data.value === undefined ? null : (
+        <Segments
+          label="View"
+          options={VIEWS}
+          value={view}
+          onChange={next => setParameters({ view: next, generation: undefined })}
+        />
+        {value === undefined ? null : (
           <span class="mut">
-            Plan {plan.data.value.generation} serves · {plan.data.value.digest.slice(0, 12)}
+            Plan {value.generation} serves · {value.digest.slice(0, 12)}
           </span>
         )}
       </div>
       <Failure error={plan.error.value} again={plan.again} />
-      {view === 'graph' && plan.data.value !== undefined ? (
+      {view === 'graph' && value !== undefined ? (
         <Card title="Keys, models, upstreams">
-          <Graph plan={plan.data.value} />
+          <Graph plan={value} />
         </Card>
       ) : null}
-      {view === 'explain' ? <Explain plan={plan.data.value} /> : null}
+      {view === 'explain' ? <Explain plan={value} /> : null}
       {view === 'file' ? <Draft /> : null}
+      {view === 'generations' ? <Versions /> : null}
     </>
   )
 }

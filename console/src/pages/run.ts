@@ -11,7 +11,7 @@ export interface Answer {
 interface Try {
   readonly key: string
   readonly path: string
-  readonly method?: 'GET' | 'POST'
+  readonly method?: 'GET' | 'POST' | 'DELETE'
   readonly json?: object
   readonly form?: readonly object[]
   readonly signal?: AbortSignal

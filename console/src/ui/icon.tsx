@@ -8,6 +8,8 @@ const PATHS = {
   upstreams: 'M3 3h18v7H3zM3 14h18v7H3zM7 6.5h.01M7 17.5h.01',
   tasks: 'M13 5h8M13 12h8M13 19h8M3 6l2 2 4-4M3 16l2 2 4-4',
   docs: 'M5 3h11l3 3v15H5zM9 9h6M9 13h6M9 17h4',
+  files: 'M14 2H5v20h14V7zM14 2v5h5M8 13h8M8 17h5',
+  more: 'M4 5h16M4 12h16M4 19h16',
   search: 'M11 4a7 7 0 1 0 0 14a7 7 0 0 0 0-14M20 20l-4-4',
   theme: 'M12 3a9 9 0 1 0 9 9a7 7 0 0 1-9-9',
   ok: 'M12 2a10 10 0 1 0 0 20a10 10 0 0 0 0-20M8 12l3 3 5-6',

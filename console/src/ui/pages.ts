@@ -17,4 +17,5 @@ export const PAGES: readonly Page[] = [
   { name: 'Keys', href: '/keys', icon: 'keys', key: 'k' },
   { name: 'Upstreams', href: '/upstreams', icon: 'upstreams', key: 'u' },
   { name: 'Tasks', href: '/tasks', icon: 'tasks', key: 't' },
+  { name: 'Files', href: '/files', icon: 'files', key: 'f' },
 ]

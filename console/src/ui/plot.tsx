@@ -61,7 +61,7 @@ function options(props: PlotProps, width: number): uPlot.Options {
   return {
     width,
     height,
-    padding: [8, 8, 0, 0],
+    padding: [8, 20, 0, 0],
     legend: { show: false },
     cursor: { sync: { key: 'page' }, y: false, points: { size: 6 }, drag: { x: false, y: false } },
     scales: {
@@ -92,7 +92,9 @@ function options(props: PlotProps, width: number): uPlot.Options {
         grid: { stroke: token('--line'), width: 1 },
         ...(isLog ? { splits: (_self: uPlot, _axis: number, low: number, high: number) => decades(low, high) } : {}),
         values: (_self, ticks) =>
-          ticks.map(tick => (tick === null ? '' : isLog && Math.log10(tick) % 1 !== 0 ? '' : unit(tick))),
+          ticks.map(tick =>
+            tick === null ? '' : isLog && Math.log10(tick) % 1 !== 0 ? '' : unit(tick).replace(/\.0+(?= )/, ''),
+          ),
       },
     ],
     series: [

@@ -11,7 +11,8 @@ import { metrics } from './metrics.js'
 import { models } from './models.js'
 import { changeKey, revokeKey, rotateKey, showKey } from './one-key.js'
 import { openApi } from './openapi.js'
-import { checkPlan, explain, plan, planFile } from './plan.js'
+import { explain, plan } from './plan.js'
+import { applyPlan, checkPlan, planFile, planVersion, planVersions } from './plan-file.js'
 import { playRequest } from './play.js'
 import { reload } from './reload.js'
 import { restart } from './restart.js'
@@ -50,6 +51,9 @@ const ROUTES: readonly AdminRoute[] = [
   plan,
   planFile,
   checkPlan,
+  applyPlan,
+  planVersions,
+  planVersion,
   explain,
   playRequest,
   showSession,

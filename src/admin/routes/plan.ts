@@ -3,11 +3,10 @@ import { planFacts, requestFacts } from '../../plan/explain.js'
 import { callerNamed } from '../callers.js'
 import { AdminError, type AdminRoute, COUNT, FLAG, objectOf, type Schema, TEXT } from '../route.js'
 
-/** Largest draft of a file, and largest body to explain, bytes. */
+/** Largest body to explain, bytes. */
 const MAX_TEXT_BYTES = 2 * 1024 * 1024
 /** Entries of a section in one answer. */
 const MAX_ENTRIES = 500
-const MAX_PROBLEMS = 200
 
 const LIST: Schema = { type: 'array', items: { type: 'object' } }
 
@@ -69,41 +68,5 @@ export const explain: AdminRoute = {
       stream: body.stream === true,
       ...(typeof text === 'string' ? { body: text } : {}),
     })
-  },
-}
-
-export const planFile: AdminRoute = {
-  method: 'GET',
-  path: '/admin/plan/file',
-  summary:
-    'The text of the configuration file, and whether it is what serves. Lines that may hold a secret are masked.',
-  status: 200,
-  answer: objectOf({ file: TEXT, text: TEXT, masked: FLAG, problems: LIST }),
-  async handle(_request, host) {
-    return await host.draft.file()
-  },
-}
-
-export const checkPlan: AdminRoute = {
-  method: 'POST',
-  path: '/admin/plan/check',
-  summary:
-    'Checks a draft of the configuration file as a reload would, and says what it would change. Nothing changes.',
-  body: objectOf({ text: TEXT }, ['text']),
-  status: 200,
-  answer: objectOf({ valid: FLAG, problems: LIST, changes: { type: 'object' } }, ['valid', 'problems']),
-  isReading: true,
-  maxBytes: MAX_TEXT_BYTES,
-  async handle({ body: { text } }, host) {
-    if (typeof text !== 'string') throw new AdminError(400, 'invalid_request', 'text: expected the text of the file')
-    const { problems, isValid, changes } = await host.draft.check(text)
-    return {
-      valid: isValid,
-      problems: problems.slice(0, MAX_PROBLEMS).map(({ position, path, message, severity }) => ({
-        ...{ line: position.line, column: position.column, file: position.file },
-        ...{ path, message, severity },
-      })),
-      changes,
-    }
   },
 }

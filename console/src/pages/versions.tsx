@@ -1,0 +1,101 @@
+import { useSignal } from '@preact/signals'
+import { call, messageOf } from '../api.js'
+import { day } from '../format.js'
+import { parameter } from '../router.js'
+import { useFetched } from '../state/fetched.js'
+import type { Applied, List, PlanFile } from '../types.js'
+import { Editor } from '../ui/editor.js'
+import { Card, Empty, Failure, State } from '../ui/parts.js'
+
+interface Version {
+  readonly generation: number
+  readonly at: number
+  readonly origin: 'start' | 'reload' | 'console'
+}
+
+const ORIGINS = { start: 'the start', reload: 'the file', console: 'the console' }
+const EVERY_MS = 5000
+
+/** Texts of the file that have served, and the way back to one. */
+export function Versions() {
+  const versions = useFetched<List<Version>>('/admin/plan/versions', EVERY_MS)
+  const file = useFetched<PlanFile>('/admin/plan/file')
+  const chosen = Number(parameter('generation') ?? Number.NaN)
+  const one = useFetched<{ readonly text: string }>(
+    Number.isInteger(chosen) ? `/admin/plan/versions/${chosen}` : undefined,
+  )
+  const failure = useSignal<string | undefined>(undefined)
+  const all = versions.data.value?.data ?? []
+  const current = file.data.value
+  const back = async (generation: number): Promise<void> => {
+    failure.value = undefined
+    try {
+      await call<Applied>('/admin/plan/apply', { method: 'POST', body: { generation, digest: current?.digest } })
+    } catch (cause) {
+      failure.value = messageOf(cause)
+    }
+    versions.again()
+    file.again()
+  }
+  return (
+    <>
+      <Failure error={versions.error.value ?? file.error.value ?? failure.value} />
+      <Card title="Generations" aside={<span class="mut">Since the start, the latest 50</span>}>
+        <table>
+          <thead>
+            <tr>
+              <th>Plan</th>
+              <th>Began</th>
+              <th>By</th>
+              <td />
+              <td />
+            </tr>
+          </thead>
+          <tbody>
+            {all.map(({ generation, at, origin }, index) => (
+              <tr key={generation}>
+                <td>
+                  <strong>{generation}</strong>
+                </td>
+                <td>{day(at)}</td>
+                <td>{ORIGINS[origin]}</td>
+                <td>
+                  {index === 0 ? (
+                    <State level="ok">Serves</State>
+                  ) : (
+                    <a href={`/plan?view=generations&generation=${generation}`}>Difference</a>
+                  )}
+                </td>
+                <td class="n">
+                  {index === 0 ? null : (
+                    <button
+                      type="button"
+                      class="btn"
+                      disabled={current?.write !== true}
+                      title={current?.write === true ? '' : 'Needs admin: { write: true }'}
+                      onClick={() => void back(generation)}
+                    >
+                      Back to {generation}
+                    </button>
+                  )}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+        {all.length === 1 ? <Empty>Only one plan has served since the start.</Empty> : null}
+      </Card>
+      {one.data.value === undefined || current === undefined || !Number.isInteger(chosen) ? null : (
+        <Card title={`From the file to plan ${chosen}`} class="below">
+          <Editor
+            text={one.data.value.text}
+            original={current.text}
+            label={`The text of plan ${chosen}`}
+            isReadOnly={true}
+          />
+        </Card>
+      )}
+      <Failure error={one.error.value} />
+    </>
+  )
+}

@@ -1,0 +1,123 @@
+import type { AdminHost, CheckedDraft } from '../host.js'
+import { pageOf } from '../pages.js'
+import {
+  AdminError,
+  type AdminRequest,
+  type AdminRoute,
+  COUNT,
+  FLAG,
+  MOMENT,
+  objectOf,
+  type Schema,
+  TEXT,
+} from '../route.js'
+
+/** Largest draft of the file, bytes. */
+const MAX_TEXT_BYTES = 2 * 1024 * 1024
+const MAX_PROBLEMS = 200
+
+const LIST: Schema = { type: 'array', items: { type: 'object' } }
+const CHECKED = objectOf({ valid: FLAG, problems: LIST, changes: { type: 'object' } }, ['valid', 'problems'])
+
+export const planFile: AdminRoute = {
+  method: 'GET',
+  path: '/admin/plan/file',
+  summary:
+    'The text of the configuration file, its digest, and whether this session may write it. Lines that may hold a secret are masked.',
+  status: 200,
+  answer: objectOf({ file: TEXT, text: TEXT, masked: FLAG, digest: TEXT, write: FLAG }),
+  async handle(request, host) {
+    return { ...(await host.draft.file()), write: mayWrite(request, host) }
+  },
+}
+
+export const checkPlan: AdminRoute = {
+  method: 'POST',
+  path: '/admin/plan/check',
+  summary:
+    'Checks a draft of the configuration file as a reload would, and says what it would change. Nothing changes.',
+  body: objectOf({ text: TEXT }, ['text']),
+  status: 200,
+  answer: CHECKED,
+  isReading: true,
+  maxBytes: MAX_TEXT_BYTES,
+  async handle(request, host) {
+    // What is wrong with a line may quote it: who may only look gets no line that is not shown.
+    return answerOf(await host.draft.check(textOf(request), mayWrite(request, host)))
+  },
+}
+
+export const applyPlan: AdminRoute = {
+  method: 'POST',
+  path: '/admin/plan/apply',
+  summary:
+    'Writes a draft to the configuration file and reloads it; needs admin: { write: true }. digest: of the file that the draft is made from. generation, in place of text: the text that served then. 422: it has errors, and nothing has changed.',
+  body: objectOf({ text: TEXT, generation: COUNT, digest: TEXT }, ['digest']),
+  status: 200,
+  answer: objectOf({ generation: COUNT, valid: FLAG, problems: LIST, changes: { type: 'object' } }),
+  maxBytes: MAX_TEXT_BYTES,
+  async handle(request, host) {
+    const { digest, generation } = request.body
+    if (!mayWrite(request, host))
+      throw new AdminError(403, 'forbidden', 'the file can be written where it says admin: { write: true }')
+    if (typeof digest !== 'string') throw new AdminError(400, 'invalid_request', 'digest: expected that of the file')
+    if (generation !== undefined) versionOf(generation, host)
+    const done = await (typeof generation === 'number'
+      ? host.draft.back(generation, digest)
+      : host.draft.apply(textOf(request), digest))
+    if (done === undefined) throw new AdminError(409, 'conflict', 'the file has changed since the draft was begun')
+    const answer = answerOf(done)
+    if (!done.isValid)
+      throw new AdminError(422, 'invalid_configuration', 'it has errors, and nothing has changed', {
+        problems: answer.problems,
+      })
+    return { generation: host.kernel.generation.number, ...answer }
+  },
+}
+
+export const planVersions: AdminRoute = {
+  method: 'GET',
+  path: '/admin/plan/versions',
+  summary: 'The texts of the configuration file that have served since the start, newest first.',
+  status: 200,
+  answer: pageOf(objectOf({ generation: COUNT, at: MOMENT, origin: { enum: ['start', 'reload', 'console'] } })),
+  async handle(_request, host) {
+    return { data: host.draft.versions() }
+  },
+}
+
+export const planVersion: AdminRoute = {
+  method: 'GET',
+  path: '/admin/plan/versions/{generation}',
+  summary: 'One of these texts. Lines that may hold a secret are masked.',
+  status: 200,
+  answer: objectOf({ text: TEXT, masked: FLAG }),
+  async handle({ params: { generation } }, host) {
+    return versionOf(Number(generation), host)
+  },
+}
+
+function versionOf(generation: unknown, host: AdminHost): object {
+  const found = typeof generation === 'number' ? host.draft.version(generation) : undefined
+  if (found === undefined) throw new AdminError(404, 'not_found', 'no text of this generation is kept')
+  return found
+}
+
+function mayWrite({ session }: AdminRequest, { plan }: AdminHost): boolean {
+  return plan.admin?.write === true && session?.role !== 'viewer'
+}
+
+function textOf({ body: { text } }: AdminRequest): string {
+  if (typeof text !== 'string') throw new AdminError(400, 'invalid_request', 'text: expected the text of the file')
+  return text
+}
+
+function answerOf({ isValid, problems, changes }: CheckedDraft): { readonly problems: readonly object[] } {
+  return {
+    ...{ valid: isValid, changes },
+    problems: problems.slice(0, MAX_PROBLEMS).map(({ position, path, message, severity }) => ({
+      ...{ line: position.line, column: position.column, file: position.file },
+      ...{ path, message, severity },
+    })),
+  }
+}
