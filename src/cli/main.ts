@@ -11,6 +11,7 @@ import { CommandError, coloured, EXIT, type Io, type Output, paints, print } fro
 import { keysCommand } from './keys.js'
 import { ledgerCommand } from './ledger.js'
 import { receiptsCommand } from './receipts.js'
+import { recordCommand } from './record.js'
 import { reloadCommand } from './reload.js'
 import { routesCommand } from './routes.js'
 import { schemaCommand } from './schema.js'
@@ -42,6 +43,7 @@ const COMMANDS: readonly Define[] = [
   tailCommand,
   fmtCommand,
   testCommand,
+  recordCommand,
   consoleCommand,
   schemaCommand,
   initCommand,

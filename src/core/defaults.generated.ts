@@ -145,6 +145,13 @@ export const DEFAULTS = {
     keep: 2592000000, // 30d
     when_full: 'drop',
   },
+  record: {
+    mask: ['emails', 'cards', 'phones', 'addresses'],
+  },
+  recordingsSettings: {
+    match: 'strict',
+    timing: 'none',
+  },
   capture: {
     mask: ['emails', 'cards', 'phones', 'addresses'],
     keep: 604800000, // 7d

@@ -22,6 +22,7 @@ import { metrics } from './metrics/index.js'
 import { mirrors } from './mirrors/index.js'
 import { overload } from './overload/index.js'
 import { receipts } from './receipts/index.js'
+import { record } from './record/index.js'
 import { regions } from './regions/index.js'
 import { resources } from './resources/index.js'
 import { responses } from './responses/index.js'
@@ -67,6 +68,7 @@ export const FEATURES: readonly Feature[] = [
   tasks,
   heldBack,
   answers,
+  record,
   expose,
   tail,
   log,

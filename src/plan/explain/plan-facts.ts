@@ -14,6 +14,7 @@ import { type IdentityFacts, identityFacts } from './identity-facts.js'
 import { type GroupFacts, groupFacts, limitFacts, type RuleFacts, ruleFacts } from './limit-facts.js'
 import { type ModelFacts, modelFacts } from './model-facts.js'
 import { captureFact, receiptsFact } from './receipt-facts.js'
+import { recordFact } from './record-fact.js'
 import { type RegionFacts, regionFacts } from './region-facts.js'
 import { telemetryFacts } from './telemetry-facts.js'
 
@@ -32,6 +33,8 @@ export interface PlanFacts {
   readonly workers?: number
   /** Where receipts are written; absent: none are. */
   readonly receipts?: string
+  /** What is recorded; absent: nothing is. */
+  readonly record?: string
   /** What is sent to a collector, and where it is. */
   readonly telemetry?: readonly string[]
   readonly keys: readonly KeyFacts[]
@@ -133,6 +136,7 @@ export function planFacts(plan: Plan, config: Config): PlanFacts {
     store: storeFact(plan.store),
     log: logText(plan.log),
     ...(plan.expose.length === 0 ? {} : { expose: plan.expose }),
+    ...(plan.record === undefined ? {} : { record: recordFact(plan.record) }),
     ...(plan.receipts === undefined ? {} : { receipts: receiptsFact(plan.receipts) }),
     ...(plan.transport === 'fast' ? {} : { transport: plan.transport }),
     ...(plan.workers === 1 ? {} : { workers: plan.workers }),
