@@ -10,6 +10,7 @@ import { initCommand } from './init.js'
 import { CommandError, coloured, EXIT, type Io, type Output, paints, print } from './io.js'
 import { keysCommand } from './keys.js'
 import { ledgerCommand } from './ledger.js'
+import { probeCommand } from './probe.js'
 import { receiptsCommand } from './receipts.js'
 import { recordCommand } from './record.js'
 import { reloadCommand } from './reload.js'
@@ -44,6 +45,7 @@ const COMMANDS: readonly Define[] = [
   fmtCommand,
   testCommand,
   recordCommand,
+  probeCommand,
   consoleCommand,
   schemaCommand,
   initCommand,
