@@ -200,6 +200,7 @@ export type RawTelemetry = {
   readonly otlp: RawOtlp
   readonly service?: string
   readonly metrics?: 'on' | 'off'
+  readonly logs?: 'on' | 'off'
   readonly traces?: RawTraces
 }
 export type RawOtlp = {
@@ -249,6 +250,7 @@ export type RawKey = {
   readonly priority?: RawPriority
   readonly expose?: RawExpose
   readonly capture?: RawCapture
+  readonly trace?: RawKeyTrace
 }
 export type RawCallerLimits = {
   readonly requests?: RawRates
@@ -266,9 +268,15 @@ export type RawWhenStoreFails = 'open' | 'closed'
 export type RawRates = string | readonly string[]
 export type RawBudgets = string | readonly string[]
 export type RawRegions = readonly string[]
+export type RawKeyTrace = {
+  readonly content: 'off' | 'masked' | 'full'
+  readonly words?: RawMaskedWords
+  readonly size?: RawSize
+}
+export type RawMaskedWords = readonly string[]
 export type RawCapture = {
   readonly mask?: readonly ('emails' | 'cards' | 'phones' | 'addresses')[]
-  readonly words?: readonly string[]
+  readonly words?: RawMaskedWords
   readonly keep?: string
 }
 export type RawRouteGlobs = readonly string[]
@@ -384,7 +392,7 @@ export type RawRecord = {
   readonly keys?: readonly string[]
   readonly routes?: readonly string[]
   readonly mask?: readonly ('emails' | 'cards' | 'phones' | 'addresses' | 'keys')[]
-  readonly words?: readonly string[]
+  readonly words?: RawMaskedWords
   readonly members?: readonly string[]
 }
 export type RawPrices = RawPriceList | 'off'

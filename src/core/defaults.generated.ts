@@ -90,6 +90,7 @@ export const DEFAULTS = {
   telemetry: {
     service: 'model-gateway',
     metrics: 'on',
+    logs: 'off',
   },
   otlp: {
     protocol: 'http/protobuf',
@@ -151,6 +152,9 @@ export const DEFAULTS = {
   recordingsSettings: {
     match: 'strict',
     timing: 'none',
+  },
+  keyTrace: {
+    size: 8192, // 8KiB
   },
   capture: {
     mask: ['emails', 'cards', 'phones', 'addresses'],

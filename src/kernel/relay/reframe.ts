@@ -107,7 +107,7 @@ export class ReframeRelay implements Relay {
       // Counts are cumulative, and not every message has them.
       if (paths !== undefined) this.count(message, paths)
       if (this.#members?.standAt(message) === true) this.#members = undefined
-      this.#attempt.call.events++
+      this.#attempt.call.tally.events++
     }
     this.send(text)
   }
