@@ -69,12 +69,13 @@ function markOf(plan, request) {
 async function planOf(name, loadPlan) {
   const models = '\nmodels: { m: up, midjourney: up }\n'
   const base = ', base: "https://llm.example.com"'
-  // Without models: kinds that only routes of a user's own serve.
+  // Without models: kinds that only routes of a user's own serve. With recordings: those that need no address.
   for (const [more, rest] of [
     ['', models],
     [base, models],
     ['', ''],
     [base, ''],
+    [', recordings: "."', models],
   ]) {
     const text = `version: 1\nupstreams: { up: { kind: ${name}${more} } }${rest}`
     const options = { file: join(folder, 'gateway.yaml'), text: Buffer.from(text), env: {}, secrets: 'assume' }

@@ -15,7 +15,7 @@ export const SIDEBAR = [
       ...['regions', 'audit', 'plan', 'receipts', 'scaling', 'reliability'],
     ],
   ],
-  ['Test with it', ['library', 'testing', 'checking', 'simulator', 'faults']],
+  ['Test with it', ['library', 'testing', 'recording', 'probe', 'checking', 'simulator', 'faults']],
   ['Reference', ['reference/configuration', 'reference/translation', 'reference/simulator', 'glossary']],
   ['Change it', ['architecture', 'decisions/README']],
 ]

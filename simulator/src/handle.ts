@@ -7,6 +7,7 @@ import { refusal } from './delivery/substitute.js'
 import type { Entry, Received } from './entry.js'
 import { SimulatorError } from './errors.js'
 import type { Gate } from './faults/gate.js'
+import { checkLacks } from './faults/lacks.js'
 import { readFaultHeader } from './faults/read.js'
 import type { Memory } from './memory.js'
 import type { Answer } from './protocol.js'
@@ -52,7 +53,9 @@ async function ask(
     const { headers } = entry
     const origin = `http://${headers.host ?? 'localhost'}`
     const question = understand(match, body, { memory, tasks, now: now(), headers, origin })
-    return { ...question, faults: { ...declared, ...question.faults } }
+    const faults = { ...declared, ...question.faults }
+    if (faults.lacks !== undefined && /\/chat\/completions(\?|$)/.test(entry.path)) checkLacks(faults.lacks, body)
+    return { ...question, faults }
   } catch (error) {
     return refusing(error, new Seed(entry.method, entry.path))
   }

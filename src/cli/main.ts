@@ -16,7 +16,9 @@ import { ledgerCommand } from './ledger.js'
 import { lintCommand } from './lint.js'
 import { openApiCommand } from './openapi.js'
 import { planCommand } from './plan.js'
+import { probeCommand } from './probe.js'
 import { receiptsCommand } from './receipts.js'
+import { recordCommand } from './record.js'
 import { reloadCommand } from './reload.js'
 import { routesCommand } from './routes.js'
 import { schemaCommand } from './schema.js'
@@ -57,6 +59,8 @@ const COMMANDS: readonly Define[] = [
   lintCommand,
   doctorCommand,
   testCommand,
+  recordCommand,
+  probeCommand,
   consoleCommand,
   schemaCommand,
   initCommand,

@@ -1,5 +1,6 @@
 import { Option } from 'commander'
 import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from '../core/log-config.js'
+import type { RecordOverride } from '../core/recording.js'
 import type { Secret } from '../core/secret.js'
 import type { WorkerCount } from '../core/worker-count.js'
 import type { StartOptions } from '../runtime/gateway.js'
@@ -13,7 +14,7 @@ import type { KeptKey } from './serving.js'
 import { nextSignal } from './signals.js'
 import { FILE_WORDS, fileOf, type SourceOptions, takesSource, withVariables } from './source.js'
 
-interface Options extends SourceOptions {
+interface ServeOptions extends SourceOptions {
   readonly port?: number
   readonly host?: string
   readonly adminPort?: number
@@ -22,6 +23,7 @@ interface Options extends SourceOptions {
   readonly logFormat?: LogFormat
   readonly watch: boolean
   readonly showKey?: boolean
+  readonly record?: RecordOverride
 }
 
 /** Warnings that a start prints; each has three lines. */
@@ -45,12 +47,13 @@ export const serveCommand: Define = (parent, io, end) => {
     .option('--no-watch', 'do not reload when files change')
     .option('--show-key', 'always print generated keys; otherwise a terminal shows a key once, when it is created')
     .addHelpText('after', example('gateway serve', 'gateway serve gateway.yaml --port 9000 --log-level warn'))
-    .action(async (file: string | undefined, options: Options) => {
+    .action(async (file: string | undefined, options: ServeOptions) => {
       end(await serve(fileOf(file, options), options, await withVariables(io, options)))
     })
 }
 
-async function serve(file: string, options: Options, io: Io): Promise<number> {
+/** Until a signal: what `gateway record` does, too. */
+export async function serve(file: string, options: ServeOptions, io: Io): Promise<number> {
   const given = await givenText(file, io).catch(startFailure)
   const kept = new Map<string, KeptKey>()
   const shows = options.showKey === true ? 'always' : io.stdout.isTTY === true ? 'once' : 'never'
@@ -69,7 +72,7 @@ async function serve(file: string, options: Options, io: Io): Promise<number> {
 
 async function startOptions(
   file: string,
-  { port, host, adminPort, workers, logLevel, logFormat, watch }: Options,
+  { port, host, adminPort, workers, logLevel, logFormat, watch, record }: ServeOptions,
   kept: Map<string, KeptKey>,
   io: Io,
 ): Promise<StartOptions> {
@@ -87,6 +90,7 @@ async function startOptions(
     ...(host === undefined ? {} : { host }),
     ...(adminPort === undefined ? {} : { adminPort }),
     ...(workers === undefined ? {} : { workers }),
+    ...(record === undefined ? {} : { record }),
     ...(logLevel === undefined ? {} : { logLevel }),
     ...(logFormat === undefined ? {} : { logFormat }),
   }

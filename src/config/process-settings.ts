@@ -2,6 +2,7 @@ import type { Config } from '../core/config.js'
 import { DEFAULTS } from '../core/defaults.generated.js'
 import { FEATURE_WORDS, type FeatureSettings } from '../core/feature-settings.generated.js'
 import type { TasksConfig, WebhookConfig } from '../core/process-config.js'
+import type { RecordOverride } from '../core/recording.js'
 import { withFirstEvent } from '../core/timeouts.js'
 import type { WorkerCount } from '../core/worker-count.js'
 import { readAdmin } from './admin.js'
@@ -15,6 +16,7 @@ import { checkAllowed, readMedia } from './media.js'
 import { readOverload } from './overload.js'
 import type { RawGateway } from './raw.generated.js'
 import { readReceipts } from './receipts.js'
+import { readRecord } from './recordings.js'
 import { readSecret } from './secrets.js'
 import { readDuration, readLimits, readRetry, readTimeouts } from './settings.js'
 import { readSpool } from './spool.js'
@@ -29,6 +31,7 @@ export interface Overrides extends ListenOverrides, LogOverrides {
   readonly workers?: WorkerCount
   /** Whether keys of the store have limits: then requests are counted, also if the file has none. */
   readonly counted?: boolean
+  readonly record?: RecordOverride
 }
 
 /** What holds for the whole process. */
@@ -51,6 +54,7 @@ type Settings = Pick<
   | 'webhooks'
   | 'admin'
   | 'receipts'
+  | 'record'
   | 'telemetry'
 >
 
@@ -81,6 +85,7 @@ export function readSettings(main: Document, overrides: Overrides, context: Cont
     tasks: readTasks(sectionOf(main, 'tasks'), at('tasks'), context),
     ...readWebhooks(sectionOf(main, 'webhooks'), at('webhooks'), context),
     ...readReceipts(main, store, context),
+    ...readRecord(main, overrides.record, context),
     ...readTelemetry(sectionOf(main, 'telemetry'), at('telemetry'), context),
     ...readAdmin(sectionOf(main, 'admin'), at('admin'), overrides.adminPort, context),
   }

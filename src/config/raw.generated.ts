@@ -29,6 +29,7 @@ export type RawGateway = {
   readonly unpriced?: RawUnpriced
   readonly ledger?: { readonly retention?: string }
   readonly receipts?: RawReceipts
+  readonly record?: RawRecord
   readonly include?: RawInclude
   readonly interfaces?: readonly string[]
   readonly overlays?: RawOverlays
@@ -386,6 +387,15 @@ export type RawReceiptsSettings = {
   readonly when_full?: 'drop' | 'refuse'
   readonly key?: RawSecret
 }
+export type RawRecord = {
+  readonly into: string
+  readonly models?: readonly string[]
+  readonly keys?: readonly string[]
+  readonly routes?: readonly string[]
+  readonly mask?: readonly ('emails' | 'cards' | 'phones' | 'addresses' | 'keys')[]
+  readonly words?: RawMaskedWords
+  readonly members?: readonly string[]
+}
 export type RawPrices = RawPriceList | 'off'
 export type RawPriceList = Readonly<Record<string, RawPriceOrFree>>
 export type RawPriceOrFree = RawPrice | 'free'
@@ -638,6 +648,7 @@ export type RawUpstream = {
   readonly description?: string
   readonly kind?: string
   readonly base?: string
+  readonly recordings?: RawRecordings
   readonly credential?: RawCredential
   readonly secret?: RawSecret
   readonly secrets?: readonly RawSecret[]
@@ -682,6 +693,12 @@ export type RawClientTls = {
   readonly server_name?: string
 }
 export type RawOnClientAbort = 'cancel' | 'drain'
+export type RawRecordings = RawRecordingsSettings | string
+export type RawRecordingsSettings = {
+  readonly from: string
+  readonly match?: readonly string[] | 'strict'
+  readonly timing?: 'none' | 'recorded'
+}
 export type RawDefaultModels = Readonly<Record<string, string>>
 export type RawModels = Readonly<Record<string, RawModel>>
 export type RawModel = string | RawModelWithTargets | RawModelWithUpstream | RawTargets

@@ -11,6 +11,7 @@ import { readLayers } from './health.js'
 import { type Kinds, type Layer, last } from './kinds.js'
 import { mergePrices } from './prices.js'
 import type { RawUpstream } from './raw.generated.js'
+import { RECORDED_BASE, readRecordings, withoutWay } from './recordings.js'
 import { quoted, Report } from './report.js'
 import { readScopeLimits } from './scope-limits.js'
 import { readRetry, readTimeouts } from './settings.js'
@@ -61,29 +62,26 @@ function readUpstream(
   egress: ReadEgress,
   context: Context,
 ): ReadUpstream | undefined {
-  const written = kinds.layers(raw, entry.site)
-  if (written === undefined) return undefined
-  const { secret, others = [], off, assumed = false } = readCredentialSecret(raw, written, context)
+  const whole = kinds.layers(raw, entry.site)
+  if (whole === undefined) return undefined
+  const recordings = readRecordings(raw, whole, context)
+  const written = recordings === undefined ? whole : whole.map(withoutWay)
+  const own = written.at(-1)?.value ?? raw
+  const { secret, others = [], off, assumed = false } = readCredentialSecret(own, written, context)
   // Disabled upstreams need no variables: missing ones are reported only for enabled ones.
   const told = off === undefined && !assumed ? context : { ...context, report: new Report() }
   const layers = written.map(layer => filled(layer, entry.site, told))
   const endpoints = mergeSpeaks(layers, context)
   const credential = mergeCredential(layers, secret, context)
-  const base = readBase(layers, entry.site, off, context)
+  const base = recordings === undefined ? readBase(layers, entry.site, off, context) : RECORDED_BASE
   warnOfRepetition(written, base, endpoints, context)
-  if (
-    off === undefined &&
-    !layers.some(({ value }) => Object.values(value.speaks ?? {}).some(call => call !== 'off'))
-  ) {
-    const cure = raw.kind === undefined ? 'add kind or speaks' : 'its kind has none: add speaks'
-    context.report.error('speaks-nothing', entry.site, `this upstream speaks no protocol: ${cure}`, { on: 'key' })
-  }
+  if (off === undefined) checkSpeaks(raw, layers, entry.site, context)
   const config: UpstreamConfig = {
     ...(raw.kind === undefined ? {} : { kind: raw.kind }),
     base,
     ...(credential === undefined ? {} : { credential }),
     ...(others.length === 0 ? {} : { otherSecrets: others }),
-    previousSecrets: off === undefined ? readPreviousSecrets(raw, entry.site, context) : [],
+    previousSecrets: off === undefined ? readPreviousSecrets(own, entry.site, context) : [],
     ...(off === undefined ? {} : { off }),
     headers: mergeHeaders(layers, context),
     ...mergeMembers(layers),
@@ -111,8 +109,15 @@ function readUpstream(
     ...mergePrices(layers, context),
     ...upstreamEgress(raw, base, egress, entry.site, told),
     ...(raw.region === undefined ? {} : { region: raw.region }),
+    ...(recordings === undefined ? {} : { recordings }),
   }
   return { config, sites: layers.map(layer => layer.site).reverse(), endpoints }
+}
+
+function checkSpeaks(raw: RawUpstream, layers: readonly Layer[], site: Site, { report }: Context): void {
+  if (layers.some(({ value }) => Object.values(value.speaks ?? {}).some(call => call !== 'off'))) return
+  const cure = raw.kind === undefined ? 'add kind or speaks' : 'its kind has none: add speaks'
+  report.error('speaks-nothing', site, `this upstream speaks no protocol: ${cure}`, { on: 'key' })
 }
 
 function verbsOf(layers: readonly Layer[], direction: 'request' | 'response', context: Context): readonly VerbConfig[] {
@@ -219,6 +224,8 @@ const EMBEDDED = 'embedded:simulator'
  * variable may have put anything there.
  */
 function parseBase(text: string, simulated: boolean): { readonly base: string } | { readonly fault: string } {
+  // Where its recordings are missing, that has been reported.
+  if (text === RECORDED_BASE) return { base: RECORDED_BASE }
   if (text === EMBEDDED) {
     return simulated ? { base: EMBEDDED } : { fault: `${EMBEDDED} works only for upstreams of kind simulator` }
   }
@@ -240,7 +247,7 @@ function parseBase(text: string, simulated: boolean): { readonly base: string } 
  * the address, the calls of kinds begin with it.
  */
 function duplicatePrefix(base: string, target: string): string | undefined {
-  if (base === EMBEDDED) return undefined
+  if (base.startsWith('embedded:')) return undefined
   const segments = new URL(base).pathname.split('/').slice(1).filter(Boolean)
   const ends = segments.map((_, index) => `/${segments.slice(index).join('/')}`)
   return ends.find(end => `${target.replace(/\?.*/, '')}/`.startsWith(`${end}/`))

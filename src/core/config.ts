@@ -21,6 +21,7 @@ import type { OverloadConfig } from './priority.js'
 import type { AdminConfig, KeySecret, ListenConfig, SpoolConfig, TasksConfig, WebhookConfig } from './process-config.js'
 import type { RateLimitsConfig } from './rate-limits-config.js'
 import type { CaptureConfig, ReceiptsConfig } from './receipts.js'
+import type { RecordConfig, RecordingsConfig } from './recording.js'
 import type { BatchRule, ModelHint, ResourceAction, ResourceList, ResumableUpload } from './resources.js'
 import type {
   Answer,
@@ -70,6 +71,8 @@ export interface Config {
   readonly admin?: AdminConfig
   /** Absent: none are written. */
   readonly receipts?: ReceiptsConfig
+  /** Absent: nothing is recorded. */
+  readonly record?: RecordConfig
   /** Absent: nothing is sent to a collector. */
   readonly telemetry?: TelemetryConfig
   /** How connections leave that belong to no upstream; upstreams have their own. */
@@ -122,7 +125,7 @@ export interface KeyConfig extends CallerRules {
 export interface UpstreamConfig {
   /** The kind as written, for tables. */
   readonly kind?: string
-  /** `https://host[:port][/prefix]` without a trailing slash, or `embedded:simulator`. */
+  /** `https://host[:port][/prefix]` without a trailing slash, `embedded:simulator` or `embedded:recordings`. */
   readonly base: string
   readonly credential?: CredentialConfig
   /** Secrets that it had before: tasks that were begun with one of them are followed with that. */
@@ -160,6 +163,8 @@ export interface UpstreamConfig {
   /** Absent: connections leave as the system has it. */
   readonly egress?: EgressConfig
   readonly region?: string
+  /** They answer in its place. */
+  readonly recordings?: RecordingsConfig
 }
 
 export interface CredentialConfig {

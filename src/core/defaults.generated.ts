@@ -147,6 +147,13 @@ export const DEFAULTS = {
     keep: 2592000000, // 30d
     when_full: 'drop',
   },
+  record: {
+    mask: ['emails', 'cards', 'phones', 'addresses'],
+  },
+  recordingsSettings: {
+    match: 'strict',
+    timing: 'none',
+  },
   keyTrace: {
     size: 8192, // 8KiB
   },

@@ -21,6 +21,7 @@ import type { Placement } from './placement.js'
 import type { AdminPlan, ListenConfig, SpoolConfig, TasksConfig, WebhookConfig } from './process-config.js'
 import type { RateLimitReset, RateLimits } from './rate-limits.js'
 import type { RateLimitsConfig } from './rate-limits-config.js'
+import type { RecordingsConfig } from './recording.js'
 import type { BatchRule, ModelHint, ResourceReference, ResourceRule, ResultRule, ResumableUpload } from './resources.js'
 import type {
   Answer,
@@ -46,7 +47,7 @@ import type { VectorRule } from './vectors.js'
 import type { Violation } from './violation.js'
 
 /** What the kernel reads: immutable, built once per generation of the configuration, never edited. */
-export interface Plan extends Pick<Config, 'workers' | 'receipts'> {
+export interface Plan extends Pick<Config, 'workers' | 'receipts' | 'record'> {
   /** sha256 of every source (files, secret files, variables), hex: same digest, nothing to reload. */
   readonly digest: string
   readonly listen: ListenConfig
@@ -284,7 +285,7 @@ export interface Call {
 export interface Upstream {
   readonly name: string
   readonly kind: string | undefined
-  /** `https://host:port`, or `embedded:simulator`. */
+  /** `https://host:port`, `embedded:simulator` or `embedded:recordings`. */
   readonly origin: string
   readonly off: string | undefined
   /** Flat name, value list that goes with every request: the credential and the declared headers. */
@@ -314,6 +315,8 @@ export interface Upstream {
   readonly egress?: EgressConfig
   /** Absent: nothing is known of it. */
   readonly region?: string
+  /** They answer in its place. */
+  readonly recordings?: RecordingsConfig
 }
 
 /** A request of the gateway's own; durations in milliseconds. */

@@ -1,3 +1,4 @@
+import type { MaskName } from './masks.js'
 import type { Secret } from './secret.js'
 
 /** Where receipts are written, and how long they are kept. */
@@ -11,11 +12,9 @@ export interface ReceiptsConfig {
   readonly key?: Secret
 }
 
-export type MaskName = 'emails' | 'cards' | 'phones' | 'addresses'
-
 /** What is kept of what a key sends and gets. */
 export interface CaptureConfig {
-  readonly mask: readonly MaskName[]
+  readonly mask: readonly Exclude<MaskName, 'keys'>[]
   readonly words: readonly string[]
   /** Milliseconds: whole days. */
   readonly keep: number

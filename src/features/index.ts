@@ -24,6 +24,7 @@ import { mirrors } from './mirrors/index.js'
 import { overload } from './overload/index.js'
 import { passport } from './passport/index.js'
 import { receipts } from './receipts/index.js'
+import { record } from './record/index.js'
 import { regions } from './regions/index.js'
 import { resources } from './resources/index.js'
 import { responses } from './responses/index.js'
@@ -70,6 +71,7 @@ export const FEATURES: readonly Feature[] = [
   heldBack,
   answers,
   passport,
+  record,
   expose,
   tail,
   log,

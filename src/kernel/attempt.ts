@@ -105,7 +105,7 @@ export class Attempt implements UpstreamHandler, Source, Worker {
     // A request that the library refuses fails inside this call, and must be able to release its pool then.
     this.#pool = pool
     if (this.call.kernel.sink.debugs) logSent(this.call, this.exchange, request)
-    const dispatched = pool.dispatch(request, this)
+    const dispatched = pool.dispatch(this.#gated.watched(request), this)
     if (dispatched === 'waiting') this.enter('queue')
     else if (dispatched === 'full') this.failed('queue', noConnection('queue'))
   }

@@ -23,6 +23,7 @@ export interface Chain extends CallHooks {
   readonly onUsage: Hook<'onUsage'>
   readonly onUpstreamRequest: Hook<'onUpstreamRequest'>
   readonly onUpstreamBody: Hook<'onUpstreamBody'>
+  readonly watches: Hook<'watches'>
   readonly relay: Hook<'relay'>
   readonly reads: Hook<'reads'>
   readonly observe: Hook<'observe'>
@@ -82,6 +83,7 @@ export function compileChain(features: readonly OpenFeature[], site: Site, own: 
     pairs: gatesOf(stages, site),
     onUpstreamRequest: list('onUpstreamRequest'),
     onUpstreamBody: list('onUpstreamBody'),
+    watches: list('watches'),
     relay: list('relay'),
     reads: list('reads'),
     observe: list('observe'),

@@ -1,6 +1,7 @@
 import type { GatewayError } from '../core/errors.js'
 import type { Json } from '../core/json.js'
 import type { Exchange, Usage } from '../core/plan.js'
+import type { UpstreamRequest } from '../net/pools.js'
 import type { Values } from '../wire/demand-values.js'
 import type { AttemptUsage } from './attempt-usage.js'
 import type { Call } from './call.js'
@@ -98,6 +99,15 @@ export class GatedAttempt extends Slots implements AttemptView, AttemptUsage {
     if (this.times === undefined) return
     this.times.asked = asked
     this.times.sent = performance.now()
+  }
+
+  /** The request, with the first observer that a stage has for its exchange. */
+  watched(request: UpstreamRequest): UpstreamRequest {
+    for (const watches of chainOf(this.call).watches) {
+      const observer = watches(this, request)
+      if (observer !== undefined) return { ...request, observer }
+    }
+    return request
   }
 
   /** What a stage wants to see of its answer before any of it is passed on. */

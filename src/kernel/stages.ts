@@ -3,6 +3,7 @@ import type { Caller } from '../core/caller.js'
 import type { GatewayError } from '../core/errors.js'
 import type { Json } from '../core/json.js'
 import type { Exchange, Plan, Route, Usage } from '../core/plan.js'
+import type { ExchangeObserver, UpstreamRequest } from '../net/pools.js'
 import type { Values } from '../wire/demand-values.js'
 import type { Body } from './body.js'
 import type { Call } from './call.js'
@@ -65,6 +66,8 @@ export interface Stage {
   beforeSend?(attempt: AttemptView): Maybe<GatewayError | undefined>
   /** Last changes of a request's headers, relayed or translated: trace headers. `headers` is a flat name, value list. */
   onUpstreamRequest?(attempt: AttemptView, headers: string[]): void
+  /** The request is about to be sent, credential included: what is returned sees the upstream's answer. */
+  watches?(attempt: AttemptView, request: UpstreamRequest): ExchangeObserver | undefined
   /** Another body for a candidate that speaks the route's protocol. */
   onUpstreamBody?(call: Call, body: Uint8Array): Uint8Array
   /** A relay of the feature's own for an upstream's answer with a success status. `headers` pass to the client. */

@@ -12,11 +12,12 @@ import { ClientPool, MAX_AGE_MS } from '../transport/client/pool.js'
 import type { Egress } from './egress.js'
 import { Http2Pool } from './http2-pool.js'
 import { names } from './names.js'
+import { ObservedExchange } from './observed-exchange.js'
 import { SignedExchange } from './signed-exchange.js'
 import type { RequestSigner } from './signer.js'
 import { Pool } from './undici.js'
 
-export type { UpstreamController, UpstreamRequest } from '../transport/client/handler.js'
+export type { ExchangeObserver, UpstreamController, UpstreamRequest } from '../transport/client/handler.js'
 
 export interface PoolSettings {
   /** The upstream's name: two upstreams at one origin do not take each other's connections. */
@@ -133,8 +134,10 @@ export class UpstreamPool {
   }
 
   private send(request: UpstreamRequest, handler: UpstreamHandler): void {
-    if (this.signer === undefined) this.sendSigned(request, handler)
-    else new SignedExchange(this.signer, request, handler, (one, exchange) => this.sendSigned(one, exchange)).start()
+    const { observer } = request
+    const heard = observer === undefined ? handler : new ObservedExchange(handler, observer)
+    if (this.signer === undefined) this.sendSigned(request, heard)
+    else new SignedExchange(this.signer, request, heard, (one, exchange) => this.sendSigned(one, exchange)).start()
   }
 
   private sendSigned(request: UpstreamRequest, handler: ExchangeHandler): void {

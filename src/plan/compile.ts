@@ -51,6 +51,7 @@ export class CompiledPlan implements Plan {
   readonly tasks: Plan['tasks']
   readonly webhooks: Plan['webhooks']
   readonly receipts?: NonNullable<Plan['receipts']>
+  readonly record?: NonNullable<Plan['record']>
   readonly telemetry: Plan['telemetry']
   readonly identity: Plan['identity']
   readonly learnsHealth: boolean
@@ -108,6 +109,7 @@ export class CompiledPlan implements Plan {
     this.tasks = config.tasks
     this.webhooks = config.webhooks
     if (config.receipts !== undefined) this.receipts = config.receipts
+    if (config.record !== undefined) this.record = config.record
     this.telemetry = config.telemetry
     this.identity = config.identity
     this.learnsHealth = learnsHealth(config)

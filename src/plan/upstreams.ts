@@ -108,6 +108,7 @@ function compileUpstream(
     connect: mergeTimeouts(timeouts, config.timeouts).connect,
     ...(config.egress === undefined ? {} : { egress: config.egress }),
     ...(config.region === undefined ? {} : { region: config.region }),
+    ...(config.recordings === undefined ? {} : { recordings: config.recordings }),
   }
   return { upstream, config, endpoints, others, former }
 }

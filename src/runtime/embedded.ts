@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Simulator } from '#simulator'
 import type { Plan, Upstream } from '../core/plan.js'
+import { RecordedUpstreams } from './recordings/server.js'
 
 /** `base` of upstreams that this process answers itself. */
 const EMBEDDED = 'embedded:simulator'
@@ -11,8 +12,12 @@ export interface SimulatorPlace {
   readonly key: string
 }
 
-/** The simulator inside this process: started on loopback when a plan first asks for it. Workers use the supervisor's. */
+/**
+ * Upstreams inside this process: the simulator, started on loopback when a plan first asks for it (workers use the supervisor's),
+ * and recordings that are played.
+ */
 export class Embedded {
+  readonly #recorded = new RecordedUpstreams()
   #simulator: Simulator | undefined
   #place: SimulatorPlace | undefined
   #starting: Promise<void> | undefined
@@ -28,6 +33,11 @@ export class Embedded {
   }
 
   async prepare(plan: Plan): Promise<void> {
+    await this.#recorded.prepare(plan)
+    await this.#prepareSimulator(plan)
+  }
+
+  async #prepareSimulator(plan: Plan): Promise<void> {
     const wanted = [...plan.upstreams.values()].some(one => one.off === undefined && one.origin === EMBEDDED)
     if (!wanted || this.#place !== undefined) return
     // Several may ask before it listens.
@@ -47,14 +57,17 @@ export class Embedded {
 
   /** Where an upstream is reached. */
   readonly origin = (upstream: Upstream): string => {
+    if (upstream.recordings !== undefined) return this.#recorded.origin
     if (upstream.origin !== EMBEDDED) return upstream.origin
     if (this.#place === undefined) throw new Error('the simulator has not been started')
     return this.#place.origin
   }
 
   /** Headers that go with every request to an upstream, beside its own: flat name, value list. */
-  readonly headers = (upstream: Upstream): readonly string[] =>
-    upstream.origin === EMBEDDED && this.#place !== undefined ? ['x-simulator-key', this.#place.key] : []
+  readonly headers = (upstream: Upstream): readonly string[] => {
+    if (upstream.recordings !== undefined) return this.#recorded.headers(upstream)
+    return upstream.origin === EMBEDDED && this.#place !== undefined ? ['x-simulator-key', this.#place.key] : []
+  }
 
   /** What the simulator received, for tests of those who embed the gateway. */
   get received(): Simulator['received'] {
@@ -64,5 +77,6 @@ export class Embedded {
   async close(): Promise<void> {
     await this.#starting?.catch(() => undefined)
     await this.#simulator?.close()
+    await this.#recorded.close()
   }
 }

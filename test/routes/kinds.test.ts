@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
@@ -32,6 +33,7 @@ const AHEAD = ['midjourney-proxy', 'dify', 'assemblyai', 'black-forest-labs', 's
 async function planWith(kind: string): Promise<Plan> {
   const lines = ['version: 1', 'upstreams:', '  up:', `    kind: ${kind}`]
   if (kinds.get(kind)?.base === undefined && !kind.startsWith('simulator')) lines.push(`    base: ${OWN}`)
+  if (kind === 'recorded') lines.push(`    recordings: ${tmpdir()}`)
   if (!kind.startsWith('simulator')) lines.push('    secret: { env: UPSTREAM_KEY }')
   if (kind === 'bearer') lines.push('    speaks: { chat: POST /chat }')
   if (!AHEAD.includes(kind)) lines.push('models:', '  m: up')
@@ -55,7 +57,10 @@ for (const [name, kind] of kinds) {
   })
 
   t.test(`kind ${name} has an address that is public or on this machine, or none`, async t => {
-    t.match(kind.base ?? OWN, /^(https:\/\/[a-z0-9.-]+(\/[a-z/]+)?|http:\/\/127\.0\.0\.1:\d+|embedded:simulator)$/)
+    t.match(
+      kind.base ?? OWN,
+      /^(https:\/\/[a-z0-9.-]+(\/[a-z/]+)?|http:\/\/127\.0\.0\.1:\d+|embedded:(simulator|recordings))$/,
+    )
   })
 
   // `gateway init` reads it there.

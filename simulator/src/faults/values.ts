@@ -79,6 +79,14 @@ export function oneOf<T extends string>(...names: readonly T[]): ValueKind<T> {
   return { written: names.join(', ').replace(/, ([^,]*)$/, ' or $1'), read: text => names.find(name => name === text) }
 }
 
+/** Some of these words, with full stops between them. */
+export function someOf(names: readonly string[]): ValueKind<string> {
+  return {
+    written: `some of ${names.join(', ')}, with full stops between them`,
+    read: text => (text.split('.').every(word => names.includes(word)) ? text : undefined),
+  }
+}
+
 function upTo(most: number): ValueKind<number> {
   return {
     written: `a number from 0 to ${most}`,

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
-import { isObject, type Json, type JsonObject } from '../../core/json.js'
+import type { Json, JsonObject } from '../../core/json.js'
+import { valueAt } from './client.js'
 import type { Call } from './scripted-upstreams.js'
 import { jsonOrText } from './scripted-upstreams.js'
 import type { Expect } from './test-file.js'
@@ -49,7 +50,9 @@ function compare(
 }
 
 function paths(what: string, wanted: JsonObject | undefined, found: Json): readonly string[] {
-  return Object.entries(wanted ?? {}).flatMap(([path, value]) => compare(`${what}.${path}`, value, at(found, path)))
+  return Object.entries(wanted ?? {}).flatMap(([path, value]) =>
+    compare(`${what}.${path}`, value, valueAt(found, path)),
+  )
 }
 
 function fits(wanted: Json | readonly string[], found: Json | undefined): boolean {
@@ -64,14 +67,6 @@ function fits(wanted: Json | readonly string[], found: Json | undefined): boolea
 /** Values of YAML have no prototype. */
 function plain(value: unknown): unknown {
   return value === undefined ? undefined : JSON.parse(JSON.stringify(value))
-}
-
-/** A value by its dotted path; a name with dots in it is found, too. */
-function at(value: Json | undefined, path: string): Json | undefined {
-  if (isObject(value) && value[path] !== undefined) return value[path]
-  const [first = '', ...rest] = path.split('.')
-  const inner = Array.isArray(value) ? value[Number(first)] : isObject(value) ? value[first] : undefined
-  return rest.length === 0 ? inner : at(inner, rest.join('.'))
 }
 
 function shown(value: unknown): string {

@@ -6,6 +6,7 @@ import { Source } from '../../config/source.js'
 import type { Config } from '../../core/config.js'
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import { packageRoot } from '../../core/package-root.js'
+import type { Script } from './test-file.js'
 
 /** Sections that reach beyond the process, or keep something after it. */
 const LEFT_OUT = [
@@ -16,19 +17,24 @@ const LEFT_OUT = [
   'webhooks',
   'workers',
   'receipts',
+  'record',
   'egress',
   'log',
   'store',
 ]
 /** Settings of an upstream that are about the way to it. */
-const ABOUT_THE_WAY = ['proxy', 'tls', 'http2', 'pool', 'secrets', 'previous_secrets', 'health']
+const ABOUT_THE_WAY = ['proxy', 'tls', 'http2', 'pool', 'secrets', 'previous_secrets', 'health', 'recordings']
 
 /** A configuration that runs offline: the same keys, models, routes and limits, with other secrets and addresses. */
 export class OfflineConfig {
   readonly #merged: JsonObject
   readonly #config: Config
 
-  private constructor(merged: JsonObject, config: Config) {
+  /** Files that it is read from. */
+  readonly sources: readonly string[]
+
+  private constructor(merged: JsonObject, config: Config, sources: readonly string[]) {
+    this.sources = sources
     this.#merged = merged
     this.#config = config
   }
@@ -47,26 +53,28 @@ export class OfflineConfig {
       }
     }
     for (const section of LEFT_OUT) delete merged[section]
-    return new OfflineConfig(merged, config)
+    return new OfflineConfig(merged, config, [file, ...others])
   }
 
   get keys(): readonly string[] {
     return entriesOf(this.#merged.keys).map(([name]) => name)
   }
 
-  get models(): readonly string[] {
-    return Object.keys(this.#config.models)
+  get declared(): Pick<Config, 'models' | 'keys'> {
+    return this.#config
   }
 
   /** The text of gateway.yaml; JSON is YAML. `baseOf` gives the address of a scripted upstream. */
-  text(scripted: readonly string[], baseOf: (upstream: string, base: string) => string): string {
+  text(scripts: Readonly<Record<string, Script>>, baseOf: (upstream: string, base: string) => string): string {
     const keys = entriesOf(this.#merged.keys).map(([name, key], at) => [
       name,
       { ...key, secret: { env: keyVariable(at) } },
     ])
     const upstreams = entriesOf(this.#merged.upstreams).map(([name, upstream]) => {
       const { base = '' } = this.#config.upstreams[name] ?? {}
-      const isOwn = base.startsWith('embedded:') && !scripted.includes(name)
+      const script = scripts[name]
+      const isOwn = base.startsWith('embedded:') && script === undefined
+      if (script?.recordings !== undefined) return [name, { ...upstream, recordings: script.recordings }]
       return [
         name,
         isOwn ? upstream : redirected(upstream, baseOf(name, base.startsWith('http') ? base : 'http://host')),

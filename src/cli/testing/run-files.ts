@@ -3,15 +3,48 @@ import { resolve } from 'node:path'
 import { shownFile } from '../../config/problems.js'
 import { CommandError, EXIT, type Io, print } from '../io.js'
 import { check, givenText, printProblems } from '../loading.js'
+import { Coverage } from './coverage.js'
 import { OfflineConfig } from './offline-config.js'
+import { type Done, type DoneFile, REPORTS, type TestFormat } from './reports.js'
 import { type Ran, runTest } from './run-test.js'
+import { needsClock } from './scripted-upstreams.js'
+import { Snapshots } from './snapshots.js'
 import { readTests, type TestCase, type TestFile } from './test-file.js'
+import { VirtualClock } from './virtual-clock.js'
+import { watchFiles } from './watch.js'
 
 /** Tests that run at the same time. */
 const AT_ONCE = 4
 
-/** Runs the tests of the files, and prints TAP: https://testanything.org/tap-version-14-specification.html */
-export async function runFiles(given: readonly string[], io: Io): Promise<number> {
+export interface TestOptions {
+  readonly format: TestFormat
+  /** Snapshots are written anew. */
+  readonly update: boolean
+  readonly watch: boolean
+}
+
+/** Runs the tests of the files, and prints the report. With `watch` it does so after each change, until a signal. */
+export async function runFiles(given: readonly string[], options: TestOptions, io: Io): Promise<number> {
+  if (!options.watch) return (await runOnce(given, options, io)).code
+  await watchFiles(async () => {
+    try {
+      return (await runOnce(given, options, io)).files
+    } catch (cause) {
+      if (!(cause instanceof CommandError)) throw cause
+      print(io.stderr, cause.message)
+      return [...given, ...(await ownFiles())].map(file => resolve(file))
+    }
+  })
+  return EXIT.ok
+}
+
+interface Outcome {
+  readonly code: number
+  /** The tests, and what their configurations are read from. */
+  readonly files: readonly string[]
+}
+
+async function runOnce(given: readonly string[], { format, update }: TestOptions, io: Io): Promise<Outcome> {
   const files = given.length > 0 ? given : await ownFiles()
   if (files.length === 0) throw new CommandError('there is no *.test.yaml here; docs/testing.md shows one')
   const read: TestFile[] = []
@@ -24,21 +57,16 @@ export async function runFiles(given: readonly string[], io: Io): Promise<number
     }
     read.push(tests)
   }
-  print(io.stdout, `TAP version 14\n1..${read.reduce((sum, { tests }) => sum + tests.length, 0)}`)
-  let number = 0
-  let failed = 0
+  const done: DoneFile[] = []
+  const sources: string[] = []
   for (const one of read) {
     const config = await configOf(one.config, io)
-    const asked = new Set<string>()
-    for (const { test, ran } of await runAll(one, config)) {
-      number++
-      if (ran.faults.length > 0) failed++
-      if (ran.model !== undefined) asked.add(ran.model)
-      print(io.stdout, tapOf(number, test, ran))
-    }
-    print(io.stdout, coverage(config, asked))
+    sources.push(one.file, ...config.sources)
+    done.push(await runFile(one, config, update))
   }
-  return failed === 0 ? EXIT.ok : EXIT.failed
+  print(io.stdout, REPORTS[format](done))
+  const isGood = done.every(file => file.done.every(({ faults }) => faults.length === 0))
+  return { code: isGood ? EXIT.ok : EXIT.failed, files: sources }
 }
 
 async function ownFiles(): Promise<readonly string[]> {
@@ -56,43 +84,44 @@ async function configOf(file: string, io: Io): Promise<OfflineConfig> {
   return OfflineConfig.of(file, sources, config)
 }
 
-async function runAll({ tests, config: file }: TestFile, config: OfflineConfig): Promise<readonly Done[]> {
+/** Tests with times run after the others, one by one: while they do, the clock of this process runs fast. */
+async function runFile(
+  { tests, config: path, file }: TestFile,
+  config: OfflineConfig,
+  update: boolean,
+): Promise<DoneFile> {
+  const snapshots = await Snapshots.of(file, update)
+  const coverage = new Coverage(config.declared)
   const done: Done[] = []
-  const waiting = [...tests.entries()]
-  const next = async (): Promise<void> => {
-    for (let one = waiting.shift(); one !== undefined; one = waiting.shift()) {
-      const [at, test] = one
-      done[at] = { test, ran: await runTest(test, config, file).catch(failure) }
-    }
+  const run = async ([at, test]: readonly [number, TestCase]): Promise<void> => {
+    const started = Date.now()
+    const ran = await runTest(test, config, path, snapshots).catch(failure)
+    coverage.add(ran)
+    done[at] = { test, faults: ran.faults, milliseconds: Date.now() - started }
   }
-  await Promise.all(Array.from({ length: AT_ONCE }, next))
-  return done
+  const all = [...tests.entries()]
+  const timed = all.filter(([, test]) => needsClock(test.upstream))
+  await inParallel(
+    all.filter(one => !timed.includes(one)),
+    run,
+  )
+  for (const one of timed) {
+    const clock = new VirtualClock()
+    await run(one).finally(() => clock.stop())
+  }
+  await snapshots.save()
+  return { file, done, coverage: coverage.lines }
 }
 
-interface Done {
-  readonly test: TestCase
-  readonly ran: Ran
+async function inParallel<T>(all: readonly T[], run: (one: T) => Promise<void>): Promise<void> {
+  const waiting = [...all]
+  const next = async (): Promise<void> => {
+    for (let one = waiting.shift(); one !== undefined; one = waiting.shift()) await run(one)
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, next))
 }
 
 function failure(error: unknown): Ran {
-  return { faults: [error instanceof Error ? error.message : String(error)], model: undefined }
-}
-
-function tapOf(number: number, { title, position }: TestCase, { faults }: Ran): string {
-  const name = title.replaceAll(/[\\#]/g, '\\$&')
-  if (faults.length === 0) return `ok ${number} - ${name}`
-  const at = `${shownFile(position.file)}:${position.line}:${position.column}`
-  const lines = faults.map(fault => `    - ${JSON.stringify(fault)}`)
-  return [`not ok ${number} - ${name}`, '  ---', `  at: ${JSON.stringify(at)}`, '  faults:', ...lines, '  ...'].join(
-    '\n',
-  )
-}
-
-/** Which models of the configuration no test asked for. */
-function coverage({ models }: OfflineConfig, asked: ReadonlySet<string>): string {
-  const rest = models.filter(model => !asked.has(model))
-  const names = rest.slice(0, 10).join(', ')
-  const more = rest.length > 10 ? ` and ${rest.length - 10} more` : ''
-  const sum = `# ${models.length - rest.length} of ${models.length} models are asked for by name`
-  return rest.length === 0 ? sum : `${sum}; not ${names}${more}`
+  const message = error instanceof Error ? error.message : String(error)
+  return { faults: [message], models: [], targets: [], keys: [] }
 }

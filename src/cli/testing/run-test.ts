@@ -3,35 +3,43 @@ import { Writable } from 'node:stream'
 import { isObject, type JsonObject } from '../../core/json.js'
 import { startGateway } from '../../runtime/gateway.js'
 import { ConfigError } from '../../runtime/problems.js'
+import { type ClientAnswer, sendRequest } from './client.js'
 import { faultsOf, type Outcome } from './expectations.js'
 import { keyVariable, type OfflineConfig, UPSTREAM_VARIABLE } from './offline-config.js'
 import { jsonOrText, ScriptedUpstreams } from './scripted-upstreams.js'
+import type { Snapshots } from './snapshots.js'
 import type { TestCase } from './test-file.js'
-
-/** How long a test may take, milliseconds. */
-const TEST_TIMEOUT_MS = 30_000
 
 export interface Ran {
   readonly faults: readonly string[]
-  /** The model that the gateway was asked for. */
-  readonly model: string | undefined
+  /** Models that the gateway was asked for. */
+  readonly models: readonly string[]
+  /** Models and upstreams that were called for them. */
+  readonly targets: readonly (readonly [string, string])[]
+  readonly keys: readonly string[]
 }
 
 /** Runs one test on a gateway and upstreams of its own. */
-export async function runTest(test: TestCase, config: OfflineConfig, file: string): Promise<Ran> {
+export async function runTest(test: TestCase, config: OfflineConfig, file: string, snapshots: Snapshots): Promise<Ran> {
   const upstreams = new ScriptedUpstreams(test.upstream)
   await upstreams.start()
   try {
-    return await served(test, config, file, upstreams)
+    return await served(test, config, file, upstreams, snapshots)
   } finally {
     await upstreams.close()
   }
 }
 
-async function served(test: TestCase, config: OfflineConfig, file: string, upstreams: ScriptedUpstreams): Promise<Ran> {
+async function served(
+  test: TestCase,
+  config: OfflineConfig,
+  file: string,
+  upstreams: ScriptedUpstreams,
+  snapshots: Snapshots,
+): Promise<Ran> {
   const secrets = new Map(config.keys.map(name => [name, `gw-${randomBytes(24).toString('hex')}`]))
   const variables = [...secrets.values()].map((secret, at) => [keyVariable(at), secret])
-  const text = config.text(Object.keys(test.upstream), (name, base) => upstreams.baseOf(name, base))
+  const text = config.text(test.upstream, (name, base) => upstreams.baseOf(name, base))
   const lines = new RequestLines()
   const gateway = await startGateway({
     file,
@@ -47,51 +55,64 @@ async function served(test: TestCase, config: OfflineConfig, file: string, upstr
   })
   try {
     const outcome = await ask(test, gateway.origin, secrets, upstreams, lines)
-    const { model } = outcome.line
-    return { faults: faultsOf(test.expect, outcome), model: typeof model === 'string' ? model : undefined }
+    const { snapshot } = test.expect
+    const stored = snapshot === undefined ? [] : snapshots.faults(test.title, snapshot, outcome)
+    return { faults: [...faultsOf(test.expect, outcome), ...stored], ...touched(test, lines.all, secrets) }
   } finally {
     gateway.closeNow()
     await gateway.closed
   }
 }
 
+/** Sends the requests of a test in turn; what is expected holds for the last. */
 async function ask(
-  { request }: TestCase,
+  { request, before }: TestCase,
   origin: string,
   secrets: ReadonlyMap<string, string>,
   upstreams: ScriptedUpstreams,
   lines: RequestLines,
 ): Promise<Outcome> {
-  const [method = '', path = ''] = request.to.split(' ')
-  const secret = request.key === undefined ? [...secrets.values()][0] : secrets.get(request.key)
-  if (secret === undefined) throw new Error(`the configuration has no key ${JSON.stringify(request.key ?? '')}`)
-  const { body } = request
-  const answer = await fetch(origin + path, {
-    method,
-    headers: {
-      authorization: `Bearer ${secret}`,
-      ...(body === undefined || typeof body === 'string' ? {} : { 'content-type': 'application/json' }),
-      ...request.headers,
-    },
-    ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-    signal: AbortSignal.timeout(TEST_TIMEOUT_MS),
-  })
-  const text = await answer.text()
-  const line = await lines.first
-  const headers = Object.fromEntries(answer.headers)
-  return { status: answer.status, headers, text, line, calls: upstreams.calls }
+  const answers: ClientAnswer[] = []
+  for (const one of [...before, request]) {
+    const secret = one.key === undefined ? [...secrets.values()][0] : secrets.get(one.key)
+    if (secret === undefined) throw new Error(`the configuration has no key ${JSON.stringify(one.key ?? '')}`)
+    answers.push(await sendRequest(one, origin, secret, answers))
+  }
+  const answer = answers.at(-1)
+  if (answer === undefined) throw new Error('the test has no request')
+  const line = await lines.line(answers.length)
+  return { ...answer, line, calls: upstreams.calls }
 }
 
-/** Waits for the log's line about the one request of a test. */
-class RequestLines extends Writable {
-  readonly first: Promise<JsonObject>
-  #resolve: (line: JsonObject) => void = () => undefined
-  #rest = ''
+/** What of the configuration the requests have touched. */
+function touched(
+  { request, before }: TestCase,
+  lines: readonly JsonObject[],
+  secrets: ReadonlyMap<string, string>,
+): Omit<Ran, 'faults'> {
+  const models = lines.flatMap(({ model }) => (typeof model === 'string' ? [model] : []))
+  const targets = lines.flatMap(({ model, upstream, attempts }) => {
+    const tried = Array.isArray(attempts) ? attempts.filter(isObject).map(attempt => attempt.upstream) : []
+    return [upstream, ...tried].flatMap(name => (typeof name === 'string' ? [[String(model), name] as const] : []))
+  })
+  const keys = [...before, request].flatMap(({ key }) => key ?? [...secrets.keys()].slice(0, 1))
+  return { models, targets, keys }
+}
 
-  constructor() {
-    super()
-    this.first = new Promise(resolve => {
-      this.#resolve = resolve
+/** Waits for the log's lines about the requests of a test. */
+class RequestLines extends Writable {
+  readonly all: JsonObject[] = []
+  #rest = ''
+  #onLine: () => void = () => undefined
+
+  /** The line of the request with that number, from 1: each has settled before the next one is sent, or soon after. */
+  line(number: number): Promise<JsonObject> {
+    return new Promise(resolve => {
+      this.#onLine = () => {
+        const line = this.all[number - 1]
+        if (line !== undefined) resolve(line)
+      }
+      this.#onLine()
     })
   }
 
@@ -100,8 +121,9 @@ class RequestLines extends Writable {
     this.#rest = lines.pop() ?? ''
     for (const text of lines) {
       const line = jsonOrText(text)
-      if (isObject(line) && line.msg === 'request') this.#resolve(line)
+      if (isObject(line) && line.msg === 'request') this.all.push(line)
     }
+    this.#onLine()
     done()
   }
 }

@@ -1,8 +1,10 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { parseDuration } from '../../config/units.js'
 import type { Json } from '../../core/json.js'
 import type { Script, ScriptedAnswer } from './test-file.js'
+import { virtualPause } from './virtual-clock.js'
 
 /** Largest request that a scripted upstream keeps. */
 const MAX_REQUEST_BYTES = 64 * 1024 * 1024
@@ -58,8 +60,9 @@ export class ScriptedUpstreams {
     const call = { upstream, method: request.method ?? '', path: `/${rest.join('/')}`, headers, body }
     this.calls.push(call)
     const chosen = answerOf(this.#scripts[upstream], call, before) ?? notScripted(upstream)
+    if (chosen.after !== undefined) await virtualPause(parseDuration(chosen.after) ?? 0)
     if (chosen.fault === 'reset') response.destroy()
-    else send(response, chosen)
+    else if (chosen.fault !== 'hang') send(response, chosen)
   }
 }
 
@@ -74,12 +77,21 @@ function notScripted(upstream: string): ScriptedAnswer {
   return { status: 503, body: { error: { message: `no answer of ${upstream} is scripted` } } }
 }
 
-function send(response: ServerResponse, { status = 200, headers = {}, body, events }: ScriptedAnswer): void {
+/** Whether an answer takes time, which then is virtual. */
+export function needsClock(scripts: Readonly<Record<string, Script>>): boolean {
+  const all = Object.values(scripts).flatMap(({ answer, answers = [] }) => (answer === undefined ? answers : [answer]))
+  return all.some(({ after, fault }) => after !== undefined || fault === 'hang' || fault === 'stall')
+}
+
+function send(response: ServerResponse, { status = 200, headers = {}, body, events, fault }: ScriptedAnswer): void {
   const isText = typeof body === 'string'
   const type = events !== undefined ? 'text/event-stream' : isText ? 'text/plain' : 'application/json'
   response.writeHead(status, { 'content-type': type, ...headers })
   const text = events === undefined ? textOf(body) : events.map(event => `data: ${textOf(event)}\n\n`).join('')
-  response.end(text)
+  if (fault === 'stall') response.write(text)
+  // What was written leaves before the connection breaks.
+  else if (fault === 'cut') response.write(text, () => response.destroy())
+  else response.end(text)
 }
 
 function textOf(value: Json | undefined): string {

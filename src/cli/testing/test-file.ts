@@ -11,27 +11,39 @@ import type { Position, Problem } from '../../core/problems.js'
 export interface TestCase {
   readonly title: string
   readonly position: Position
-  readonly request: {
-    readonly to: string
-    readonly key?: string
-    readonly headers?: Readonly<Record<string, string>>
-    readonly body?: Json
-  }
+  /** Sent first, in turn. */
+  readonly before: readonly TestRequest[]
+  readonly request: TestRequest
   readonly upstream: Readonly<Record<string, Script>>
   readonly expect: Expect
+}
+
+export interface TestRequest {
+  readonly to: string
+  readonly key?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: Json
+  /** Messages of a WebSocket. */
+  readonly send?: readonly Json[]
+  readonly until?: string
 }
 
 export interface Script {
   readonly answer?: ScriptedAnswer
   readonly answers?: readonly ScriptedAnswer[]
+  readonly recordings?: string
 }
+
+export type SnapshotPart = 'status' | 'sent' | 'body' | 'text' | 'dropped' | 'calls'
 
 export interface ScriptedAnswer {
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: Json
   readonly events?: readonly Json[]
-  readonly fault?: 'reset'
+  readonly fault?: 'reset' | 'hang' | 'cut' | 'stall'
+  /** Virtual time before it begins. */
+  readonly after?: string
 }
 
 export interface Expect {
@@ -45,6 +57,7 @@ export interface Expect {
   readonly dropped?: readonly string[]
   readonly error?: string
   readonly cost?: number | string
+  readonly snapshot?: readonly SnapshotPart[]
 }
 
 export interface TestFile {
@@ -66,7 +79,14 @@ export async function readTests(file: string): Promise<TestFile | { readonly pro
   }
   const tests = Object.entries(value.tests).map(([title, test]): TestCase => {
     const { position } = document.spot(['tests', title], 'key')
-    return { title, position, request: test.request, upstream: test.upstream ?? {}, expect: test.expect }
+    return {
+      title,
+      position,
+      before: test.before ?? [],
+      request: test.request,
+      upstream: test.upstream ?? {},
+      expect: test.expect,
+    }
   })
   return { file, config: resolve(dirname(file), value.config ?? 'gateway.yaml'), tests }
 }

@@ -56,7 +56,7 @@ export async function testGateway(options: TestGatewayOptions): Promise<TestGate
   const keys = Object.fromEntries(names.map(name => [name, `gw-${randomBytes(SECRET_BYTES).toString('hex')}`]))
   const baseOf = (name: string, base: string): string => upstreams.baseOf(name, base)
   const text =
-    config?.text(Object.keys(scripts), baseOf) ??
+    config?.text('models' in options ? {} : (options.upstreams ?? {}), baseOf) ??
     modelsText('models' in options ? Object.keys(options.models) : [], baseOf(SCRIPTED, 'http://host'))
   const secrets = Object.values(keys).map((secret, at) => [keyVariable(at), secret])
   const upstreamSecret = randomBytes(SECRET_BYTES).toString('hex')

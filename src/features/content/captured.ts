@@ -1,5 +1,5 @@
+import type { Masker } from '../../core/masks.js'
 import type { Tap } from '../../kernel/tap.js'
-import type { Masker } from './masks.js'
 
 /** Most that is held of all requests in flight, bytes: of what comes then no content is kept. */
 const MAX_HELD_BYTES = 64 * 1024 * 1024

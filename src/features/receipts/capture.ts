@@ -1,10 +1,10 @@
 import { hash, hkdfSync } from 'node:crypto'
+import { Masker } from '../../core/masks.js'
 import { dayOf } from '../../core/receipt-chain.js'
 import type { CaptureConfig, ContentPlace } from '../../core/receipts.js'
 import type { Secret } from '../../core/secret.js'
 import { Sealer } from '../../kernel/sealed-box.js'
 import type { Captured, Content } from '../content/captured.js'
-import { Masker } from '../content/masks.js'
 
 /** Most of a body, and of an answer, that is kept, bytes: the rest is cut off. */
 export const MAX_CONTENT_BYTES = 128 * 1024
@@ -26,7 +26,7 @@ export class ContentSealer {
     at: number,
   ): { readonly place: ContentPlace; readonly line: string } {
     const { config } = captured
-    const masker = this.#maskers.get(config) ?? new Masker(config)
+    const masker = this.#maskers.get(config) ?? new Masker([...config.mask, 'keys'], config.words)
     this.#maskers.set(config, masker)
     const sealed = this.#sealer.seal(Buffer.from(JSON.stringify(captured.finish(masker))), id)
     const sha256 = hash('sha256', sealed)

@@ -1,9 +1,9 @@
+import { Masker } from '../../core/masks.js'
 import type { TraceContentConfig } from '../../core/telemetry.js'
 import type { Body } from '../../kernel/body.js'
 import type { Call } from '../../kernel/call.js'
 import { slot } from '../../kernel/slot.js'
 import { Captured } from '../content/captured.js'
-import { Masker } from '../content/masks.js'
 import type { Clock } from './clock.js'
 import type { SpanEvent } from './span.js'
 import { TracesStage } from './stage.js'
@@ -58,7 +58,7 @@ function eventOf(name: string, time: number, content: string, cut = 0): SpanEven
 /** Undefined: content is sent as it is. */
 function maskerOf(config: TraceContentConfig): Masker | undefined {
   if (config.content === 'full') return undefined
-  const masker = maskers.get(config) ?? new Masker({ mask: ALL_MASKS, words: config.words })
+  const masker = maskers.get(config) ?? new Masker([...ALL_MASKS, 'keys'], config.words)
   maskers.set(config, masker)
   return masker
 }

@@ -15,6 +15,7 @@ import { type IdentityFacts, identityFacts } from './identity-facts.js'
 import { type GroupFacts, groupFacts, limitFacts, type RuleFacts, ruleFacts } from './limit-facts.js'
 import { type ModelFacts, modelFacts } from './model-facts.js'
 import { captureFact, receiptsFact } from './receipt-facts.js'
+import { recordFact } from './record-fact.js'
 import { type RegionFacts, regionFacts } from './region-facts.js'
 import { telemetryFacts, traceContentFact } from './telemetry-facts.js'
 
@@ -31,6 +32,8 @@ export interface PlanFacts extends FeatureSettings {
   readonly workers?: number
   /** Where receipts are written; absent: none are. */
   readonly receipts?: string
+  /** What is recorded; absent: nothing is. */
+  readonly record?: string
   /** What is sent to a collector, and where it is. */
   readonly telemetry?: readonly string[]
   readonly keys: readonly KeyFacts[]
@@ -134,6 +137,7 @@ export function planFacts(plan: Plan, config: Config): PlanFacts {
     store: storeFact(plan.store),
     log: logText(plan.log),
     ...plan.features,
+    ...(plan.record === undefined ? {} : { record: recordFact(plan.record) }),
     ...(plan.receipts === undefined ? {} : { receipts: receiptsFact(plan.receipts) }),
     ...(plan.transport === 'fast' ? {} : { transport: plan.transport }),
     ...(plan.workers === 1 ? {} : { workers: plan.workers }),

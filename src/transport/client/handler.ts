@@ -8,6 +8,16 @@ export interface UpstreamRequest {
   readonly body: Uint8Array | NodeJS.ReadableStream | null
   /** The JSON document that the body was made of, if it is sent in another format. */
   readonly document?: Uint8Array
+  /** Looks on at the exchange. */
+  readonly observer?: ExchangeObserver
+}
+
+/** Sees what an exchange brings, and changes nothing. The bytes are the handler's: it copies what it keeps. */
+export interface ExchangeObserver {
+  onHead(status: number, headers: AnswerHeaders): void
+  onData(chunk: Buffer): void
+  /** The answer is whole. One that breaks off has no end. */
+  onEnd(): void
 }
 
 /** Headers of an answer by their names in lower case; several of one name are a list. */

@@ -1,5 +1,7 @@
-import { ExactNumber, type Json } from '../../core/json.js'
-import type { CaptureConfig, MaskName } from '../../core/receipts.js'
+import { ExactNumber, type Json } from './json.js'
+
+/** What can be masked of texts. `keys`: what looks like a key. */
+export type MaskName = 'emails' | 'cards' | 'phones' | 'addresses' | 'keys'
 
 interface Mask {
   readonly pattern: RegExp
@@ -8,7 +10,7 @@ interface Mask {
 }
 
 // Each pattern begins at the border of a word and has bounded parts, so that the time grows with the text alone.
-const MASKS: Readonly<Record<MaskName | 'keys', Mask>> = {
+const MASKS: Readonly<Record<MaskName, Mask>> = {
   keys: { pattern: /[A-Za-z0-9_-]{16,}/g, isMeant: isLikeKey },
   emails: { pattern: /(?<![\w.%+-])[\w.%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,8}/g },
   cards: { pattern: /(?<![\w.])\d(?:[ -]?\d){12,18}(?!\w)/g, isMeant: isCard },
@@ -18,7 +20,7 @@ const MASKS: Readonly<Record<MaskName | 'keys', Mask>> = {
   },
 }
 
-const MARKS: Readonly<Record<MaskName | 'keys', string>> = {
+const MARKS: Readonly<Record<MaskName, string>> = {
   keys: '[key]',
   emails: '[email]',
   cards: '[card]',
@@ -50,12 +52,15 @@ function isPhone(text: string): boolean {
   return length >= 8 && length <= 15 && /^\+|[ ()/-]/.test(text)
 }
 
-/** Masks texts as a key asks for; what looks like a key always is masked. */
+/** What replaces masked texts. */
+export const MASK_MARKS: readonly string[] = [...Object.values(MARKS), '[word]']
+
+/** Masks texts. */
 export class Masker {
   readonly #masks: readonly (Mask & { readonly mark: string })[]
 
-  constructor({ mask, words }: Pick<CaptureConfig, 'mask' | 'words'>) {
-    const named = [...mask, 'keys' as const].map(name => ({ ...MASKS[name], mark: MARKS[name] }))
+  constructor(mask: readonly MaskName[], words: readonly string[]) {
+    const named = mask.map(name => ({ ...MASKS[name], mark: MARKS[name] }))
     // The longest first: a word may be part of another one.
     const texts = words.toSorted((one, other) => other.length - one.length).map(escaped)
     const own = texts.length === 0 ? [] : [{ pattern: new RegExp(texts.join('|'), 'gi'), mark: '[word]' }]
@@ -80,17 +85,18 @@ export class Masker {
   #document(text: string): string | undefined {
     if (!/^\s*[{[]/.test(text)) return undefined
     try {
-      return JSON.stringify(this.#value(JSON.parse(text) as Json))
+      return JSON.stringify(this.value(JSON.parse(text) as Json))
     } catch {
       return undefined
     }
   }
 
-  #value(value: Json): Json {
+  /** The texts of a document, names included. */
+  value(value: Json): Json {
     if (typeof value === 'string') return this.text(value)
-    if (Array.isArray(value)) return value.map(item => this.#value(item))
+    if (Array.isArray(value)) return value.map(item => this.value(item))
     if (typeof value !== 'object' || value === null || value instanceof ExactNumber) return value
-    return Object.fromEntries(Object.entries(value).map(([name, inner]) => [this.text(name), this.#value(inner)]))
+    return Object.fromEntries(Object.entries(value).map(([name, inner]) => [this.text(name), this.value(inner)]))
   }
 
   text(text: string): string {

@@ -1,0 +1,69 @@
+import { existsSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { DEFAULTS } from '../core/defaults.generated.js'
+import type { RecordConfig, RecordingsConfig, RecordOverride } from '../core/recording.js'
+import { type Context, interpolate } from './context.js'
+import { type Document, Site } from './document.js'
+import { sectionOf } from './entries.js'
+import type { Layer } from './kinds.js'
+import type { RawRecord, RawUpstream } from './raw.generated.js'
+import { quoted } from './report.js'
+
+/** `base` of upstreams whose recorded answers are played. */
+export const RECORDED_BASE = 'embedded:recordings'
+
+/** What is recorded. `override` is what the command line says; its path is absolute. */
+export function readRecord(
+  main: Document,
+  override: RecordOverride | undefined,
+  context: Context,
+): { readonly record?: RecordConfig } {
+  const site = new Site(main, ['record'])
+  const written = sectionOf(main, 'record')
+  if (written === undefined && override === undefined) return {}
+  const raw = written === undefined ? undefined : interpolate<RawRecord>(written, site, context)
+  const filters: Partial<RecordOverride> = override ?? raw ?? {}
+  return {
+    record: {
+      into: override?.into ?? resolve(dirname(main.source.file), raw?.into ?? ''),
+      ...(filters.models === undefined ? {} : { models: filters.models }),
+      ...(filters.keys === undefined ? {} : { keys: filters.keys }),
+      ...(filters.routes === undefined ? {} : { routes: filters.routes }),
+      mask: raw?.mask ?? DEFAULTS.record.mask,
+      words: raw?.words ?? [],
+      members: raw?.members ?? [],
+    },
+  }
+}
+
+/** The recordings that answer in place of an upstream. */
+export function readRecordings(
+  raw: RawUpstream,
+  layers: readonly Layer[],
+  context: Context,
+): RecordingsConfig | undefined {
+  const site = layers.at(-1)?.site
+  if (site === undefined) return undefined
+  if (raw.recordings === undefined) {
+    if (layers.some(({ value }) => value.base === RECORDED_BASE)) {
+      const message = 'recordings is missing here: the folder whose recordings it plays'
+      context.report.error('missing-key', site, message, { on: 'key' })
+    }
+    return undefined
+  }
+  const at = site.child('recordings')
+  const written = interpolate(raw.recordings, at, context)
+  const { from, match, timing } = typeof written === 'string' ? { from: written } : written
+  const path = resolve(dirname(site.document.source.file), from)
+  if (!existsSync(path)) {
+    const spot = typeof written === 'string' ? at : at.child('from')
+    context.report.error('bad-value', spot, `there is no folder or file ${quoted(from)}`)
+  }
+  return { from: path, match: match ?? 'strict', timing: timing ?? DEFAULTS.recordingsSettings.timing }
+}
+
+/** An upstream whose answers are played needs no way to the real one: no credential, address, or look at its health. */
+export function withoutWay(layer: Layer): Layer {
+  const { secret: _, secrets: _2, previous_secrets: _3, credential: _4, health: _5, base: _6, ...rest } = layer.value
+  return { ...layer, value: rest }
+}

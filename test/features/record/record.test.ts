@@ -1,0 +1,123 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import type { RecordedExchange } from '../../../src/core/recording.js'
+import { CALLER, startTestGateway, type TestGateway } from '../../helpers/gateway.js'
+
+type Test = Pick<typeof t, 'teardown'>
+
+const SECRET = 'upstream-secret-of-this-test'
+
+/** A gateway that records what it asks simulators of two protocols. */
+async function recording(t: Test, record: string): Promise<TestGateway> {
+  const text = `version: 1
+${CALLER}
+upstreams:
+  near: { kind: simulator, headers: { x-own: '${SECRET}' }, credential: { in: header, name: x-sim, secret: { env: SIM } }, secret: { env: SIM } }
+  other: { kind: simulator-messages }
+models: { "sim-text*": near, words: { upstream: other, as: sim-messages } }
+record: ${record}
+`.replace(', secret: { env: SIM } }, secret:', ' }, secret:')
+  return await startTestGateway(t, text, { env: { SIM: SECRET } })
+}
+
+function playing(t: Test, from: string, more = ''): Promise<TestGateway> {
+  const recordings = `recordings: { from: "${from}"${more} }`
+  return startTestGateway(
+    t,
+    `version: 1
+${CALLER}
+upstreams:
+  near: { kind: simulator, ${recordings}, credential: { in: header, name: x-sim }, secret: { env: NONE } }
+  other: { kind: simulator-messages, ${recordings} }
+models: { "sim-text*": near, words: { upstream: other, as: sim-messages } }
+`,
+  )
+}
+
+/** The recordings once the gateway has written what waited. */
+async function recorded(gateway: TestGateway, folder: string): Promise<readonly RecordedExchange[]> {
+  await gateway.gateway.close()
+  const into = join(gateway.folder, folder)
+  const files = readdirSync(into).sort()
+  return files.map(file => JSON.parse(readFileSync(join(into, file), 'utf8')) as RecordedExchange)
+}
+
+const say = (content: string, more = {}) => ({ model: 'sim-text', messages: [{ role: 'user', content }], ...more })
+
+t.test('exchanges are recorded without secrets, and played: whole, as streams, relayed and translated', async t => {
+  const live = await recording(t, '{ into: tapes, members: [user] }')
+  const asked = [
+    say('hello', { user: 'anna' }),
+    say('hello from ann@example.com', { stream: true }),
+    say('translate me', { model: 'words', max_tokens: 90 }),
+    say('translate me', { model: 'words', max_tokens: 90, stream: true }),
+    { ...say('not there'), model: 'sim-text?status=429&retry-after=0' },
+  ]
+  const answers = []
+  for (const body of asked) answers.push(await live.chat(body))
+  const exchanges = await recorded(live, 'tapes')
+  const statuses = exchanges.map(({ response }) => response.status)
+  t.same(statuses.slice(0, 5), [200, 200, 200, 200, 429], 'each attempt is an exchange')
+  const text = JSON.stringify(exchanges)
+  t.notMatch(text, SECRET)
+  t.notMatch(text, /anna|ann@example|x-sim|authorization/)
+  t.match(exchanges[0]?.request, { method: 'POST', body: { model: 'sim-text', user: '[masked]' } })
+  t.match(exchanges[1]?.request.body, { messages: [{ content: 'hello from [email]' }] })
+  t.match(exchanges[1]?.response.chunks?.at(-1), { text: 'data: [DONE]\n\n' })
+  t.match(exchanges[2]?.request.url, /\/v1\/messages$/)
+
+  const offline = await playing(t, join(live.folder, 'tapes'))
+  for (const [at, body] of asked.slice(0, 4).entries()) {
+    const again = await offline.chat(body)
+    t.equal(again.status, 200)
+    const unmasked = (text: string): string =>
+      text.replaceAll('ann@example.com', '[email]').replaceAll(/"created":\d+/g, '')
+    t.equal(unmasked(again.text), unmasked(answers[at]?.text ?? ''), `answer ${at}`)
+  }
+})
+
+t.test('a request that no recording fits is refused: the nearest one and what differs are named', async t => {
+  const live = await recording(t, '{ into: tapes }')
+  await live.chat(say('one'))
+  await live.chat(say('two', { max_tokens: 9 }))
+  await recorded(live, 'tapes')
+  const tapes = join(live.folder, 'tapes')
+  const strict = await playing(t, tapes)
+  const miss = await strict.chat(say('two', { max_tokens: 8 }))
+  t.equal(miss.status, 400)
+  t.match(
+    miss.text,
+    /The nearest is [\w.-]+\.json, with other max_completion_tokens: recorded 9, asked 8|max_tokens: recorded 9, asked 8/,
+  )
+  const path = await strict.request('/v1/embeddings', {
+    method: 'POST',
+    body: JSON.stringify({ model: 'sim-text', input: 'x' }),
+  })
+  t.match(path.text, 'No recording is of POST /v1/embeddings. There are: POST /v1/chat/completions')
+  const loose = await playing(t, tapes, ', match: [model, messages]')
+  t.equal((await loose.chat(say('two', { max_tokens: 8 }))).status, 200)
+  t.equal((await loose.chat(say('three'))).status, 400)
+})
+
+t.test('what was asked twice is played in turn, then the last again', async t => {
+  const live = await recording(t, '{ into: tapes }')
+  const flaky = { ...say('again'), model: 'sim-text?status=503&times=1' }
+  const statuses = []
+  for (let n = 0; n < 3; n++) statuses.push((await live.chat(flaky)).status)
+  const exchanges = await recorded(live, 'tapes')
+  const offline = await playing(t, join(live.folder, 'tapes'))
+  await offline.chat(flaky)
+  t.equal(exchanges[0]?.response.status, 503)
+  t.equal((await offline.chat(flaky)).status, 200)
+  t.equal((await offline.chat(flaky)).status, 200)
+})
+
+t.test('only chosen models, keys and routes are recorded', async t => {
+  const live = await recording(t, '{ into: tapes, models: ["w*"], routes: [chat] }')
+  await live.chat(say('no'))
+  await live.chat(say('yes', { model: 'words', max_tokens: 90 }))
+  const exchanges = await recorded(live, 'tapes')
+  t.equal(exchanges.length, 1)
+  t.match(JSON.stringify(exchanges), 'yes')
+})
