@@ -1,4 +1,4 @@
-// Measures large files on their way up and down: the gateway beside nginx and beside no proxy at all, one at a time. Told
+// Measures large files on their way up and down: the gateway beside nginx and beside no proxy at all, one at a time. Printed
 // are the rate, the CPU of the proxy, and how much its resident memory grew at most over what it was before the first
 // file. The gateway goes each way in a process of its own, so that neither finds memory that the other has taken. That
 // growth is mostly garbage that has not been collected yet: with the flags that docs/operating.md advises for heavy

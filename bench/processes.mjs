@@ -52,6 +52,17 @@ export async function startFloor(upstream) {
   return start('floor', port, process.execPath, [here('floor.mjs'), port, originOf(upstream), ...tlsFiles()])
 }
 
+/** The gateway's own transport, without the gateway. */
+export async function startBareTransport(upstream) {
+  const port = await freePort()
+  return start('transport', port, process.execPath, [here('bare-transport.mjs'), port, originOf(upstream)])
+}
+
+/** The gateway with a file of the bench's own. */
+export function startGatewayFrom(file, upstream) {
+  return serve('gateway', file, upstream)
+}
+
 /** `hold`: streams stop after so many events and stay open. */
 export async function startPairUpstream(hold = []) {
   const port = await freePort()

@@ -1,5 +1,5 @@
 // An upstream whose tasks continue for ever, but for those of the model `done`, which are ready at once. GET /asked tells how
-// often it was asked how a task stands.
+// often it was asked for the state of a task.
 // usage: node bench/task-upstream.mjs PORT
 import { createServer } from 'node:http'
 

@@ -1,5 +1,5 @@
-// Measures what telemetry costs: CPU of a relayed request, and of a stream, with metrics and traces beside the same without, in short
-// rounds in turn. Spans go to a collector of this process that answers at once.
+// Measures what telemetry costs: CPU of a relayed request, and of a stream, with metrics, traces and receipts beside the same without,
+// in short rounds in turn. Spans go to a collector of this process that answers at once.
 // usage: node bench/traces.mjs [--quick]
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -22,19 +22,26 @@ const collector = createServer((request, response) => {
 await new Promise(resolve => collector.listen(0, '127.0.0.1', resolve))
 const upstream = await startUpstream()
 const text = readFileSync(here('gateway.yaml'), 'utf8')
-const gatewayWith = async (name, metrics, traces) => {
+const gatewayWith = async (name, { metrics = 'off', traces, receipts = 'off' }) => {
   const file = join(folder, `${name}.yaml`)
   const admin = `admin: { port: ${await freePort()}, secret: { env: BENCH_KEY }, metrics: ${metrics} }\n`
   const endpoint = `http://127.0.0.1:${collector.address().port}`
-  const telemetry = traces === undefined ? '' : `telemetry: { otlp: { endpoint: "${endpoint}" }, traces: ${traces} }\n`
-  writeFileSync(file, text + admin + telemetry)
+  // With `metrics: on` they would be counted for the collector, too.
+  const otlp = `otlp: { endpoint: "${endpoint}" }, metrics: off`
+  const telemetry = traces === undefined ? '' : `telemetry: { ${otlp}, traces: ${traces} }\n`
+  writeFileSync(file, `${text}${admin}${telemetry}receipts: ${receipts}\n`)
   return startFlaggedGateway(upstream.port, file)
 }
-const without = await gatewayWith('without', 'off')
+const without = await gatewayWith('without', {})
+const receipts = `{ to: "${join(folder, 'receipts')}" }`
+const all = '{ sample: { rest: 1 } }'
 const variants = {
-  'traces, 1 % sent': await gatewayWith('sampled', 'off', '{}'),
-  'metrics and traces, 1 % sent': await gatewayWith('both', 'open', '{}'),
-  'metrics and traces, all sent': await gatewayWith('all', 'open', '{ sample: { rest: 1 } }'),
+  metrics: await gatewayWith('metrics', { metrics: 'open' }),
+  'traces, 1 % sent': await gatewayWith('sampled', { traces: '{}' }),
+  'metrics and traces, 1 % sent': await gatewayWith('both', { metrics: 'open', traces: '{}' }),
+  'metrics and traces, all sent': await gatewayWith('all', { metrics: 'open', traces: all }),
+  receipts: await gatewayWith('receipts', { receipts }),
+  'metrics, traces and receipts': await gatewayWith('everything', { metrics: 'open', traces: '{}', receipts }),
 }
 
 const jobs = {

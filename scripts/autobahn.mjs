@@ -135,7 +135,7 @@ function suite(mode, spec) {
   return start(wstest, ['-m', mode, '-s', file], `${mode}.log`)
 }
 
-// ── what stands around it
+// ── its surroundings
 
 async function startEcho() {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1', perMessageDeflate: false })
@@ -198,7 +198,7 @@ async function listening(port) {
 
 // ── what came of it
 
-/** The cases that are not what they are without the gateway, each told in a line. */
+/** The cases that are not what they are without the gateway, one a line. */
 function compare(side) {
   const index = JSON.parse(readFileSync(join(reports[side], 'index.json'), 'utf8'))
   const direct = Object.entries(index.direct ?? {})

@@ -4,6 +4,7 @@ import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
+import { bundledLicences } from './licences.mjs'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const OUT = join(ROOT, 'dist/console')
@@ -38,6 +39,9 @@ export async function buildConsole(esbuild) {
   mkdirSync(OUT, { recursive: true })
   writeFileSync(join(OUT, 'index.html'), page.replace('SCRIPT', basename(script)).replace('STYLE', basename(style)))
   cpSync(join(ROOT, 'console/icon.svg'), join(OUT, 'icon.svg'))
+  // The search of the documentation is in this folder as well.
+  const inputs = [...Object.keys(metafile.inputs), 'node_modules/minisearch/']
+  writeFileSync(join(OUT, 'licences.txt'), bundledLicences(ROOT, inputs))
   const sizes = new Map()
   for (const path of [...Object.keys(built), 'dist/console/index.html', 'dist/console/icon.svg']) {
     const content = readFileSync(join(ROOT, path))

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // `npm run build`: compiles src/ and simulator/ into dist folders, then makes what a start reads instead of hundreds of files:
-// dist/bundle/ and dist/preparsed.json, and the console in dist/console/.
+// dist/bundle/ and dist/preparsed.json, and the console in dist/console/
+// with the documentation in its docs/.
 import { spawnSync } from 'node:child_process'
 import { readFileSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -64,6 +65,9 @@ async function bundle() {
     }),
   ])
   if (!isBuilt) process.exitCode = 1
+  // Imported here, because it needs packages that only a checkout has.
+  const { buildSite } = await import('./site/build.mjs')
+  await buildSite(join(ROOT, 'dist/console/docs'), { strict: false })
 }
 
 /** Comments inside classes stay in a bundle, and text beyond Latin-1 takes twice the memory of its whole file. */

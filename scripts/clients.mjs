@@ -116,7 +116,7 @@ async function tryModel({ name, protocol, capabilities }, stage, model) {
   return { model, failed }
 }
 
-/** Programs stumble over themselves now and then: a second try is allowed, and told. */
+/** Programs stumble over themselves now and then: a second try is allowed, and reported. */
 async function passes(what, check) {
   for (let tried = 1; tried <= TRIES; tried += 1) {
     try {

@@ -16,6 +16,7 @@ export function configArtefacts() {
   const { definitions } = gateway
   return [
     ['src/config/raw.generated.ts', () => rawTypes({ ...definitions, gateway, routesFile: routes })],
+    ['src/core/feature-settings.generated.ts', () => featureSettings(gateway.properties, definitions)],
     [
       'src/core/defaults.generated.ts',
       () =>
@@ -48,6 +49,33 @@ function rawTypes(definitions) {
   }
   for (const name of ['gateway', 'routesFile']) write(name)
   return head + [...written.values()].join('')
+}
+
+/** Words at the top of the file that are marked `x-feature`: one feature alone reads each, as it is written. */
+function featureSettings(properties, definitions) {
+  const own = Object.entries(properties).filter(([, node]) => node['x-feature'] === true)
+  const all = {
+    ...definitions,
+    featureSettings: { type: 'object', additionalProperties: false, properties: Object.fromEntries(own) },
+  }
+  const written = new Map()
+  const write = name => {
+    if (written.has(name)) return
+    const text = declaration(typeName(name), typesOf(all[name], all))
+    written.set(name, text)
+    for (const other of Object.keys(all)) if (new RegExp(`\\b${typeName(other)}\\b`).test(text)) write(other)
+  }
+  write('featureSettings')
+  const types = [...written.values()]
+    .join('')
+    .replace(/\bRaw([A-Z])/g, '$1')
+    .replace(/^export (?!type FeatureSettings\b)/gm, '')
+  const head = types.includes('Json') ? "import type { Json } from './json.js'\n\n" : ''
+  const words = own.map(([name]) => `'${name}'`).join(', ')
+  return `${head}/** What is written at the top of the file for single features; variables are filled in. */
+${types}
+export const FEATURE_WORDS: readonly (keyof FeatureSettings)[] = [${words}]
+`
 }
 
 /** A type by its forms. A mapping beside other forms gets a name of its own. */

@@ -14,6 +14,7 @@ const check = process.argv.includes('--check')
 
 const pages = {
   'docs/audit.md': audit,
+  'docs/checking.md': lintRules,
   'docs/reference/configuration.md': configuration,
   'docs/errors.md': errors,
   'docs/faults.md': faults,
@@ -59,6 +60,21 @@ async function audit() {
   const { COLUMNS } = await built('runtime/audit/columns.js')
   const rows = COLUMNS.map(({ name, shows, hole }) => `| ${name} | ${shows} | ${hole} |`)
   return ['| Column | Shows | It is a hole if |', '|---|---|---|', ...rows].join('\n')
+}
+
+/** The rules of `gateway lint`. */
+async function lintRules() {
+  const { EXPLAINED, RULES } = await built('cli/linting/rules.js')
+  const own = RULES.map(
+    ({ id, severity, finds, why, mend }) => `| \`${id}\` | ${severity} | ${finds} | ${why} ${mend} |`,
+  )
+  const others = EXPLAINED.filter(rule => !RULES.includes(rule))
+  const rest = others.map(({ id, severity, finds }) => `| \`${id}\` | ${severity} | ${finds} |`)
+  return [
+    ['| Rule | Severity | It finds | Why, and what to write instead |', '|---|---|---|---|', ...own].join('\n'),
+    'These are warnings of `gateway validate`, or are about the comments:',
+    ['| Rule | Severity | It finds |', '|---|---|---|', ...rest].join('\n'),
+  ].join('\n\n')
 }
 
 /** Every metric, as the program registers it. */

@@ -8,7 +8,7 @@ const schema = new URL('../schemas/gateway.schema.json', import.meta.url)
 
 /**
  * What editors offer for names that come with the gateway, each with a text: kinds and interfaces are files, protocols what
- * their routes speak, as names and with what is beside them. They stand in the schema as `defaultSnippets` of the definitions of these names.
+ * their routes speak, as names and with what is beside them. They are in the schema as `defaultSnippets` of the definitions of these names.
  */
 function words() {
   const interfaces = yamlIn('.')

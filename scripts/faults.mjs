@@ -117,12 +117,16 @@ function line(file, titles) {
 }
 
 function testFiles() {
-  const folder = fileURLToPath(new URL('test', root))
-  return readdirSync(folder, { recursive: true })
-    .map(name => name.replaceAll('\\', '/'))
+  return [...filesBelow('test/', ''), ...filesBelow('src/', 'contracts/')].sort((a, b) => (a.path < b.path ? -1 : 1))
+}
+
+/** TypeScript files below a folder of a root, by their paths from that root. */
+function filesBelow(base, folder) {
+  const from = new URL(base, root)
+  return readdirSync(fileURLToPath(new URL(folder, from)), { recursive: true })
+    .map(name => folder + name.replaceAll('\\', '/'))
     .filter(name => name.endsWith('.ts'))
-    .sort()
-    .map(path => ({ path, text: readFileSync(new URL(`test/${path}`, root), 'utf8') }))
+    .map(path => ({ path, text: readFileSync(new URL(path, from), 'utf8') }))
 }
 
 /** The text of each string and template of a file that may hold an id. */

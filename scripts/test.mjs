@@ -15,7 +15,18 @@
 // that a test starts. That doubles the time of the suite, so the files are run as the plain programs that they are.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { appendFileSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -36,11 +47,16 @@ const NOTICE = /^# (SKIPPED|SAMPLED|MEASURED)/
 /** When more files fail, load is not the reason. */
 const MAX_RERUN_FILES = 5
 const SLOW_FILES_SHOWN = 12
+/** A folder of memory: stores and servers that tests start there wait for no disk. */
+const MEMORY_FOLDER = '/dev/shm'
+const MIN_MEMORY_FOLDER_BYTES = 4 * 1024 ** 3
+/** Many files wait for time-outs and for processes: one more than the cores keeps them busy. */
+const USUAL_JOBS = availableParallelism() + 1
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
-    jobs: { type: 'string', default: String(availableParallelism()) },
+    jobs: { type: 'string', default: String(USUAL_JOBS) },
     timeout: { type: 'string', default: '900' },
     list: { type: 'string' },
     each: { type: 'boolean', default: false },
@@ -50,6 +66,20 @@ const { values, positionals } = parseArgs({
 })
 const timeoutSeconds = Number(values.timeout)
 if (values.results !== undefined) writeFileSync(values.results, '')
+
+const temporary = inMemory() && mkdtempSync(join(MEMORY_FOLDER, 'gateway-test-'))
+// Servers that tests start run as users of their own.
+if (temporary) chmodSync(temporary, 0o1777)
+process.on('exit', () => temporary && rmSync(temporary, { recursive: true, force: true }))
+
+function inMemory() {
+  try {
+    const { bavail, bsize } = statfsSync(MEMORY_FOLDER)
+    return bavail * bsize >= MIN_MEMORY_FOLDER_BYTES
+  } catch {
+    return false
+  }
+}
 
 /** The compiled test files below a path of the source tree or of the build; one file for the path of a file. */
 function filesOf(path) {
@@ -76,7 +106,7 @@ function run(file) {
     const child = spawn(process.execPath, ['--enable-source-maps', file], {
       cwd: ROOT,
       detached: true,
-      env: { ...process.env, TAP_TIMEOUT: String(TEST_TIMEOUT_SECONDS) },
+      env: { ...process.env, TAP_TIMEOUT: String(TEST_TIMEOUT_SECONDS), ...(temporary && { TMPDIR: temporary }) },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     running.add(child)

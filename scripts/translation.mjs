@@ -94,7 +94,7 @@ function carried(server, targets, names) {
   ].join('\n')
 }
 
-/** Members that no other protocol is told of. */
+/** Members that no other protocol gets. */
 function stays({ protocol, server: { fields } }) {
   const why = held => {
     if (typeof held !== 'object' || Array.isArray(held)) return undefined
@@ -108,7 +108,7 @@ function stays({ protocol, server: { fields } }) {
   return [`Members of \`${protocol}\` that reach no other protocol:`, table(['Member', 'What becomes of it'], rows)]
 }
 
-/** The members that hold each field, without those that stand within another one. */
+/** The members that hold each field, without those within another one. */
 function byField(fields) {
   const held = new Map()
   const holds = (member, field) => [fields[member]].flat().includes(field)
@@ -121,7 +121,7 @@ function byField(fields) {
   return held
 }
 
-/** `a[].b.c` stands within `a[].b`, `a[]` and `a`. */
+/** `a[].b.c` is within `a[].b`, `a[]` and `a`. */
 function parents(member) {
   return [...member.matchAll(/\[\]|\./g)].flatMap(({ 0: mark, index }) =>
     mark === '.' ? [member.slice(0, index)] : [member.slice(0, index), member.slice(0, index + 2)],

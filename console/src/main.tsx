@@ -63,6 +63,12 @@ function Navigation({ isSmall }: { readonly isSmall: boolean }) {
           <span>{name}</span>
         </a>
       ))}
+      {isSmall ? null : (
+        <a href="/docs/index.html" target="_blank" title="Documentation" rel="noopener">
+          <Icon name="docs" />
+          <span>Documentation</span>
+        </a>
+      )}
       {isSmall ? null : <Foot />}
     </nav>
   )

@@ -1,4 +1,4 @@
-// Puts a program from its registry into a folder of its own. What cannot be had is not a failure: it is skipped, and told.
+// Puts a program from its registry into a folder of its own. What cannot be had is not a failure: it is skipped and reported.
 import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { runToEnd } from './processes.mjs'

@@ -1,4 +1,4 @@
-// The table of programs and models, and docs/clients.md, which keeps it beside what each program needs to be told.
+// The table of programs and models, and docs/clients.md, which keeps it beside the settings of each program.
 import { readFileSync, writeFileSync } from 'node:fs'
 
 const PAGE = new URL('../../docs/clients.md', import.meta.url)
@@ -26,7 +26,7 @@ function startOf({ name, protocol, source, capabilities }) {
 }
 
 /**
- * What the page has to say: rows that ran unchanged, the others as they stand there. What is around the generated part is
+ * What the page has to say: rows that ran unchanged, the others as the page has them. What is around the generated part is
  * written by hand.
  */
 function pageOf(rows, programs, models) {

@@ -29,6 +29,10 @@ export interface AdminHost {
   faultsOf(name: string, terms: Readonly<Record<string, unknown>>): readonly string[]
   /** Reads the files again. Problems with an error: nothing has changed. */
   reload(): Promise<{ readonly isValid: boolean; readonly problems: readonly Problem[] }>
+  /** What served before, and serves now, the newest first. */
+  history(): Promise<readonly PastGeneration[]>
+  /** Serves an older generation again, as {@link reload}. Undefined: it is no longer known. */
+  rollback(number: number): Promise<Awaited<ReturnType<AdminHost['reload']>> | undefined>
   /** The log of this process; another level is for all workers. */
   readonly log: { readonly state: LogState; level(level: LogLevel): Promise<void> }
   /** Finishes what is open and ends the process. */
@@ -56,6 +60,19 @@ export interface AdminHost {
   }
   /** Tasks behind a cursor, at most so many; undefined where the text is not a cursor. */
   tasks(filter: TaskQuery, limit: number, after: string | undefined): Promise<Page<Task> | undefined>
+}
+
+/** A generation of the configuration. */
+export interface PastGeneration {
+  readonly number: number
+  readonly digest: string
+  /** When it began to serve, milliseconds since the epoch. */
+  readonly at: number
+  readonly origin: 'start' | 'files' | 'reload' | 'rollback'
+  /** The names that it added, removed and changed. */
+  readonly changes: object
+  /** Whether it can serve again. */
+  readonly returnable: boolean
 }
 
 /** Which tasks to list; absent members do not restrict the list. */

@@ -5,7 +5,7 @@ import { type Paints, paints, printable } from './io.js'
 import { type Serving, type Variable, variableOf } from './serving.js'
 
 /** Disabled upstreams and keys have lines of their own. */
-const MAX_LINES = 4
+const MAX_LINES = 3
 /** Names of upstreams or models in one line. */
 const MAX_NAMES = 8
 

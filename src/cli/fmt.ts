@@ -1,10 +1,8 @@
 import { chmod, readFile, realpath, rename, stat, writeFile } from 'node:fs/promises'
-import { sep } from 'node:path'
 import { shownFile } from '../config/problems.js'
-import { packageRoot } from '../core/package-root.js'
 import { DEFAULT_FILE, type Define, example } from './command.js'
 import { CommandError, coloured, EXIT, type Io, paints, print } from './io.js'
-import { check, givenText, printProblems, STANDARD_INPUT } from './loading.js'
+import { check, givenText, ownFiles, printProblems, STANDARD_INPUT } from './loading.js'
 
 interface Options {
   readonly check?: true
@@ -23,7 +21,7 @@ export const fmtCommand: Define = (parent, io, end) => {
 
 async function fmt(files: readonly string[], options: Options, io: Io): Promise<number> {
   const results: Result[] = []
-  for (const file of files.length > 0 ? files : await ownFiles(io)) results.push(await one(file, options, io))
+  for (const file of files.length > 0 ? files : await defaultFiles(io)) results.push(await one(file, options, io))
   if (options.check === true && results.every(result => result === 'same')) return EXIT.ok
   const failed = results.includes('failed') || (options.check === true && results.includes('changed'))
   return failed ? EXIT.failed : EXIT.ok
@@ -32,10 +30,9 @@ async function fmt(files: readonly string[], options: Options, io: Io): Promise<
 type Result = 'same' | 'changed' | 'failed'
 
 /** The default file and those that it includes, without what the gateway ships. */
-async function ownFiles(io: Io): Promise<readonly string[]> {
+async function defaultFiles(io: Io): Promise<readonly string[]> {
   const { sources } = await check(DEFAULT_FILE, io, 'assume')
-  const shipped = ['routes', 'schemas'].map(folder => [packageRoot(), folder, ''].join(sep))
-  return sources.filter(file => /\.ya?ml$/.test(file) && !shipped.some(folder => file.startsWith(folder)))
+  return ownFiles(sources).filter(file => /\.ya?ml$/.test(file))
 }
 
 async function one(file: string, options: Options, io: Io): Promise<Result> {

@@ -48,7 +48,8 @@ function command(problem: Problem): string {
     title: problem.rule,
   }
   const list = Object.entries(properties).map(([name, value]) => `${name}=${property(String(value))}`)
-  return `::${problem.severity} ${list.join(',')}::${data(sentence(problem))}`
+  const word = problem.severity === 'note' ? 'notice' : problem.severity
+  return `::${word} ${list.join(',')}::${data(sentence(problem))}`
 }
 
 // The escapes of @actions/toolkit, packages/core/src/command.ts.

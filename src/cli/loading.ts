@@ -1,6 +1,8 @@
 import { access, constants, stat } from 'node:fs/promises'
+import { sep } from 'node:path'
 import type { SecretsMode } from '../config/context.js'
 import type { Config } from '../core/config.js'
+import { packageRoot } from '../core/package-root.js'
 import type { Plan } from '../core/plan.js'
 import type { Problem } from '../core/problems.js'
 import type { LocatedPlan, Overrides } from '../runtime/load.js'
@@ -33,7 +35,17 @@ export async function check(
   secrets: SecretsMode = 'leave',
   overrides: Overrides = {},
 ): Promise<LocatedPlan> {
-  const given = await givenText(file, io)
+  return checkGiven(file, await givenText(file, io), io, secrets, overrides)
+}
+
+/** The same for what {@link givenText} gave. */
+export async function checkGiven(
+  file: string,
+  given: { readonly text?: Buffer },
+  io: Io,
+  secrets: SecretsMode = 'leave',
+  overrides: Overrides = {},
+): Promise<LocatedPlan> {
   const [{ loadLocated }, { generatedKey }] = await Promise.all([
     import('../runtime/load.js'),
     import('../runtime/generated-keys.js'),
@@ -60,6 +72,12 @@ export async function printProblems(problems: readonly Problem[], output: Output
   const { formatProblems } = await import('../config/problems.js')
   const text = formatProblems(problems, { color: coloured(output, io.env) })
   output.write(text.endsWith('\n') ? text : `${text}\n`)
+}
+
+/** Of the files that a load asked for, those that the gateway does not ship. */
+export function ownFiles(sources: readonly string[]): readonly string[] {
+  const shipped = ['routes', 'schemas'].map(folder => [packageRoot(), folder, ''].join(sep))
+  return sources.filter(file => !shipped.some(folder => file.startsWith(folder)))
 }
 
 /** Throws {@link CommandError} where a file cannot be read. */

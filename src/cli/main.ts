@@ -3,13 +3,17 @@ import { auditCommand } from './audit.js'
 import { type Define, example, version } from './command.js'
 import { completionCommand } from './completion.js'
 import { consoleCommand } from './console.js'
+import { doctorCommand } from './doctor.js'
 import { explainCommand } from './explain.js'
 import { fmtCommand } from './fmt.js'
+import { generationsCommand, rollbackCommand } from './generations.js'
 import { importCommand } from './import.js'
 import { initCommand } from './init.js'
 import { CommandError, coloured, EXIT, type Io, type Output, paints, print } from './io.js'
 import { keysCommand } from './keys.js'
 import { ledgerCommand } from './ledger.js'
+import { lintCommand } from './lint.js'
+import { planCommand } from './plan.js'
 import { receiptsCommand } from './receipts.js'
 import { reloadCommand } from './reload.js'
 import { routesCommand } from './routes.js'
@@ -22,14 +26,18 @@ import { tailCommand } from './tail.js'
 import { tasksCommand } from './tasks.js'
 import { testCommand } from './test.js'
 import { topCommand } from './top.js'
+import { tryCommand } from './try.js'
 import { validateCommand } from './validate.js'
 import { workCommand } from './work.js'
 
 const COMMANDS: readonly Define[] = [
   serveCommand,
   reloadCommand,
+  generationsCommand,
+  rollbackCommand,
   validateCommand,
   explainCommand,
+  planCommand,
   routesCommand,
   auditCommand,
   keysCommand,
@@ -41,12 +49,15 @@ const COMMANDS: readonly Define[] = [
   topCommand,
   tailCommand,
   fmtCommand,
+  lintCommand,
+  doctorCommand,
   testCommand,
   consoleCommand,
   schemaCommand,
   initCommand,
   importCommand,
   completionCommand,
+  tryCommand,
   simulateCommand,
   workCommand,
 ]

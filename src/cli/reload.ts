@@ -27,24 +27,34 @@ export const reloadCommand: Define = (parent, io, end) => {
 
 async function reload(file: string, { admin, restart }: Options, io: Io): Promise<number> {
   const api = await adminApiOf(file, admin, io)
-  const { status, body } = await ask(api, `/admin/${restart ? 'restart' : 'reload'}`)
-  const { error } = body
-  if (status < 300) {
-    const warnings = Array.isArray(body.warnings) ? body.warnings : []
+  const done = 'the workers are replaced, one after another'
+  if (restart) return await changeOver(api, '/admin/restart', undefined, () => done, io)
+  return await changeOver(api, '/admin/reload', undefined, serves, io)
+}
+
+/** Asks for another plan. Throws {@link CommandError} with what the API says where it does not take it. */
+export async function changeOver(
+  api: AdminApi,
+  path: string,
+  body: object | undefined,
+  done: (answer: Readonly<Record<string, unknown>>) => string,
+  io: Io,
+): Promise<number> {
+  const given = body === undefined ? {} : { body: JSON.stringify(body) }
+  const response = await askAdmin(api, path, { method: 'POST', ...given, signal: AbortSignal.timeout(TIMEOUT_MS) })
+  const said: unknown = await response.json().catch(() => undefined)
+  const answer = isObject(said) ? said : {}
+  if (response.ok) {
+    const warnings = Array.isArray(answer.warnings) ? answer.warnings : []
     for (const warning of warnings) print(io.stderr, `warning: ${warning}`)
-    print(io.stdout, restart ? 'the workers are replaced, one after another' : `generation ${body.generation} serves`)
+    print(io.stdout, done(answer))
     return EXIT.ok
   }
-  const { message = `the admin API answered ${status}`, problems } = isObject(error) ? error : {}
+  const { message = `the admin API answered ${response.status}`, problems } = isObject(answer.error) ? answer.error : {}
   if (Array.isArray(problems)) for (const problem of problems) print(io.stderr, String(problem))
   throw new CommandError(String(message), EXIT.failed)
 }
 
-async function ask(
-  api: AdminApi,
-  path: string,
-): Promise<{ readonly status: number; readonly body: Readonly<Record<string, unknown>> }> {
-  const answer = await askAdmin(api, path, { method: 'POST', signal: AbortSignal.timeout(TIMEOUT_MS) })
-  const body: unknown = await answer.json().catch(() => undefined)
-  return { status: answer.status, body: isObject(body) ? body : {} }
+export function serves({ generation }: Readonly<Record<string, unknown>>): string {
+  return `generation ${generation} serves`
 }

@@ -1,13 +1,9 @@
-import { randomBytes } from 'node:crypto'
-import type { Store } from '../core/store.js'
-import type { SchemaFacts, StoreConfig, StoreEvents } from '../core/store-config.js'
+import type { StoreEvents } from '../core/store-config.js'
 import { type Define, example } from './command.js'
 import { CommandError, coloured, EXIT, type Io, paints, print } from './io.js'
 import { mustLoad } from './loading.js'
 import { FILE_WORDS, fileOf, type SourceOptions, takesSource, withVariables } from './source.js'
-
-/** How long the record of a check lives if the check cannot remove it, milliseconds. */
-const CHECK_RECORD_TTL_MS = 60_000
+import { examineStore, type StoreTools } from './store-check.js'
 
 /** `gateway store check` and `gateway store migrate`: the store of a configuration, without a gateway. */
 export const storeCommand: Define = (parent, io, end) => {
@@ -34,10 +30,7 @@ interface Options extends SourceOptions {
   readonly json?: true
 }
 
-interface Tools {
-  readonly config: StoreConfig
-  inspect(): Promise<SchemaFacts | undefined>
-  open(): Promise<Store>
+interface Tools extends StoreTools {
   /** Prints the line, or with --json the facts. */
   say(line: string, facts: object): void
 }
@@ -73,34 +66,9 @@ async function withStore(
   }
 }
 
-async function check({ config, inspect, open, say }: Tools): Promise<void> {
-  const facts = await inspect()
-  if (facts !== undefined && facts.written === undefined) {
-    return say(`${config.type}: empty (the first start, or gateway store migrate, creates it)`, {
-      usable: true,
-      known: facts.known,
-    })
-  }
-  if (facts !== undefined && Number(facts.written) < facts.known) {
-    const { written, known } = facts
-    return say(`${config.type}: schema ${written}; the next start, or gateway store migrate, brings it to ${known}`, {
-      usable: true,
-      written,
-      known,
-    })
-  }
-  const store = await open()
-  try {
-    const milliseconds = await roundTrip(store)
-    const schema = facts === undefined ? '' : `schema ${facts.known}, `
-    say(`${config.type}: ${schema}a record was written, read and removed in ${milliseconds.toFixed(1)} ms`, {
-      usable: true,
-      ...facts,
-      milliseconds,
-    })
-  } finally {
-    await store.close()
-  }
+async function check({ say, ...tools }: Tools): Promise<void> {
+  const { line, facts } = await examineStore(tools)
+  say(line, { usable: true, ...facts })
 }
 
 async function migrate({ config, inspect, open, say }: Tools): Promise<void> {
@@ -117,15 +85,4 @@ async function migrate({ config, inspect, open, say }: Tools): Promise<void> {
     from: before.written,
     to: after.written,
   })
-}
-
-async function roundTrip(store: Store): Promise<number> {
-  const since = performance.now()
-  const now = Date.now()
-  const place = { namespace: 'checks', owner: 'gateway', key: randomBytes(8).toString('hex') }
-  await store.create({ ...place, created: now, expires: now + CHECK_RECORD_TTL_MS, value: Buffer.from('check') })
-  const found = await store.get(place.namespace, place.owner, place.key)
-  await store.delete(place)
-  if (found === undefined) throw new CommandError('the store did not return the record that was written', EXIT.failed)
-  return performance.now() - since
 }

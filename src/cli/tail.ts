@@ -1,6 +1,7 @@
 import { InvalidArgumentError } from 'commander'
 import { adminApiOf, askAdmin, goodAnswer } from './admin-api.js'
 import { type Define, example } from './command.js'
+import { eventsOf } from './events.js'
 import { coloured, EXIT, type Io, type Paints, paints, print, printable } from './io.js'
 import { FILE_WORDS, fileOf, type SourceOptions, takesSource, withVariables } from './source.js'
 
@@ -44,6 +45,7 @@ async function tail(file: string, { admin, limit, json, ...options }: Options, i
   const colours = paints(coloured(io.stdout, io.env))
   let shown = 0
   for await (const { event, data } of eventsOf(body)) {
+    if (event === '') continue
     if (event === 'lost') {
       print(io.stderr, `${lostOf(data)} requests are not shown: they came too fast`)
       continue
@@ -56,25 +58,6 @@ async function tail(file: string, { admin, limit, json, ...options }: Options, i
 
 function lostOf(data: string): number {
   return (JSON.parse(data) as { readonly lines: number }).lines
-}
-
-interface Event {
-  readonly event: string
-  readonly data: string
-}
-
-/** Events with data, each of one line. */
-async function* eventsOf(body: ReadableStream<Uint8Array> | null): AsyncGenerator<Event, void, void> {
-  const decoder = new TextDecoder()
-  let rest = ''
-  for await (const piece of (body ?? []) as AsyncIterable<Uint8Array>) {
-    const blocks = (rest + decoder.decode(piece, { stream: true })).split('\n\n')
-    rest = blocks.pop() ?? ''
-    for (const block of blocks) {
-      const [, event = '', data = ''] = /^event: (.*)\ndata: (.*)$/.exec(block) ?? []
-      if (event !== '') yield { event, data }
-    }
-  }
 }
 
 /** Members of a line of the log. */

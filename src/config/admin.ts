@@ -34,6 +34,7 @@ export function readAdmin(
     admin: {
       host,
       port: port ?? filePort,
+      isRequired: port !== undefined,
       console: raw.console ?? DEFAULTS.admin.console,
       ...(tls === undefined ? {} : { tls }),
       ...(secret !== undefined && 'secret' in secret ? { secret: secret.secret } : {}),

@@ -24,5 +24,6 @@ export const ANNOTATIONS: readonly string[] = [
   'x-secret',
   'x-expected',
   'x-renamed',
+  'x-feature',
   'defaultSnippets',
 ]

@@ -10,6 +10,7 @@ import type { RawGroup, RawKey, RawKeySecret } from './raw.generated.js'
 import { readCapture } from './receipts.js'
 import { quoted } from './report.js'
 import { digestOf, readSecret } from './secrets.js'
+import { readTraceContent } from './trace-content.js'
 import { parseMoment } from './units.js'
 
 /** Plain keys shorter than this can be guessed. */
@@ -52,6 +53,7 @@ function readKey(entry: Entry<RawKey>, raw: RawKey, owners: Map<string, string>,
     ...(raw.expose === undefined ? {} : { expose: raw.expose }),
     ...(expires === undefined ? {} : { expires }),
     ...(raw.capture === undefined ? {} : { capture: readCapture(raw.capture, site.child('capture'), context) }),
+    ...readTraceContent(raw.trace, site.child('trace'), context),
     ...(secrets.length === 0 && absent.length > 0 ? { absent: absent.join(', ') } : {}),
   }
 }

@@ -37,6 +37,7 @@ import { ABSENT_SECRET } from './secret-rule.js'
 import { suggest } from './suggest.js'
 import { checkTaskKinds, taskKindConfig } from './task-kinds.js'
 import { readTask } from './tasks.js'
+import { withTraceContent } from './trace-content.js'
 import { checkUnpriced } from './unpriced.js'
 import { type ReadUpstream, readUpstreams } from './upstreams.js'
 import { type Environment, Variables } from './variables.js'
@@ -73,7 +74,7 @@ export interface Loaded {
   /** sha256 in hex over all sources and variables: the same digest, the same configuration. */
   readonly digest: string
   /** Where something of the configuration is written, for problems that are found later. */
-  locate(path: string): Spot
+  locate(path: string, on?: 'key' | 'value'): Spot
 }
 
 /** Reads, checks and merges a configuration. Never throws for what a file holds: that is what `problems` are for. */
@@ -98,8 +99,8 @@ export async function load(options: LoadOptions): Promise<Loaded> {
     watch: folders,
     digest: digest(context, options),
     parsed: context.parsed.read,
-    locate: path =>
-      assembled?.locator.spot(parsePathText(path) ?? []) ?? { position: { file, line: 1, column: 1 }, length: 1 },
+    locate: (path, on) =>
+      assembled?.locator.spot(parsePathText(path) ?? [], on) ?? { position: { file, line: 1, column: 1 }, length: 1 },
   }
 }
 
@@ -143,7 +144,7 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
     checkReachable({ upstreams, models, routes, retry: settings.retry, protocols: [...protocols.keys()] }, context)
   }
   const config: Config = {
-    ...settings,
+    ...{ ...settings, ...withTraceContent(settings.telemetry, keys, keyEntries, context) },
     ...egressOfNone(egress),
     ...(accounting === undefined ? {} : { accounting }),
     ...{ groups, keys, schemas, ...(identity === undefined ? {} : { identity }) },

@@ -27,11 +27,11 @@ export class Locator {
   }
 
   /** The place of a path such as `models.swift-large[1].upstream`, or of as much of it as is written. */
-  spot(path: DocumentPath): Spot {
+  spot(path: DocumentPath, on: 'key' | 'value' = 'value'): Spot {
     const [section, name, ...rest] = path
     const [first = new Site(this.#main, path), ...others] = this.#sites(String(section), String(name), rest)
     const exact = [first, ...others].find(site => site.document.tree.has(site.path)) ?? first
-    return exact.document.spot(exact.path, 'value')
+    return exact.document.spot(exact.path, on)
   }
 
   /** Possible sites of the rest of a path, the most likely first. */

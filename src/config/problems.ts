@@ -51,7 +51,7 @@ export function quotedSuggestion(suggestion: string): string {
 function format(problem: Problem, paint: Paint): string {
   const { file, line, column } = problem.position
   const mark = problem.severity === 'error' ? paint.error : paint.warning
-  const message = problem.severity === 'error' ? problem.message : `warning: ${problem.message}`
+  const message = problem.severity === 'error' ? problem.message : `${problem.severity}: ${problem.message}`
   const head = [paint.place(`${shownFile(file)}:${line}:${column}`), safe(problem.path), mark(safe(message))]
   const lines = [head.filter(part => part !== '').join('  ')]
   const margin = ' '.repeat(String(line).length)

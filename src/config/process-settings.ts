@@ -1,5 +1,6 @@
 import type { Config } from '../core/config.js'
 import { DEFAULTS } from '../core/defaults.generated.js'
+import { FEATURE_WORDS, type FeatureSettings } from '../core/feature-settings.generated.js'
 import type { TasksConfig, WebhookConfig } from '../core/process-config.js'
 import { withFirstEvent } from '../core/timeouts.js'
 import type { WorkerCount } from '../core/worker-count.js'
@@ -41,7 +42,7 @@ type Settings = Pick<
   | 'store'
   | 'spool'
   | 'log'
-  | 'expose'
+  | 'features'
   | 'transport'
   | 'overload'
   | 'workers'
@@ -72,7 +73,7 @@ export function readSettings(main: Document, overrides: Overrides, context: Cont
     store,
     spool: readSpool(main, at('spool'), store, context),
     log: readLog(main, at('log'), overrides, context),
-    expose: sectionOf(main, 'expose') ?? [],
+    features: readFeatures(main, context),
     transport: sectionOf(main, 'transport') ?? DEFAULTS.transport,
     ...readOverload(sectionOf(main, 'overload'), at('overload'), context),
     workers: readWorkers(main, overrides.workers, store, context),
@@ -83,6 +84,16 @@ export function readSettings(main: Document, overrides: Overrides, context: Cont
     ...readTelemetry(sectionOf(main, 'telemetry'), at('telemetry'), context),
     ...readAdmin(sectionOf(main, 'admin'), at('admin'), overrides.adminPort, context),
   }
+}
+
+/** Words that features read themselves: one member for each that the file has. */
+function readFeatures(main: Document, context: Context): FeatureSettings {
+  return Object.fromEntries(
+    FEATURE_WORDS.flatMap(word => {
+      const written = sectionOf(main, word)
+      return written === undefined ? [] : [[word, interpolate(written, new Site(main, [word]), context)]]
+    }),
+  )
 }
 
 function readTasks(raw: RawGateway['tasks'], site: Site, context: Context): TasksConfig {

@@ -199,6 +199,7 @@ export type RawTelemetry = {
   readonly otlp: RawOtlp
   readonly service?: string
   readonly metrics?: 'on' | 'off'
+  readonly logs?: 'on' | 'off'
   readonly traces?: RawTraces
 }
 export type RawOtlp = {
@@ -248,6 +249,7 @@ export type RawKey = {
   readonly priority?: RawPriority
   readonly expose?: RawExpose
   readonly capture?: RawCapture
+  readonly trace?: RawKeyTrace
 }
 export type RawCallerLimits = {
   readonly requests?: RawRates
@@ -265,9 +267,15 @@ export type RawWhenStoreFails = 'open' | 'closed'
 export type RawRates = string | readonly string[]
 export type RawBudgets = string | readonly string[]
 export type RawRegions = readonly string[]
+export type RawKeyTrace = {
+  readonly content: 'off' | 'masked' | 'full'
+  readonly words?: RawMaskedWords
+  readonly size?: RawSize
+}
+export type RawMaskedWords = readonly string[]
 export type RawCapture = {
   readonly mask?: readonly ('emails' | 'cards' | 'phones' | 'addresses')[]
-  readonly words?: readonly string[]
+  readonly words?: RawMaskedWords
   readonly keep?: string
 }
 export type RawRouteGlobs = readonly string[]

@@ -25,7 +25,7 @@ export interface Details {
 /** Gathers the problems of one load. The same problem at the same place is reported once. */
 export class Report {
   readonly #problems: Problem[] = []
-  readonly #counts = { error: 0, warning: 0 }
+  readonly #counts = { error: 0, warning: 0, note: 0 }
   /** Sections that cannot be read as a whole, and those with any error. */
   readonly #lost = new Set<string>()
   readonly #broken = new Set<string>()

@@ -170,7 +170,8 @@ function secretOf(raw: RawSecret | undefined, site: Site, context: Context, abse
   if (raw === undefined) return undefined
   const result = readSecret(raw, site, context)
   if (result === 'broken') return undefined
-  if ('secret' in result) return result.secret
+  // An assumed one has no address in it, and nothing connects with it.
+  if ('secret' in result) return result.assumed === true ? undefined : result.secret
   absent.push(result.absent)
   context.report.warn('absent-secret', site, `${result.absent}; the gateway cannot start without it`)
   return undefined

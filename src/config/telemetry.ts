@@ -27,6 +27,7 @@ export function readTelemetry(
       otlp: readOtlp(raw.otlp, written.otlp, site.child('otlp'), context),
       service: raw.service ?? DEFAULTS.telemetry.service,
       metrics: (raw.metrics ?? DEFAULTS.telemetry.metrics) === 'on',
+      logs: (raw.logs ?? DEFAULTS.telemetry.logs) === 'on',
       ...(traces === undefined ? {} : { traces }),
     },
   }
@@ -45,8 +46,8 @@ function readOtlp(raw: RawOtlp, written: RawOtlp, site: Site, context: Context):
 function readEndpoint({ endpoint }: RawOtlp, site: Site, { report }: Context): string {
   const address = endpoint.replace(/\/+$/, '')
   if (!URL.canParse(address)) report.error('bad-value', site, 'expected an address such as http://127.0.0.1:4318')
-  else if (/\/v1\/(traces|metrics)$/.test(address)) {
-    report.error('bad-value', site, '/v1/traces and /v1/metrics are added by the gateway: leave them out')
+  else if (/\/v1\/(traces|metrics|logs)$/.test(address)) {
+    report.error('bad-value', site, '/v1/traces, /v1/metrics and /v1/logs are added by the gateway: leave them out')
   }
   return address
 }
@@ -90,5 +91,6 @@ function readTraces(raw: RawTraces | undefined, site: Site, context: Context): T
       ...(slow_after === undefined ? {} : { slow_after: readDuration(slow_after, at, context) }),
     },
     parent: parent ?? DEFAULTS.traceSettings.parent,
+    hasContent: false,
   }
 }

@@ -90,7 +90,7 @@ export function modelIn(pointer: ModelPointer, value: unknown): { readonly model
   }
   if (isLeftOut(value)) {
     if (byDefault !== undefined) return { model: byDefault }
-    throw missing(name)
+    throw missingParameter(name, 'required')
   }
   const message = `'${name}' must be a string of at most ${MAX_MODEL_CHARS} characters.`
   throw new GatewayError('invalid_parameter', message, {
@@ -144,7 +144,7 @@ export function checkState({ protocol, lane, answer }: StateRoute, member: InBod
 
 /** Throws `invalid_parameter` where nothing is asked: upstreams say so in many ways, and some answer all the same. */
 function checkInput(inBody: InBody): void {
-  if (!ASKING.some(name => (inBody(name) ?? null) !== null)) throw missing('input')
+  if (!ASKING.some(name => (inBody(name) ?? null) !== null)) throw missingParameter('input', 'required')
 }
 
 /** Throws `invalid_parameter` where a request names what came before it in no form, or in two. */
@@ -179,10 +179,11 @@ export function noText(param: string): GatewayError {
   return new GatewayError('invalid_parameter', `'${param}' must be a string.`, { param, familyCode: 'invalid_type' })
 }
 
-function missing(param: string): GatewayError {
+/** `rule`: the one of a schema that says so, for the log. */
+export function missingParameter(param: string, rule?: 'required'): GatewayError {
   return new GatewayError('invalid_parameter', `Missing required parameter: '${param}'.`, {
     param,
-    rule: 'required',
+    ...(rule !== undefined && { rule }),
     familyCode: 'missing_required_parameter',
   })
 }

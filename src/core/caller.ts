@@ -3,6 +3,7 @@ import type { Exposed } from './exposed.js'
 import type { Priority } from './priority.js'
 import type { CaptureConfig } from './receipts.js'
 import type { AllowedRegions } from './region.js'
+import type { TraceContentConfig } from './telemetry.js'
 
 export interface Caller {
   readonly name: string
@@ -14,6 +15,8 @@ export interface Caller {
   readonly regions?: NonNullable<AllowedRegions>
   /** Absent: nothing of what it sends and gets is kept. */
   readonly capture?: CaptureConfig
+  /** Absent: spans of its requests hold nothing of their content. */
+  readonly trace?: TraceContentConfig
   /** Absent: `normal`. */
   readonly priority?: Priority
   /** What its answers say of who answered. Absent: as the file has it. */

@@ -7,6 +7,7 @@ import type { EgressConfig } from './egress.js'
 import type { Family } from './errors.js'
 import type { Exposed } from './exposed.js'
 import type { FailureRules } from './failure-cause.js'
+import type { FeatureSettings } from './feature-settings.generated.js'
 import type { HealthRule, HealthSettings } from './health.js'
 import type { IdentityConfig } from './identity.js'
 import type { Json, JsonObject } from './json.js'
@@ -38,7 +39,7 @@ import type { StoreConfig } from './store-config.js'
 import type { RoutingConfig } from './strategy.js'
 import type { TaskRouteConfig, TaskShapeConfig } from './task.js'
 import type { TaskKindConfig } from './task-kind.js'
-import type { TelemetryConfig } from './telemetry.js'
+import type { TelemetryConfig, TraceContentConfig } from './telemetry.js'
 import type { When } from './when.js'
 
 /**
@@ -54,8 +55,8 @@ export interface Config {
   readonly store: StoreConfig
   readonly spool: SpoolConfig
   readonly log: LogConfig
-  /** What answers say of who answered; keys may have a list of their own. */
-  readonly expose: readonly Exposed[]
+  /** What single features read themselves. */
+  readonly features: FeatureSettings
   readonly transport: TransportName
   /** Absent: nothing is shed. */
   readonly overload?: OverloadConfig
@@ -111,6 +112,8 @@ export interface KeyConfig extends CallerRules {
   readonly expose?: readonly Exposed[]
   /** Absent: nothing of what it sends and gets is kept. */
   readonly capture?: CaptureConfig
+  /** Absent: spans of its requests hold nothing of their content. */
+  readonly trace?: TraceContentConfig
   /** Why no secret is present (`KEY_OPS is not set`), for the table that `serve` prints. */
   readonly absent?: string
 }

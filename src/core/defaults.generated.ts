@@ -90,6 +90,7 @@ export const DEFAULTS = {
   telemetry: {
     service: 'model-gateway',
     metrics: 'on',
+    logs: 'off',
   },
   otlp: {
     protocol: 'http/protobuf',
@@ -144,6 +145,9 @@ export const DEFAULTS = {
   receiptsSettings: {
     keep: 2592000000, // 30d
     when_full: 'drop',
+  },
+  keyTrace: {
+    size: 8192, // 8KiB
   },
   capture: {
     mask: ['emails', 'cards', 'phones', 'addresses'],

@@ -1,4 +1,5 @@
 import type { ErrorCode } from './errors.js'
+import type { LogRecord } from './log-record.js'
 import type { Usage } from './plan.js'
 
 /** How a request ended, for its one log line and its one usage entry. */
@@ -87,10 +88,12 @@ export interface GoodRequest {
   readonly status: number
   readonly stream: boolean
   readonly started: number
-  readonly firstByte: number | undefined
-  readonly bytesIn: number
-  readonly bytesOut: number
-  readonly events: number
+  readonly tally: {
+    readonly firstByte: number | undefined
+    readonly bytesIn: number
+    readonly bytesOut: number
+    readonly events: number
+  }
   readonly usage: Usage | undefined
   readonly generation: { readonly number: number }
 }
@@ -105,4 +108,8 @@ export interface Sink {
   readonly traces: boolean
   debug(fields: object, message: string): void
   trace(fields: object, message: string): void
+  /** Also gets each line that is written: an exporter's place. It must not throw, and must not keep the caller waiting. */
+  onRecord?: ((record: LogRecord) => void) | undefined
+  /** Lines that were lost, because their reader or disk was too slow or full. */
+  readonly dropped?: number
 }

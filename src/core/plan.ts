@@ -53,7 +53,7 @@ export interface Plan extends Pick<Config, 'workers' | 'receipts'> {
   readonly store: StoreConfig
   readonly spool: SpoolConfig
   readonly log: LogConfig
-  readonly expose: Config['expose']
+  readonly features: Config['features']
   /** What some caller's answers may say: of the file or a key of it, and everything where the store may have keys. */
   readonly exposing: readonly Exposed[]
   readonly transport: Config['transport']

@@ -7,7 +7,7 @@ export interface Position {
 
 /** One thing that is wrong with a configuration. */
 export interface Problem {
-  readonly severity: 'error' | 'warning'
+  readonly severity: 'error' | 'warning' | 'note'
   /** A stable name of the rule: `unknown-key`, `dangling-reference`, … */
   readonly rule: string
   /** Where in the document, as people write it: `models.swift-large[1].upstream`. Empty for the whole file. */

@@ -23,6 +23,8 @@ export interface ListenConfig {
 export interface AdminConfig {
   readonly host: string
   readonly port: number
+  /** Whether a start fails if another process has the port: one of the command line. For one of the file it is a warning. */
+  readonly isRequired: boolean
   readonly tls?: { readonly cert: FileContent; readonly key: FileContent }
   /** Absent: it is not there, so no one may. */
   readonly secret?: KeySecret

@@ -7,6 +7,8 @@ export interface TelemetryConfig {
   readonly service: string
   /** Whether metrics are sent. */
   readonly metrics: boolean
+  /** Whether lines of the log are sent. */
+  readonly logs: boolean
   /** Absent: no spans. */
   readonly traces?: TracesConfig
 }
@@ -23,10 +25,21 @@ export interface OtlpConfig {
   readonly timeout: number
 }
 
+/** What the spans of a key's requests hold of their content. */
+export interface TraceContentConfig {
+  readonly content: 'masked' | 'full'
+  /** Further texts that are masked. */
+  readonly words: readonly string[]
+  /** Most bytes of a body, and of an answer. */
+  readonly size: number
+}
+
 export interface TracesConfig {
   readonly sample: SampleConfig
   /** Whether the flag of a caller's `traceparent` decides. */
   readonly parent: 'follow' | 'ignore'
+  /** Whether spans of some key's requests hold content. */
+  readonly hasContent: boolean
 }
 
 /** Shares from 0 to 1. */

@@ -17,6 +17,7 @@ import { keys } from './keys/index.js'
 import { limits } from './limits/index.js'
 import { links } from './links/index.js'
 import { log } from './log/index.js'
+import { logExport } from './log-export/index.js'
 import { members } from './members/index.js'
 import { metrics } from './metrics/index.js'
 import { mirrors } from './mirrors/index.js'
@@ -70,4 +71,5 @@ export const FEATURES: readonly Feature[] = [
   expose,
   tail,
   log,
+  logExport,
 ]

@@ -284,7 +284,7 @@ export class Attempt implements UpstreamHandler, Source, Worker {
   brokeOff(error: GatewayError): void {
     this.record(error.details.phase ?? 'reset', error)
     this.call.error ??= error
-    this.call.truncated = error.code === 'upstream_truncated'
+    this.call.tally.truncated = error.code === 'upstream_truncated'
     this.stop()
   }
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Caller } from '../core/caller.js'
 import { writesDefault } from '../core/default-model.js'
-import type { AttemptNote, RequestEntry } from '../core/entry.js'
+import type { AttemptNote } from '../core/entry.js'
 import { errorBody } from '../core/error-bodies.js'
 import { type Family, GatewayError } from '../core/errors.js'
 import { jsonText } from '../core/exact-json.js'
@@ -9,8 +9,6 @@ import { NO_PARAMS, type Params } from '../core/params.js'
 import type { Choice, Exchange, Match, Miss, Route, Usage } from '../core/plan.js'
 import { unexpected } from '../core/refusals.js'
 import type { TraceContext } from '../core/trace.js'
-import type { OverflowFile } from '../stores/overflow.js'
-import type { Spool } from '../stores/spool.js'
 import type { HttpExchange } from '../transport/exchange.js'
 import { sumOfUsage } from '../wire/usage.js'
 import { addDroppedHeader, errorHeaders } from './answer-head.js'
@@ -23,6 +21,7 @@ import { traceOf } from './inner.js'
 import type { InFlight, Kernel } from './kernel.js'
 import type { MemoryLease } from './memory.js'
 import { Slots } from './slot.js'
+import { Tally } from './tally.js'
 import { type Tap, Taps } from './tap.js'
 import type { Upload } from './upload.js'
 import type { Watched, Work } from './watchdog.js'
@@ -75,32 +74,15 @@ export class Call extends Slots implements Watched, InFlight {
   attempts: AttemptNote[] = []
   error: GatewayError | undefined
   status = 0
-  firstByte: number | undefined
-  bytesIn = 0
-  bytesOut = 0
-  events = 0
-  trailing = 0
-  /** Whether the answer began before the request was complete. */
-  early = false
-  /** Its client is asked to close the connection. */
-  closes = false
-  truncated = false
+  readonly tally = new Tally()
   /** The attempt that began last; only for attempts. */
   lastAttempt: AttemptUsage | undefined
-  /** How a WebSocket that was passed through ended. */
-  closed: RequestEntry['closed']
-  /** Whether the client waits for a whole answer, so that one which is not finished is an error. */
-  mustFinish = false
   /** Observes the answer as it is sent. */
   tap: Tap | undefined
   /** The body, if it is passed on as it arrives. */
   upload: Upload | undefined
-  /** The body, if it is spooled; released when the call ends. */
-  spool: Spool | undefined
   /** Members that were not sent to the current exchange. */
   dropped: readonly string[] = []
-  /** Text of a translated stream that waits for its end; released when the call ends. */
-  overflow: OverflowFile | undefined
   #memory: MemoryLease | undefined
   #bodyMemory: MemoryLease | undefined
   #answerMemory: MemoryLease | undefined
@@ -232,9 +214,9 @@ export class Call extends Slots implements Watched, InFlight {
     for (const onAnswerHead of this.chain.onAnswerHead) onAnswerHead(this, status, headers)
     if (this.dropped.length > 0) addDroppedHeader(headers, this.dropped)
     const early = this.upload !== undefined && !this.request.complete
-    if (this.kernel.draining || early || this.closes) headers.push('connection', 'close')
+    if ((this.kernel.draining || early) && !headers.includes('connection')) headers.push('connection', 'close')
     if (early) this.request.linger()
-    this.early = early
+    this.tally.early = early
     this.status = status
     this.request.head(status, headers)
   }
@@ -242,8 +224,8 @@ export class Call extends Slots implements Watched, InFlight {
   /** Returns false if the client is slower than the upstream; continue after `onDrain`. */
   write(bytes: Uint8Array, onDrain: () => void): boolean {
     if (this.#closed) return true
-    this.firstByte ??= performance.now()
-    this.bytesOut += bytes.length
+    this.tally.firstByte ??= performance.now()
+    this.tally.bytesOut += bytes.length
     this.tap?.push(bytes)
     // An observer may have ended the call.
     if (this.#closed) return true
@@ -273,8 +255,8 @@ export class Call extends Slots implements Watched, InFlight {
   /** Ends the answer with bytes in a string, one character each. */
   endLatin1(bytes: string): void {
     if (this.#closed) return
-    this.firstByte ??= performance.now()
-    this.bytesOut += bytes.length
+    this.tally.firstByte ??= performance.now()
+    this.tally.bytesOut += bytes.length
     this.tap?.push(Buffer.from(bytes, 'latin1'))
     if (!this.#closed) this.finish(() => this.request.end(bytes, 'latin1'))
   }
@@ -283,8 +265,8 @@ export class Call extends Slots implements Watched, InFlight {
     if (this.#closed) return
     if (bytes !== undefined) {
       this.tap?.push(typeof bytes === 'string' ? Buffer.from(bytes) : bytes)
-      this.firstByte ??= performance.now()
-      this.bytesOut += typeof bytes === 'string' ? Buffer.byteLength(bytes) : bytes.length
+      this.tally.firstByte ??= performance.now()
+      this.tally.bytesOut += typeof bytes === 'string' ? Buffer.byteLength(bytes) : bytes.length
     }
     if (!this.#closed) this.finish(() => this.request.end(bytes))
   }
@@ -382,10 +364,8 @@ export class Call extends Slots implements Watched, InFlight {
     }
     this.#settled = true
     this.#closed = true
-    this.bytesIn = this.upload?.size ?? this.bytesIn
+    this.tally.bytesIn = this.upload?.size ?? this.tally.bytesIn
     this.cancellation.end(this.error)
-    void this.spool?.dispose()
-    this.overflow?.close()
     this.#memory?.end()
     this.#bodyMemory?.end()
     this.#answerMemory?.end()

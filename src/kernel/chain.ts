@@ -1,3 +1,4 @@
+import { type Phase, phasesOf } from '../core/phases.js'
 import type { Exchange } from '../core/plan.js'
 import { unauthenticated } from '../core/refusals.js'
 import type { Body } from './body.js'
@@ -74,14 +75,7 @@ export function compileChain(features: readonly OpenFeature[], site: Site, own: 
     const found = those(hook).map(stage => bound(stage, hook, site))
     return found.length === 0 ? NONE : found
   }
-  const steps: Step[] = [
-    own.begin,
-    ...list('onRequest'),
-    ...identifying(list('identify')),
-    ...list('admit'),
-    own.match,
-    ...(site.route === undefined ? [] : serving(site, list, own)),
-  ]
+  const steps = stepsOf(site, list, own)
   for (const hook of ['beforeAttempt', 'beforeSend', 'afterAttempt'] as const) those(hook)
   return {
     steps,
@@ -160,23 +154,26 @@ function identifying(stages: Hook<'identify'>): readonly Step[] {
   return [call => accept(call, 0)]
 }
 
-/** Body, candidates and answer. A route that a stage serves without a body or candidates of an upstream has neither. */
-function serving(site: Site, list: <K extends keyof Stage>(hook: K) => Hook<K>, own: OwnSteps): readonly Step[] {
-  const sources = list('source')
-  const serves = list('serve')
+/** The steps of a route's requests, in the order of {@link phasesOf}. */
+function stepsOf(site: Site, list: <K extends keyof Stage>(hook: K) => Hook<K>, own: OwnSteps): readonly Step[] {
+  const [onRequest, identify, admit] = [list('onRequest'), list('identify'), list('admit')]
+  const [sources, serves] = [list('source'), list('serve')]
   if (sources.length > 1 || serves.length > 1) throw new Error(`two features serve ${site.route?.id}`)
   const [source] = sources
   const [serve] = serves
-  if (serve !== undefined && site.route?.lane !== 'exchange' && site.route?.task?.action !== 'submit') {
-    return [call => serve(call, NONE, call.body)]
+  const steps: Record<Phase, () => readonly Step[]> = {
+    begin: () => [own.begin],
+    onRequest: () => onRequest,
+    identify: () => identifying(identify),
+    admit: () => admit,
+    match: () => [own.match],
+    readBody: () => [own.readBody],
+    onBody: () => list('onBody').map(onBody => call => keepBody(call, onBody(call, call.body))),
+    source: () => [source === undefined ? own.resolve : call => keepCandidates(call, source(call))],
+    narrow: () => list('narrow').map(narrow => call => keepCandidates(call, narrow(call, call.candidates, call.body))),
+    serve: () => [serve === undefined ? own.dispatch : call => serve(call, call.candidates, call.body)],
   }
-  return [
-    own.readBody,
-    ...list('onBody').map(onBody => (call: Call) => keepBody(call, onBody(call, call.body))),
-    source === undefined ? own.resolve : call => keepCandidates(call, source(call)),
-    ...list('narrow').map(narrow => (call: Call) => keepCandidates(call, narrow(call, call.candidates, call.body))),
-    serve === undefined ? own.dispatch : call => serve(call, call.candidates, call.body),
-  ]
+  return phasesOf(site.route, serve !== undefined).flatMap(phase => steps[phase]())
 }
 
 /** Takes the body for the stages that follow. */

@@ -32,7 +32,7 @@ export async function readForm(call: Call, route: Route): Promise<FormBody> {
   const form = new MultipartForm(boundary, { control: route.control, limits: { ...HEAD, parts, field, fields } })
   const places = new Places()
   const spool = call.kernel.spooler.open(call.key)
-  call.spool = spool
+  call.cancellation.add({ cancel: () => void spool.dispose() })
   for await (const chunk of chunksOf(call, call.maxBody)) {
     places.take(withFormErrors(() => form.push(chunk), form))
     await spooled(spool.write(chunk))
@@ -154,11 +154,11 @@ async function* chunksOf(call: Call, maxBytes: number): AsyncGenerator<Buffer, v
   try {
     for await (const chunk of upload) {
       call.cancellation.throwIfCancelled()
-      call.bytesIn = upload.size
+      call.tally.bytesIn = upload.size
       yield chunk as Buffer
     }
   } finally {
-    call.bytesIn = upload.size
+    call.tally.bytesIn = upload.size
   }
 }
 

@@ -209,7 +209,8 @@ export class GatedAttempt extends Slots implements AttemptView, AttemptUsage {
   }
 
   #outcome(phase: string, status?: number, error?: GatewayError, whole = 0, task?: string): Outcome {
-    const { bytesOut, events, begun } = this.call
+    const { begun, tally } = this.call
+    const { bytesOut, events } = tally
     // What has been sent is the first call's doing, where a request takes several.
     if (this.isFurther) return { phase, status, error, task, ...NOTHING_SENT }
     return { phase, status, error, task, bytes: bytesOut + whole, events, begun: begun || whole > 0 }

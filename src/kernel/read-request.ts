@@ -59,7 +59,7 @@ function readJson(call: Call, route: Route): Body | Promise<Body> {
   const onPiece = (piece: Buffer): boolean => {
     scanner ??= new JsonScanner(scanOptions(route))
     scanner.push(piece)
-    call.bytesIn += piece.length
+    call.tally.bytesIn += piece.length
     // A refused body is not stored while the rest of it arrives.
     return !scanner.failed
   }
@@ -72,7 +72,7 @@ function readJson(call: Call, route: Route): Body | Promise<Body> {
 /** `begun` has scanned the body, unless that arrived in one piece. */
 function admitJson(call: Call, route: Route, bytes: Buffer, begun: JsonScanner | undefined): Body {
   if (bytes.length > LARGE_BODY_BYTES) call.bodyMemory.shrink(COPIES_PER_BODY * bytes.length)
-  if (begun?.failed !== true) call.bytesIn = bytes.length
+  if (begun?.failed !== true) call.tally.bytesIn = bytes.length
   const document = begun === undefined ? parseSmall(bytes, scanOptions(route)) : undefined
   if (document !== undefined) {
     const validate = schemaOf(route)

@@ -28,11 +28,11 @@ export function logArrival(call: Call): void {
 
 /** `exchanges` are in the order in which they would be tried. */
 export function logCandidates(call: Call, exchanges: readonly Exchange[]): void {
-  const { caller, model, stream, bytesIn } = call
+  const { caller, model, stream, tally } = call
   const ways = exchanges.slice(0, MAX_CANDIDATES).map(nameOf)
   const more = exchanges.length > MAX_CANDIDATES ? { more_ways: exchanges.length - MAX_CANDIDATES } : {}
   const named = model === '' ? {} : { model }
-  log(call, { key: caller?.name, ...named, stream, bytes_in: bytesIn, ways, ...more }, 'request admitted')
+  log(call, { key: caller?.name, ...named, stream, bytes_in: tally.bytesIn, ways, ...more }, 'request admitted')
 }
 
 export function logSent(call: Call, exchange: Exchange, request: UpstreamRequest): void {

@@ -22,6 +22,8 @@ interface Leaving {
   readonly protocols?: readonly string[]
   /** A host that is not the upstream's own: it gets no client certificate. The connection goes to these addresses. */
   readonly addresses?: readonly ResolvedAddress[]
+  /** The connection opens whatever the certificate says: for reading that, never for requests. */
+  readonly isInspection?: true
 }
 
 type Opened = (error: Error | null, socket: Socket | null) => void
@@ -108,14 +110,19 @@ export class Egress {
   }
 
   /** `raw`: the connection that the proxy has made. */
-  #socket({ url, addresses, protocols = ['http/1.1'] }: Leaving, raw: Socket | undefined): Socket {
+  #socket({ url, addresses, protocols = ['http/1.1'], isInspection }: Leaving, raw: Socket | undefined): Socket {
     const host = hostOf(url)
     const place = { host, port: Number(url.port) || (isSecure(url) ? 443 : 80) }
     const lookup = addresses === undefined ? names.lookup : pinned(addresses)
     const way = raw === undefined ? { lookup, autoSelectFamily: true } : { socket: raw }
     const options = { ...place, ...way, highWaterMark: READ_AHEAD_BYTES }
     const socket = isSecure(url)
-      ? this.#tls(options, host, addresses === undefined, protocols)
+      ? this.#tls(
+          isInspection ? { ...options, rejectUnauthorized: false } : options,
+          host,
+          addresses === undefined,
+          protocols,
+        )
       : (raw ?? openTcp(options))
     socket.setNoDelay(true)
     socket.setKeepAlive(true, this.#config.pool.tcpKeepAlive ?? TCP_KEEP_ALIVE_MS)

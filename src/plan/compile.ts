@@ -42,7 +42,7 @@ export class CompiledPlan implements Plan {
   readonly store: Plan['store']
   readonly spool: Plan['spool']
   readonly log: Plan['log']
-  readonly expose: Plan['expose']
+  readonly features: Plan['features']
   readonly exposing: Plan['exposing']
   readonly transport: Plan['transport']
   readonly overload: Plan['overload']
@@ -99,7 +99,7 @@ export class CompiledPlan implements Plan {
     this.store = config.store
     this.spool = config.spool
     this.log = config.log
-    this.expose = config.expose
+    this.features = config.features
     this.exposing = exposing(config)
     this.transport = config.transport
     this.overload = config.overload
@@ -219,7 +219,7 @@ function callerHeaders({ routes }: Config): ReadonlySet<string> {
 }
 
 /** Keys of the store may expose everything: they come and go while a plan serves. */
-function exposing({ expose, keys, store, admin }: Config): readonly Exposed[] {
+function exposing({ features: { expose = [] }, keys, store, admin }: Config): readonly Exposed[] {
   if (store.type !== 'memory' || admin !== undefined) return EXPOSED
   return [...new Set([expose, ...Object.values(keys).map(key => key.expose ?? [])].flat())]
 }

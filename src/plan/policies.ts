@@ -77,6 +77,7 @@ export class Policies {
       ...(config.expose === undefined ? {} : { expose: config.expose }),
       ...(priority === undefined ? {} : { priority }),
       ...(config.capture === undefined ? {} : { capture: config.capture }),
+      ...(config.trace === undefined ? {} : { trace: config.trace }),
       ...(regions === undefined ? {} : { regions }),
       ...(policy === undefined ? {} : { policy }),
     }

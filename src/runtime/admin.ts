@@ -9,6 +9,7 @@ import type { AdminPlan } from '../core/process-config.js'
 import type { Kernel } from '../kernel/kernel.js'
 import type { Log } from '../sinks/log.js'
 import { changeLevel, followLevel } from './own-log.js'
+import { StartError } from './problems.js'
 import { listen } from './server.js'
 import { callerOf, faultsOf } from './store-keys.js'
 import { TaskStore } from './task-store.js'
@@ -20,7 +21,18 @@ const BACKLOG = 64
 interface Parts
   extends Pick<
     AdminHost,
-    'drain' | 'restart' | 'reload' | 'limits' | 'health' | 'routing' | 'metrics' | 'tail' | 'watched' | 'draft'
+    | 'drain'
+    | 'restart'
+    | 'reload'
+    | 'rollback'
+    | 'history'
+    | 'limits'
+    | 'health'
+    | 'routing'
+    | 'metrics'
+    | 'tail'
+    | 'watched'
+    | 'draft'
   > {
   readonly kernel: Kernel
   readonly running: () => Pick<AdminHost, 'plan' | 'config'>
@@ -31,9 +43,11 @@ interface Parts
 export class Admin {
   readonly #settings: AdminPlan
   readonly #server: Server
+  readonly #log: Log
 
   constructor(settings: AdminPlan, { kernel, running, log, ...parts }: Parts) {
     this.#settings = settings
+    this.#log = log
     answerPeers(kernel)
     followCodes(kernel)
     followLevel(log, kernel.peers)
@@ -64,21 +78,27 @@ export class Admin {
     })
   }
 
-  /** `http://127.0.0.1:8081` */
-  get origin(): string {
+  /** `http://127.0.0.1:8081`; undefined where it does not listen. */
+  get origin(): string | undefined {
+    if (!this.#server.listening) return undefined
     const { address, port, family } = this.#server.address() as AddressInfo
     const scheme = this.#settings.tls === undefined ? 'http' : 'https'
     return `${scheme}://${family === 'IPv6' ? `[${address}]` : address}:${port}`
   }
 
-  /** Throws {@link StartError} where the address cannot be used. */
+  /**
+   * Throws {@link StartError} where the address cannot be used. A port of the file that another process has is reported, and
+   * requests are served all the same.
+   */
   async listen(): Promise<void> {
-    const { host, port } = this.#settings
-    await listen(
-      this.#server,
-      { host, port, backlog: BACKLOG },
-      { host: 'admin.host', port: 'admin.port or --admin-port' },
-    )
+    const { host, port, isRequired } = this.#settings
+    const words = { host: 'admin.host', port: 'admin.port or --admin-port' }
+    try {
+      await listen(this.#server, { host, port, backlog: BACKLOG }, words)
+    } catch (error) {
+      if (isRequired || !(error instanceof StartError && error.isInUse)) throw error
+      this.#log.warn({ error: error.message }, 'no admin API, console and metrics: their port is in use')
+    }
   }
 
   close(): void {

@@ -1,4 +1,5 @@
 import type { Config } from '../core/config.js'
+import { FEATURE_WORDS } from '../core/feature-settings.generated.js'
 import type { Steps } from '../core/steps.js'
 import { SECTIONS, type Section } from './reading/messages.js'
 import { isSame } from './reading/same.js'
@@ -41,7 +42,10 @@ export function* changesBetween(before: Config, after: Config): Steps<Changes> {
     const changed = yield* compare(before[section], after[section], section === 'models')
     if (Object.keys(changed).length > 0) changes[section] = changed
   }
-  const settings = SETTINGS.filter(name => !isSame(before[name], after[name]))
+  const settings = [
+    ...SETTINGS.filter(name => !isSame(before[name], after[name])),
+    ...FEATURE_WORDS.filter(word => !isSame(before.features[word], after.features[word])),
+  ]
   return settings.length === 0 ? changes : { ...changes, settings }
 }
 

@@ -26,6 +26,7 @@ import { Admin } from './admin.js'
 import { descriptorLimit, onCrowded, warnOfDescriptors } from './descriptors.js'
 import { draftsOf } from './draft.js'
 import { Embedded, type SimulatorPlace } from './embedded.js'
+import { generationsOf } from './generations.js'
 import { answerHealth, type Health, healthOf, logDisabled } from './health.js'
 import { HealthLog } from './health-log.js'
 import { retentionOf } from './ledger-retention.js'
@@ -159,10 +160,7 @@ export class Gateway {
       ...(seat !== undefined && { restart: () => seat.restart() }),
       ...shownParts(pipeline, this.#metrics),
       draft: draftsOf({ file, env, overrides }, () => this.#reloads.running),
-      reload: async () => {
-        const { plan, problems } = await this.reload()
-        return { isValid: plan !== undefined, problems }
-      },
+      ...generationsOf(() => this.#reloads),
     }
   }
 

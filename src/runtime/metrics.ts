@@ -7,10 +7,12 @@ import type { Config } from '../core/config.js'
 import type { Plan } from '../core/plan.js'
 import type { Store } from '../core/store.js'
 import { limits } from '../features/limits/index.js'
+import { logExport } from '../features/log-export/index.js'
 import type { EventFamilies, StateFamilies } from '../features/metrics/families.js'
 import { type MetricsText, metrics } from '../features/metrics/index.js'
 import { isMeasured } from '../features/metrics/measured.js'
 import { MS_PER_SECOND } from '../features/metrics/spec.js'
+import type { ExportEvents } from '../features/otlp/queue.js'
 import { receipts } from '../features/receipts/index.js'
 import { TASKS } from '../features/tasks/tasks.js'
 import { traces } from '../features/traces/index.js'
@@ -83,7 +85,7 @@ export class GatewayMetrics {
     const written = pipeline.serviceOf(receipts)
     if (written !== undefined) written.onCount = (what, count) => events.receipts.of(what).add(count)
     countTasks(events, tasks)
-    countSpans(events, pipeline)
+    countExports(events, pipeline)
     countRouting(events, pipeline)
   }
 
@@ -104,6 +106,7 @@ export class GatewayMetrics {
     showRouting(states, parts.pipeline)
     await this.#tasks?.show(states)
     for (const [result, count] of Object.entries(health.reloads)) states.reloads.of(result).add(count)
+    states.linesLost.of().add(kernel.sink.dropped ?? 0)
     states.configValid.of().add(health.valid ? 1 : 0)
     const problems = [...new Set([...plans().loaded.problems, ...health.problems])]
     for (const severity of ['error', 'warning'])
@@ -162,14 +165,24 @@ function sumOf(numbers: readonly number[]): number {
   return numbers.reduce((sum, one) => sum + one, 0)
 }
 
-function countSpans(events: EventFamilies, pipeline: Pipeline): void {
-  const sender = pipeline.serviceOf(traces)
-  if (sender === undefined) return
-  sender.events = {
-    sent: (outcome, spans) => {
-      events.spansSent.of(outcome).add(spans)
-      events.exports.of('traces', outcome).add(1)
+function countExports(events: EventFamilies, pipeline: Pipeline): void {
+  const spans = pipeline.serviceOf(traces)
+  if (spans !== undefined) spans.events = counting('traces', events, events.spansSent, events.spansDropped)
+  const lines = pipeline.serviceOf(logExport)
+  if (lines !== undefined) lines.events = counting('logs', events, events.linesSent, events.linesDropped)
+}
+
+function counting(
+  signal: string,
+  { exports }: EventFamilies,
+  sent: EventFamilies['spansSent'],
+  dropped: EventFamilies['spansDropped'],
+): ExportEvents {
+  return {
+    sent: (outcome, records) => {
+      sent.of(outcome).add(records)
+      exports.of(signal, outcome).add(1)
     },
-    dropped: (reason, spans) => events.spansDropped.of(reason).add(spans),
+    dropped: (reason, records) => dropped.of(reason).add(records),
   }
 }

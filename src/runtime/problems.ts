@@ -14,6 +14,13 @@ export class ConfigError extends Error {
 /** The process cannot start, for a reason outside the configuration's text. The message is one clear line. */
 export class StartError extends Error {
   override readonly name = 'StartError'
+  /** Another process has the address. */
+  readonly isInUse: boolean
+
+  constructor(message: string, isInUse = false) {
+    super(message)
+    this.isInUse = isInUse
+  }
 }
 
 export function messageOf(error: unknown): string {

@@ -7,6 +7,7 @@ import type { Log } from '../sinks/log.js'
 import { changesBetween } from './changes.js'
 import { descriptorsWanted, warnOfDescriptors } from './descriptors.js'
 import type { Health } from './health.js'
+import { type Generation, History } from './history.js'
 import { type LoadedPlan, type LoadOptions, type Running, reloadPlan } from './load.js'
 import { OneAfterAnother } from './one-after-another.js'
 import { messageOf } from './problems.js'
@@ -29,6 +30,13 @@ export interface PlanSource {
   follow(loaded: LoadedPlan): Promise<void>
   /** Reads the files again. Without a plan in what it resolves with, nothing has changed. */
   reload(): Promise<LoadedPlan>
+  /** The generations of the process, the newest first. */
+  history(): Promise<ReturnType<History['list']>>
+  /**
+   * Serves again what the main file said at that generation, as a new one. The files stay as they are, and are read again when
+   * they change, or when someone asks for it. Undefined: the generation is no longer known.
+   */
+  rollback(number: number): Promise<LoadedPlan | undefined>
   /** Keys of the store have limits: from now on requests are counted, also if the files have none. */
   count(): Promise<void>
   /** A rotated secret may have been missed; it is looked for once a generation. */
@@ -46,6 +54,8 @@ interface Served {
   /** Most descriptors that the process may have open, where the system says so. */
   readonly descriptors: number | undefined
 }
+
+type Past = NonNullable<ReturnType<History['find']>>
 
 /** What of the admin listener a reload changes. */
 const LIVE_ADMIN = { digest: undefined, metrics: undefined }
@@ -75,8 +85,13 @@ export class Reloads implements PlanSource {
   #reread = 0
   /** Whether the next reload was requested; otherwise the log says that files have changed. */
   #isAsked = false
+  /** The generation that the next reload returns to. */
+  #returning: Past | undefined
+  /** Digest of files that do not serve, because someone went back from them to an older generation. */
+  #left: string | undefined
   /** How the last reload failed, where it did. */
   #failure: string | undefined
+  readonly #history: History
   readonly #turns = new OneAfterAnother(() => this.#reload())
 
   constructor(options: ReloadOptions, loaded: LoadedPlan, running: Running, served: Served) {
@@ -91,6 +106,9 @@ export class Reloads implements PlanSource {
     const { listen, store, spool, transport, admin, workers } = running.plan
     this.#first = { listen, store, spool, transport, admin, workers }
     this.#unusable = atOnce(unusable(running.config))
+    this.#history = new History(options.file)
+    const { generation: number, digest } = served.health
+    this.#remember({ number, digest, origin: 'start', changes: {} }, options.text)
   }
 
   get loaded(): LoadedPlan {
@@ -126,6 +144,18 @@ export class Reloads implements PlanSource {
     return this.#turns.run()
   }
 
+  async history(): Promise<ReturnType<History['list']>> {
+    return this.#history.list()
+  }
+
+  async rollback(number: number): Promise<LoadedPlan | undefined> {
+    const past = this.#history.find(number)
+    if (past === undefined) return undefined
+    this.#returning = past
+    this.#isAsked = true
+    return await this.#turns.run()
+  }
+
   async count(): Promise<void> {
     const { overrides } = this.#options
     if (overrides === undefined || isCounting(this.#running.plan)) return
@@ -141,24 +171,39 @@ export class Reloads implements PlanSource {
   }
 
   async #reload(): Promise<LoadedPlan> {
-    const isAsked = this.#isAsked
+    const [isAsked, past] = [this.#isAsked, this.#returning]
     this.#isAsked = false
+    this.#returning = undefined
     this.#log.debug({ asked: isAsked }, 'reloading the configuration')
-    const loaded = await this.#load(isAsked)
+    const loaded = await this.#load(isAsked, past)
     if (this.#health.draining) return loaded
+    if (past === undefined && !isAsked && loaded.digest === this.#left) return this.#stays(loaded)
+    if (past === undefined) this.#left = undefined
+    else this.#left ??= this.#loaded.digest
     this.#loaded = loaded
     await this.follow(loaded)
     const { plan, config } = loaded
     if (plan === undefined || config === undefined) this.#refuse(loaded, isAsked)
     else if (plan === this.#running.plan) this.#unchanged(loaded)
-    else await this.#apply({ plan, config }, loaded.problems, isAsked)
+    else await this.#apply({ plan, config }, loaded.problems, isAsked, past)
     this.#onHealth()
     return loaded
   }
 
-  async #load(isAsked: boolean): Promise<LoadedPlan> {
+  /** Someone went back from what the files say, and they have not changed since. */
+  #stays(loaded: LoadedPlan): LoadedPlan {
+    this.#log.debug({}, 'the files are those from which someone went back to an older generation')
+    return loaded
+  }
+
+  #remember(generation: Omit<Generation, 'at'>, text?: Buffer): void {
+    void this.#history.add({ ...generation, at: Date.now() }, text)
+  }
+
+  async #load(isAsked: boolean, past: Past | undefined): Promise<LoadedPlan> {
+    const options = past === undefined ? this.#options : { ...this.#options, text: past.text }
     try {
-      return await reloadPlan(this.#options, this.#running, this.#loaded.parsed)
+      return await reloadPlan(options, this.#running, this.#loaded.parsed)
     } catch (error) {
       this.#failed({ error: messageOf(error) }, messageOf(error), isAsked)
       throw error
@@ -197,7 +242,7 @@ export class Reloads implements PlanSource {
     this.#failed({ generation, problems: told }, digest + JSON.stringify(told), isAsked)
   }
 
-  async #apply(next: Running, warnings: readonly Problem[], isAsked: boolean): Promise<void> {
+  async #apply(next: Running, warnings: readonly Problem[], isAsked: boolean, past: Past | undefined): Promise<void> {
     const { plan, config } = next
     const withoutSecret = await inSlices(unusable(config))
     const changes = await inSlices(changesBetween(this.#running.config, config))
@@ -216,7 +261,12 @@ export class Reloads implements PlanSource {
     this.#health.restart = needsRestart(this.#first, plan)
     this.#health.off = plan.off
     const told = warnings.length > 0 ? { warnings: warnings.map(briefly) } : {}
-    this.#log.info({ generation: number, digest: plan.digest, ...changes, ...told }, 'reloaded')
+    const origin = past !== undefined ? 'rollback' : isAsked ? 'reload' : 'files'
+    this.#remember({ number, digest: plan.digest, origin, changes }, past?.text ?? this.#options.text)
+    const back = past === undefined ? {} : { back_to: past.generation.number }
+    this.#log.info({ generation: number, digest: plan.digest, ...back, ...changes, ...told }, 'reloaded')
+    if (past !== undefined && past.generation.digest !== plan.digest)
+      this.#log.warn({}, 'other files or variables have changed since that generation, and are as they are now')
     for (const { name, off } of plan.upstreams.values()) {
       const was = before.upstreams.get(name)?.off
       if (off !== undefined && off !== was) this.#log.warn({ upstream: name, reason: off }, 'an upstream is off')

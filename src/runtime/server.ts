@@ -185,7 +185,8 @@ export async function listen(
   words: Words = { host: 'listen.host or --host', port: 'listen.port or --port' },
 ): Promise<void> {
   await new Promise<void>((listening, failed) => {
-    const fail = (error: NodeJS.ErrnoException): void => failed(new StartError(explain(error, host, port, words)))
+    const fail = (error: NodeJS.ErrnoException): void =>
+      failed(new StartError(explain(error, host, port, words), error.code === 'EADDRINUSE'))
     server.once('error', fail)
     server.listen({ host, port, backlog }, () => {
       server.off('error', fail)

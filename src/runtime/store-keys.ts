@@ -59,7 +59,7 @@ export function compileStoredKey(
   plan: Plan,
 ): StoredHolder | undefined {
   const policies = policiesOf(plan)
-  // The name of an identity is none that a key can have.
+  // No key can have the name of an identity.
   const read = readKeyTerms(isKeyName(name) ? name : 'identity', terms, policies.groups.keys(), policies.regions.names)
   if ('faults' in read) return undefined
   if (isCounted(terms) && !isCounting(plan)) throw new GatewayError('unavailable', NOT_COUNTING, { retryAfter: 1000 })

@@ -1,5 +1,5 @@
+import type { Fields } from '../core/log-record.js'
 import { type Format, renamed } from './format.js'
-import type { Fields } from './request-fields.js'
 
 /** Of the Elastic Common Schema, whose names these are: https://www.elastic.co/docs/reference/ecs */
 const ECS_VERSION = '8.17.0'

@@ -2,14 +2,15 @@ import type { Writable } from 'node:stream'
 import { isatty } from 'node:tty'
 import type { CommonParts, GoodRequest, Outcome, RequestEntry, Sink } from '../core/entry.js'
 import { LOG_LEVELS, type LogConfig, type LogLevel } from '../core/log-config.js'
+import type { Fields, LogRecord, Severity } from '../core/log-record.js'
 import { ecsFormat } from './ecs-format.js'
-import type { Format, LogRecord, Severity } from './format.js'
+import type { Format } from './format.js'
 import { jsonFormat } from './json-format.js'
 import { LineWriter } from './line-writer.js'
 import { RotatedFile } from './log-file.js'
 import { nextStep } from './next-steps.js'
 import { otelFormat } from './otel-format.js'
-import { type Fields, goodFields, requestFields } from './request-fields.js'
+import { goodFields, requestFields } from './request-fields.js'
 import { goodLine, requestLine } from './request-line.js'
 import { textFormat } from './text-format.js'
 
@@ -56,6 +57,8 @@ export class Log implements Sink {
   readonly #mark: string
   #config: LogConfig
   #lines: Lines
+  /** Lines that were lost at former places. */
+  #droppedBefore = 0
   #format: Format = jsonFormat
   /** Lines of requests are JSON, and nothing is left out of them. */
   #isQuick = true
@@ -97,16 +100,18 @@ export class Log implements Sink {
     this.traces = this.#wants('trace')
   }
 
-  /** Also gets each record that is written: an exporter's place. It must not throw, and must not keep the caller waiting. */
-  set onRecord(export_: ((record: LogRecord) => void) | undefined) {
-    this.#onRecord = export_
+  set onRecord(onRecord: ((record: LogRecord) => void) | undefined) {
+    this.#onRecord = onRecord
     this.#adopt(this.#config)
   }
 
   get state(): LogState {
     const { level: configured, format, to } = this.#config
-    const dropped = this.#lines.dropped ?? 0
-    return { level: this.#level, configured, format, to: to?.file ?? 'stderr', dropped }
+    return { level: this.#level, configured, format, to: to?.file ?? 'stderr', dropped: this.dropped }
+  }
+
+  get dropped(): number {
+    return this.#droppedBefore + (this.#lines.dropped ?? 0)
   }
 
   record(entry: RequestEntry): void {
@@ -174,6 +179,7 @@ export class Log implements Sink {
       )
       return false
     }
+    this.#droppedBefore += before.dropped ?? 0
     void before.close?.()
     return true
   }

@@ -1,4 +1,5 @@
-import { type Format, type LogRecord, renamed, type Severity } from './format.js'
+import type { LogRecord, Severity } from '../core/log-record.js'
+import { type Format, renamed } from './format.js'
 
 /** Names of the OpenTelemetry semantic conventions; others are below `gateway`. */
 const NAMES: Readonly<Record<string, string>> = {
@@ -17,9 +18,19 @@ const NAMES: Readonly<Record<string, string>> = {
 }
 
 /** SeverityNumber of the log data model. */
-const NUMBERS: Readonly<Record<Severity, number>> = { trace: 1, debug: 5, info: 9, warn: 13, error: 17 }
+export const SEVERITY_NUMBERS: Readonly<Record<Severity, number>> = { trace: 1, debug: 5, info: 9, warn: 13, error: 17 }
 
 const TRACE_ID = /^[0-9a-f]{32}$/
+
+/** What OTLP has a place for, and the rest by the names of the semantic conventions. */
+export function otelParts({ fields }: LogRecord): {
+  readonly trace: string | undefined
+  readonly attributes: Readonly<Record<string, unknown>>
+} {
+  const { trace, ...others } = fields
+  const isTrace = typeof trace === 'string' && TRACE_ID.test(trace)
+  return { trace: isTrace ? trace : undefined, attributes: renamed(others, NAMES) }
+}
 
 /** An AnyValue of OTLP in JSON. */
 type AnyValue =
@@ -36,17 +47,17 @@ interface KeyValue {
 }
 
 /** One LogRecord of OTLP in JSON: 64-bit numbers are decimal strings, ids hexadecimal. */
-function otelRecord({ severity, at, message, fields }: LogRecord): object {
-  const { trace, span, ...others } = fields
+function otelRecord(record: LogRecord): object {
+  const { severity, at, message } = record
+  const { trace, attributes } = otelParts(record)
   return {
     timeUnixNano: `${at}000000`,
     observedTimeUnixNano: `${at}000000`,
-    severityNumber: NUMBERS[severity],
+    severityNumber: SEVERITY_NUMBERS[severity],
     severityText: severity.toUpperCase(),
     body: { stringValue: message },
-    attributes: keyValues(renamed(others, NAMES)),
-    ...(typeof trace === 'string' && TRACE_ID.test(trace) ? { traceId: trace } : {}),
-    ...(typeof span === 'string' ? { spanId: span } : {}),
+    attributes: keyValues(attributes),
+    ...(trace === undefined ? {} : { traceId: trace }),
   }
 }
 

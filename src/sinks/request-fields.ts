@@ -1,9 +1,7 @@
 import { microText } from '../core/bound-text.js'
 import type { CommonParts, GoodRequest, RequestEntry } from '../core/entry.js'
+import type { Fields } from '../core/log-record.js'
 import type { Usage } from '../core/plan.js'
-
-/** What a line says, by the names of the JSON format. Values are plain JSON, or absent. */
-export type Fields = Readonly<Record<string, unknown>>
 
 /** The fields of {@link requestLine}, for other formats than JSON, in the same order. */
 export function requestFields(entry: RequestEntry): Fields {
@@ -51,7 +49,8 @@ export function requestFields(entry: RequestEntry): Fields {
 
 /** The fields of {@link goodLine}. `ended`: as `performance.now()`. */
 export function goodFields(request: GoodRequest, { named }: CommonParts, ended: number, cost?: number): Fields {
-  const { started, firstByte } = request
+  const { started, tally } = request
+  const { firstByte } = tally
   return {
     id: request.id,
     trace: request.trace.id,
@@ -67,9 +66,9 @@ export function goodFields(request: GoodRequest, { named }: CommonParts, ended: 
     stream: request.stream,
     first_ms: firstByte === undefined ? undefined : hundredths(firstByte - started),
     total_ms: hundredths(ended - started),
-    bytes_in: request.bytesIn,
-    bytes_out: request.bytesOut,
-    events: request.stream ? request.events : undefined,
+    bytes_in: tally.bytesIn,
+    bytes_out: tally.bytesOut,
+    events: request.stream ? tally.events : undefined,
     ...tokenFields(request.usage),
     cost_usd: usd(cost),
     generation: request.generation.number,

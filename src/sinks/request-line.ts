@@ -66,15 +66,16 @@ export function goodLine(
   time: string,
   micro?: number,
 ): string {
-  const { client, started, firstByte } = request
+  const { client, started, tally } = request
+  const { firstByte } = tally
   return (
     `{"level":"info","time":"${time}","msg":"request","id":"${request.id}","trace":"${request.trace.id}${parts.route}` +
     (client === undefined ? '' : `,"client":${text(client)}`) +
     `${parts.names},"status":${request.status},"outcome":"ok","stream":${request.stream}` +
     (firstByte === undefined ? '' : duration('first_ms', firstByte - started)) +
     duration('total_ms', ended - started) +
-    `,"bytes_in":${request.bytesIn},"bytes_out":${request.bytesOut}` +
-    (request.stream ? `,"events":${request.events}` : '') +
+    `,"bytes_in":${tally.bytesIn},"bytes_out":${tally.bytesOut}` +
+    (request.stream ? `,"events":${tally.events}` : '') +
     tokens(request.usage) +
     cost(micro) +
     `,"generation":${request.generation.number}}\n`

@@ -1,5 +1,5 @@
-import type { Format, LogRecord, Severity } from './format.js'
-import type { Fields } from './request-fields.js'
+import type { Fields, LogRecord, Severity } from '../core/log-record.js'
+import type { Format } from './format.js'
 
 /** Codes of SGR (ECMA-48 §8.3.117). */
 const CODES = { dim: 2, red: 31, green: 32, yellow: 33, blue: 34, cyan: 36 } as const

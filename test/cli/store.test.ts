@@ -25,7 +25,7 @@ t.test('a file store is checked before, while and after it is made', async t => 
 })
 
 t.test(
-  'a file that was truncated or emptied is told by check, migrate and serve alike, and ends none by a signal',
+  'a file that was truncated or emptied is reported by check, migrate and serve alike, and ends none by a signal',
   async t => {
     for (const part of [0, 0.5]) {
       const cwd = t.testdir({ 'gateway.yaml': yaml('{ type: file, path: ./data }') })

@@ -10,7 +10,7 @@ import { ANSWERS } from './answers.js'
 import { streams } from './streams.js'
 import { answerTo, decodeAll, encodeAll, faultsOf, gistOf, isTerminal, requestOf, sseOf } from './support.js'
 
-/** Streams: whatever comes in whatever order, one terminal, and never a clean end of what broke off. */
+/** Streams: whatever comes in any order, one terminal, and never a clean end of what broke off. */
 export function streamContract(t: Test, codec: TextCodec): void {
   const encode = (events: readonly TextEvent[]): Frame[] =>
     encodeAll(codec, events, answerTo(requestOf({ stream: true })))

@@ -43,7 +43,7 @@ const COUNTS: Partial<Record<string, { readonly name: OpenApiName; readonly with
 for (const { protocol, server } of TEXT_CODECS) {
   const count = COUNTS[protocol]
   if (count === undefined) continue
-  t.test(`${protocol}: every member of a request for a count stands in a row`, { skip }, async t => {
+  t.test(`${protocol}: every member of a request for a count has a row`, { skip }, async t => {
     const { name, within } = count
     const members = membersOf(name).filter(member => member !== within)
     const bare = members.map(member => (within === undefined ? member : member.replace(`${within}.`, '')))
@@ -99,7 +99,7 @@ function membersOf(name: OpenApiName): readonly string[] {
   return schemas.members(root)
 }
 
-t.test('what no row covers is told', async t => {
+t.test('what no row covers is reported', async t => {
   const fields = {
     a: { left: 'why' },
     'b[]': 'turns',

@@ -117,7 +117,7 @@ t.test('an answer that was cut off says so', async t => {
   ])
 })
 
-t.test('pieces of the forced call are told when they come', async t => {
+t.test('pieces of the forced call are reported when they come', async t => {
   const stream = new UnforceStream()
   const call: TextEvent = { type: 'part-start', candidate: 0, index: 0, part: forced('') }
   t.match(stream.push(call), [{ type: 'part-start', index: 0, part: { type: 'text', text: '' } }])

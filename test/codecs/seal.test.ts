@@ -2,7 +2,7 @@ import t from 'tap'
 import { unwrapSeal, wrapSeal } from '../../src/codecs/seal.js'
 import { fc } from '../helpers/property.js'
 
-t.test('a seal comes back as it was, from whatever protocol it travelled in', t => {
+t.test('a seal comes back as it was, from any protocol it travelled in', t => {
   const names = fc.constantFrom('chat', 'responses', 'messages', 'generate')
   fc.assert(
     fc.property(names, names, fc.string({ unit: 'grapheme' }), (by, protocol, text) => {

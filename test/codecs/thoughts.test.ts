@@ -161,7 +161,7 @@ t.test('a chat stream says thoughts once, and each comes back with its own text 
   ])
 })
 
-t.test('a thought of which nothing is told is not shown', async t => {
+t.test('a thought of which nothing is reported is not shown', async t => {
   const said = { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'a', annotations: [] }] }
   const upstreams: Readonly<Partial<Record<Protocol, { whole: JsonObject; events: readonly JsonObject[] }>>> = {
     responses: {

@@ -192,7 +192,7 @@ const BAD: Readonly<Record<string, readonly [FileName, string, string]>> = {
 }
 
 for (const [title, [name, text, told]] of Object.entries(BAD)) {
-  t.test(`an editor marks ${title} where it stands`, async t => {
+  t.test(`an editor marks ${title} where it is`, async t => {
     t.match(await diagnose(text, name), [told])
   })
 }

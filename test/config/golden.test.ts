@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { packageRoot } from '../../src/core/package-root.js'
+import { type GoldenFile, parseGolden } from '../helpers/golden-file.js'
 import { tryLoad } from './support.js'
 
 /**
@@ -11,28 +12,16 @@ import { tryLoad } from './support.js'
  */
 const FOLDER = join(packageRoot(), 'test/golden/config')
 
-interface Golden {
-  readonly head: string
+interface Golden extends GoldenFile {
   readonly expect: string | undefined
   readonly env: Readonly<Record<string, string>>
-  readonly files: Readonly<Record<string, string>>
-  readonly output: string
 }
 
 function parse(text: string): Golden {
-  const [head = '', ...sections] = text.split(/^(?=--- (?:file: .+|output)$)/m)
-  const files: Record<string, string> = {}
-  let output = ''
-  for (const section of sections) {
-    const newline = section.indexOf('\n')
-    const title = section.slice('--- '.length, newline)
-    const content = section.slice(newline + 1)
-    if (title === 'output') output = content
-    else files[title.slice('file: '.length)] = content
-  }
+  const [head = ''] = text.split(/^--- /m)
   const env = [...head.matchAll(/^# env: (\w+)=(.*)$/gm)].map(match => [match[1] ?? '', match[2] ?? ''])
   const expect = /^# expect: (\w+)$/m.exec(head)?.[1]
-  return { head: text.slice(0, text.indexOf('--- output\n')), expect, env: Object.fromEntries(env), files, output }
+  return { ...parseGolden(text), expect, env: Object.fromEntries(env) }
 }
 
 const names = readdirSync(FOLDER).filter(name => name.endsWith('.txt'))

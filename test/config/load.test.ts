@@ -36,7 +36,7 @@ t.test('the command line wins over the file', async t => {
   t.same(config?.log, { format: 'auto', level: 'trace' })
 })
 
-t.test('variables are filled in where they stand, in numbers and choices too', async t => {
+t.test('variables are filled in where they are, in numbers and choices too', async t => {
   const env = { PORT: '9001', LEVEL: 'debug', DATA: '/var/data', BODY: '2MiB' }
   const text = `${BASE}listen:\n  port: $\{PORT}\nlog: { level: "$\{LEVEL}" }\nstore: { type: "$\{STORE:-memory}", path: "$\{DATA}" }\nlimits: { body: "$\{BODY}" }\n`
   const { config } = await tryLoad(t, text, { env })
@@ -150,7 +150,7 @@ t.test('folders of globs are watched, also those that are empty or not there', a
 })
 
 t.test(
-  'includes are relative to the file in which they stand, and read through links as Kubernetes makes them',
+  'includes are relative to the file in which they are, and read through links as Kubernetes makes them',
   async t => {
     const folder = folderWith(t, {
       'gateway.yaml': `${BASE}include: [parts/*.yaml]\n`,

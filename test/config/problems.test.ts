@@ -69,7 +69,7 @@ t.test('colours come only where they are asked for', async t => {
   t.match(formatProblems([problem({ severity: 'warning', excerpt })], { color: true }), '\u001b[33mwarning')
 })
 
-t.test('tabs before the fault stay tabs below it, so that the caret stands right at any tab width', async t => {
+t.test('tabs before the fault stay tabs below it, so that the caret is right at any tab width', async t => {
   t.same(caretOf(formatProblems([problem({ excerpt: '\ta:\tbsae', column: 5 })], { color: false })), {
     before: '\t  \t',
     carets: '^^^^',

@@ -33,7 +33,7 @@ const SLIPS: readonly (readonly [title: string, text: string, ...found: readonly
     '5:3 "models" is indented, so it belongs to "upstreams"; unindent its line and those below it',
   ],
   [
-    'members that stand beside their entry',
+    'members that are beside their entry',
     `${HEAD}upstreams:\n  sim:\n  kind: simulator\n  headers: { a: b }\nmodels: { a: sim }\n`,
     '5:3 "kind" is beside "sim", not under it; indent it by two more spaces',
   ],

@@ -1,7 +1,7 @@
+import { type Check, HOUR, START } from '../../src/contracts/store-stage.js'
 import type { Commit, LeaseChange } from '../../src/core/accounts.js'
 import { fc } from '../helpers/property.js'
 import { AccountModel } from './account-model.js'
-import { type Check, HOUR, START } from './store-stage.js'
 
 const BOUND = 100
 const WRITERS = ['a', 'b', 'c']

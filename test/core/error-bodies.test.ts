@@ -24,7 +24,7 @@ t.test('the native family gets the status as a number and as a name', async t =>
   })
 })
 
-t.test('the native family is told in the body how long to wait', async t => {
+t.test('the body tells clients of the native family how long to wait', async t => {
   const retryInfo = 'type.googleapis.com/google.rpc.RetryInfo'
   for (const [retryAfter, retryDelay] of [
     [7000, '7s'],
@@ -40,7 +40,7 @@ t.test('the native family is told in the body how long to wait', async t => {
   }
 })
 
-t.test('a quota that is used up is told by type and code', async t => {
+t.test('a quota that is used up is reported by type and code', async t => {
   const used = new GatewayError('rate_limited', 'No credit.', { familyCode: 'insufficient_quota' })
   t.strictSame(errorBody(used, 'compatible', 'req-1'), {
     error: { message: 'No credit.', type: 'insufficient_quota', param: null, code: 'insufficient_quota' },

@@ -30,7 +30,7 @@ keys:
 groups: { team: { limits: { budget: 100000 USD/day } } }
 store: { type: memory }
 receipts: { to: receipts }
-telemetry: { otlp: { endpoint: "${collector}" }, traces: { sample: { rest: 1 } } }
+telemetry: { otlp: { endpoint: "${collector}" }, logs: on, traces: { sample: { rest: 1 } } }
 prices: { "*": { input: 3, output: 5, request: 0.01 } }
 webhooks: { secret: { env: HOOK_SECRET }, allow: [localhost, 127.0.0.1], ports: [9] }
 upstreams:

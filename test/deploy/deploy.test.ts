@@ -169,7 +169,18 @@ t.test('what the build of the image copies is let through to it', t => {
   const allowed = text('.dockerignore')
     .split('\n')
     .flatMap(line => (line.startsWith('!') ? [line.slice(1)] : []))
-  for (const name of ['src', 'scripts', 'bin', 'routes', 'schemas', 'simulator', 'gateway.yaml', 'package-lock.json']) {
+  for (const name of [
+    'src',
+    'scripts',
+    'docs',
+    'console',
+    'bin',
+    'routes',
+    'schemas',
+    'simulator',
+    'gateway.yaml',
+    'package-lock.json',
+  ]) {
     t.ok(allowed.includes(name), name)
   }
   t.ok(allowed.includes('deploy/container.yaml'))

@@ -39,7 +39,7 @@ t.test('without the admin key, every path gets the same 401', async t => {
     { authorization: `Bearer ${gateway.key}` },
   ]
   for (const headers of credentials) {
-    for (const path of ['/admin/keys', '/admin/nothing', '/', `/admin/keys?key=${ADMIN_SECRET}`]) {
+    for (const path of ['/admin/keys', '/admin/nothing', '/nothing', `/admin/keys?key=${ADMIN_SECRET}`]) {
       const answer = await request(t, origin, path, { headers })
       t.equal(answer.status, 401, `${path} ${JSON.stringify(headers)}`)
       t.match(answer.json(), { error: { type: 'unauthenticated', message: String } })
@@ -273,6 +273,23 @@ t.test('a host that others reach, without tls, is a warning; a port in use ends 
     stderr: /is in use by another process; choose another port \(admin\.port or --admin-port\)/,
   })
 })
+
+t.test(
+  'F-P3 if another process has the port that the file names, requests are served, and the log says it',
+  async t => {
+    const { origin } = await stage(t)
+    const { port } = new URL(origin)
+    const cwd = t.testdir({ 'gateway.yaml': `version: 1\n${CALLER}\n${BASE}admin: { port: ${port} }\n` })
+    const second = start(t, ['serve', '--port', '0', '--no-watch'], { cwd, env: { CALLER_KEY: 'x'.repeat(20) } })
+    await second.until(/"msg":"listening"/)
+    t.match(second.stderr, /no admin API, console and metrics: their port is in use/)
+    t.notMatch(second.stdout, /^admin/m)
+    const [, address = ''] = /listening on (\S+)/.exec(second.stdout) ?? []
+    t.equal((await request(t, address, '/readyz')).status, 200)
+    second.child.kill('SIGTERM')
+    t.equal((await second.ended).code, 0)
+  },
+)
 
 async function rawAnswer(origin: string, bytes: string): Promise<string> {
   const { connect } = await import('node:net')

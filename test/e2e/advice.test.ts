@@ -3,6 +3,7 @@ import { json } from '../helpers/answers.js'
 import { canary, proveNoLeak } from '../helpers/canaries.js'
 import type { Answer } from '../helpers/raw-client.js'
 import type { Script } from '../helpers/raw-upstream.js'
+import { sample } from '../helpers/sample.js'
 import { CLIENTS, FOUR, PROTOCOLS, type Protocol, type TextClient } from '../helpers/text-clients.js'
 import { isStream, streams, type TextUpstream, upstreamOf } from '../helpers/text-upstreams.js'
 import { type Stage, startStage, translated } from '../helpers/translation-stage.js'
@@ -166,12 +167,15 @@ interface Waiting {
   readonly error: { readonly type?: string; readonly details?: readonly { readonly retryDelay?: string }[] }
 }
 
+const REFUSALS = Object.keys(WORDS).flatMap(status => PAIRS.map(pair => ({ status, pair })))
+
 t.test('on errors', async t => {
   const stage = await startStage(t, STAGE)
+  const refusals = sample('refusals of upstreams to clients', REFUSALS, REFUSALS.length / 3)
   for (const [written, families] of Object.entries(WORDS)) {
     const status = Number(written)
     await t.test(`${status}: status, word, words, waits, limits and whether to try again`, async t => {
-      for (const [client, protocol] of PAIRS) {
+      for (const [client, protocol] of refusals.filter(one => one.status === written).map(({ pair }) => pair)) {
         const headers = { ...TOLD[protocol], 'retry-after-ms': '6500', 'retry-after': '7', 'x-should-retry': 'false' }
         const refusal = json(upstreamOf(protocol).refusal('not now'), { status, headers })
         for (const answer of await both(stage, client, protocol, refusal)) {
@@ -202,7 +206,7 @@ t.test('on errors', async t => {
     }
   })
 
-  await t.test('a quota that is used up is told from a rate', async t => {
+  await t.test('a quota that is used up is distinguished from a rate', async t => {
     const used = { code: 'insufficient_quota', type: 'insufficient_quota' }
     const refusal = json(upstreamOf('chat').refusal('no credit', used), { status: 429 })
     for (const answer of await both(stage, FOUR[1], 'chat', refusal))
@@ -272,7 +276,7 @@ t.test('on errors', async t => {
     ],
   ]
   for (const [protocol, data, event, status] of IN_STREAMS) {
-    await t.test(`${status} in a stream of ${protocol} is told in the word of the family`, async t => {
+    await t.test(`${status} in a stream of ${protocol} is reported in the word of the family`, async t => {
       for (const client of CLIENTS.filter(one => one.protocol !== protocol)) {
         const upstream = upstreamOf(protocol)
         const pieces = [...upstream.pieces.slice(0, upstream.enough - 2), upstream.piece(data, event)]
@@ -299,10 +303,14 @@ t.test('F-D2 words of upstreams come without credentials and addresses', async t
     ['connect to ORIGIN failed', 'connect to http://[hidden] failed'],
     [`${'x'.repeat(3990)}${SECRET}`, `${'x'.repeat(3990)}[hidden]`],
   ]
+  const pairs = translated(FOUR)
+  const all = cases.flatMap(([said, shown]) => pairs.map(pair => ({ said, shown, pair })))
+  const drawn = sample('words of upstreams to clients', all, all.length / 3)
   for (const [said, shown] of cases) {
     await t.test(shown.slice(0, 60), async t => {
       const words = said.replace('ORIGIN', stage.upstream.origin)
-      for (const [client, protocol] of translated(FOUR)) {
+      for (const { pair } of drawn.filter(one => one.said === said)) {
+        const [client, protocol] = pair
         const upstream = upstreamOf(protocol)
         for (const status of [400, 429, 503]) {
           const refusal = json(upstream.refusal(words), { status })

@@ -270,7 +270,7 @@ t.test('an answer that is not a sound, no transcript, cut off or refused is repo
   upstream.answer(native([], 'SAFETY'))
   t.equal(compatibleError(t, await hear(), 400).code, 'content_policy_violation')
   upstream.answer(native([]))
-  t.match((await hear()).json(), { text: '' }, 'nobody speaks')
+  t.match((await hear()).json(), { text: '' }, 'no one speaks')
   upstream.answer(json({ error: { code: 429, message: 'Slow down.', status: 'RESOURCE_EXHAUSTED' } }, { status: 429 }))
   compatibleError(t, await speech(), 429)
 })

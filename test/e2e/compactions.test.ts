@@ -32,7 +32,7 @@ t.test('the official SDK compacts a conversation on all four text models, and co
     const compacted = await sdk.responses.compact({ model, input, instructions: 'Be brief.' })
     t.equal(compacted.object, 'response.compaction', model)
     t.type(compacted.created_at, 'number')
-    t.ok(compacted.usage.output_tokens > 0, `${model}: what the summary cost is told`)
+    t.ok(compacted.usage.output_tokens > 0, `${model}: what the summary cost is reported`)
     const last = compacted.output.at(-1)
     t.equal(last?.type, 'compaction', model)
     const users = compacted.output.filter(item => item.type === 'message')

@@ -396,7 +396,7 @@ t.test('a response that is still running cannot be continued', async t => {
   const begun = await sdk.responses.create({ model: 'm', input: 'a', background: true })
   const early = sdk.responses.create({ model: 'm', input: 'b', previous_response_id: begun.id })
   t.match(await refusalOf(early), { status: 400, param: 'previous_response_id', message: /still running/ })
-  t.equal(up.requests.items.length <= 1, true, 'nobody is asked')
+  t.equal(up.requests.items.length <= 1, true, 'no one is asked')
 })
 
 t.test('a response in the background can be continued as soon as its last event is there', async t => {
@@ -419,7 +419,7 @@ t.test('a count of tokens counts the conversation that it continues', async t =>
   t.ok(whole.input_tokens > alone.input_tokens + 100, `${alone.input_tokens}, ${whole.input_tokens}`)
 })
 
-t.test('a failure in the background is told when it is asked for', async t => {
+t.test('a failure in the background is reported when it is asked for', async t => {
   const { up, sdk } = await stage(t, 'retry: { attempts: 1 }\n')
   up.answer(json({ error: { message: 'no such tool' } }, { status: 400 }))
   const begun = await sdk.responses.create({ model: 'm', input: 'a', background: true })

@@ -211,7 +211,7 @@ t.test('explain prints the refusal that the client gets', async t => {
   const missing = await gateway.request('/v1/models/nobody', { method: 'GET' })
   const explained = requestFacts(plan, { method: 'GET', path: '/v1/models/nobody', key: 'caller' })
   t.same(explained.error?.body, missing.json())
-  t.equal(up.requests.items.length, 0, 'nobody is asked')
+  t.equal(up.requests.items.length, 0, 'no one is asked')
 })
 
 t.test('explain says in which form vectors are given', async t => {

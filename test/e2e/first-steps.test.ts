@@ -60,7 +60,7 @@ const NEAR: readonly (readonly [sent: string, meant: string, key: typeof BEARER 
 ]
 
 for (const [sent, meant, key] of NEAR) {
-  t.test(`POST ${sent} is told of ${meant}, in the family that it is of`, async t => {
+  t.test(`POST ${sent} is answered with a hint at ${meant}, in its own family`, async t => {
     const gateway = await startTestGateway(t, FILE)
     const authorization = key === BEARER ? { authorization: `Bearer ${gateway.key}` } : { 'x-api-key': gateway.key }
     const headers = { 'content-type': 'application/json', ...authorization }
@@ -75,7 +75,7 @@ for (const [sent, meant, key] of NEAR) {
   })
 }
 
-t.test('without a key nothing is told of paths, and of what is nowhere near nothing either', async t => {
+t.test('without a key answers say nothing about paths, and nor do they where no path is near', async t => {
   const gateway = await startTestGateway(t, FILE)
   const bare = await fetch(`${gateway.origin}/chat/completions`, { method: 'POST' })
   t.equal(bare.status, 401)

@@ -62,7 +62,7 @@ t.test('a form goes out byte for byte: heads, names, order, boundaries, whatever
 })
 
 for (const [where, at] of [['behind', 1], ['before', 0]] as const) // biome-ignore format: pairs
-  t.test(`the model may stand ${where} the file, and only it changes where an alias asks for that`, async t => {
+  t.test(`the model may be ${where} the file, and only it changes where an alias asks for that`, async t => {
     const { gateway, upstream } = await playing(t, TEXT, {
       models: 'm: up, mine: { upstream: up, as: a/much/longer-name }',
     })

@@ -101,7 +101,7 @@ for (const model of ALL) {
   })
 }
 
-t.test('a wide image is asked for by the nearest shape, and what is not exact is told', async t => {
+t.test('a wide image is asked for by the nearest shape, and what is not exact is reported', async t => {
   const gateway = await started(t)
   for (const [model, size, width, height, told] of [
     ['generate', '1536x1024', 1248, 832, null],
@@ -350,7 +350,7 @@ t.test('some images filtered, the others come', async t => {
   })
 })
 
-t.test('images of chat models stand beside the words or among them, as bytes or addresses', async t => {
+t.test('images of chat models are beside the words or among them, as bytes or addresses', async t => {
   const upstream = await startRawUpstream(t)
   const image_url = { url: 'data:image/webp;base64,AAAA' }
   const choice = (message: unknown): unknown => ({ choices: [{ message, finish_reason: 'stop' }] })

@@ -72,7 +72,7 @@ t.test('SDK: an address instead of the bytes', async t => {
   t.match(answer.data?.[0]?.url, /^data:image\/png;base64,/)
 })
 
-t.test('SDK: what the upstream refuses is told in its words, as the family’s error', async t => {
+t.test('SDK: what the upstream refuses is reported in its words, as the family’s error', async t => {
   const { sdk } = await simulated(t)
   for (const [more, param, code] of [
     [{ size: '1x1' as const }, 'size', 'invalid_value'],

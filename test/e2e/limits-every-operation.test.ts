@@ -28,7 +28,7 @@ t.setTimeout(240_000)
 
 type Class = new (...args: never[]) => Error
 
-/** Only WebSockets reach them, whose clients report a refused handshake without its status: limits-long and response-sockets have them. */
+/** Only WebSockets reach them: limits-sockets has them. */
 const SOCKETS = ['WS /v1/responses', 'WS /v1/realtime']
 
 const RATE: Readonly<Record<Client, Class>> = {

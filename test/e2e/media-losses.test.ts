@@ -36,7 +36,7 @@ const native = (...images: readonly string[]) => ({
   })),
 })
 
-t.test('one of two images that is filtered is told', async t => {
+t.test('one of two images that is filtered is reported', async t => {
   const { up, gateway } = await stage(t, 'kind: native-generate, speaks: { generate: off }')
   const ask = (n: number) => gateway.request('/v1/images/generations', { body: { model: 'm', prompt: 'a', n } })
   up.answer(json({ predictions: [{ bytesBase64Encoded: PNG, mimeType: 'image/png' }, { raiFilteredReason: 'no' }] }))

@@ -177,7 +177,7 @@ t.test('paths that no one serves answer in the family that asks', async t => {
     t.equal('type' in (wrong.json() as object), family === 'messages', 'also to those with a wrong key')
     const method = await ask('/v1/embeddings', { method: 'DELETE' })
     t.equal(method.status, 405)
-    t.equal('type' in (method.json() as object), family === 'messages', 'and for a method that nobody has there')
+    t.equal('type' in (method.json() as object), family === 'messages', 'and for a method that no one has there')
   }
 })
 

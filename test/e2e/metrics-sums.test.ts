@@ -8,11 +8,12 @@ import { loadPlan } from '../../src/runtime/load.js'
 import { ADMIN_SECRET } from '../helpers/admin.js'
 import { ledgerRecords } from '../helpers/ledger-records.js'
 import { type MetricsPage, readMetrics } from '../helpers/metrics-text.js'
+import { receiptsIn, verifyFolder } from '../helpers/receipts.js'
 import { KEY, until, WorkingGateway } from '../helpers/workers.js'
 
 /**
- * Sums of mixed requests, with aborts, fallbacks, tasks, sessions, reloads and a worker that is killed: metrics, ledger and log say
- * the same.
+ * Sums of mixed requests, with aborts, fallbacks, tasks, sessions, reloads and a worker that is killed: metrics, ledger, log and
+ * receipts say the same.
  */
 
 /** `METRICS_REQUESTS=10000` sends as many as the proof asks for. */
@@ -31,6 +32,7 @@ const yamlOf = (version: number): string => `keys:
   caller: { secret: { env: CALLER_KEY }, models: ["*"], group: team }
 groups: { team: { limits: { budget: ${1_000_000 + version} USD/day } } }
 store: { type: file, path: ./store }
+receipts: { to: ./receipts }
 prices: { "*": { input: 3, output: 5, request: 0.01 } }
 workers: 2
 upstreams: { sim: { kind: simulator }, other: { kind: simulator, health: off } }
@@ -114,7 +116,7 @@ async function scrape(gateway: WorkingGateway): Promise<{ readonly text: string;
   return { text, page: readMetrics(text, false) }
 }
 
-function tokensOf(records: readonly LedgerRecord[]): number {
+function tokensOf(records: readonly Pick<LedgerRecord, 'units'>[]): number {
   const units = records.flatMap(one => Object.entries(one.units))
   return units.reduce((sum, [unit, count]) => sum + (TOKEN_UNITS.has(unit as never) ? (count ?? 0) : 0), 0)
 }
@@ -127,6 +129,8 @@ async function settled(gateway: WorkingGateway, plan: Plan, sent: number): Promi
   const tasks = (): number =>
     gateway.logged('request').filter(({ status, model }) => model === 'clip' && status === 200).length
   await until(() => gateway.logged('request').length >= sent)
+  const folder = join(gateway.folder, 'receipts')
+  await until(() => receiptsIn(folder).filter(({ kind }) => kind === 'request').length >= sent)
   await until(() => gateway.logged('task changed').filter(({ to }) => to === 'succeeded').length >= tasks())
   for (;;) {
     const { page } = await scrape(gateway)
@@ -147,7 +151,7 @@ async function send(gateway: WorkingGateway, count: number): Promise<void> {
 }
 
 t.test(
-  'requests, tokens and cost are the same in metrics, ledger and log, across reloads and a killed worker',
+  'requests, tokens and cost are the same in metrics, ledger, log and receipts, across reloads and a killed worker',
   async t => {
     const gateway = await WorkingGateway.start(t, yamlOf(0))
     const file = join(gateway.folder, 'gateway.yaml')
@@ -207,8 +211,23 @@ t.test(
     t.ok(tasks > 0)
     t.equal(page.sum('gateway_config_reloads_total', { result: 'applied' }), ROUNDS)
 
+    const folder = join(gateway.folder, 'receipts')
+    const receipts = receiptsIn(folder)
+    t.equal(receipts.filter(({ kind }) => kind === 'request').length, sent)
+    t.equal(
+      receipts.reduce((sum, { cost = 0 }) => sum + cost, 0),
+      costOf(records),
+      'cost of receipts',
+    )
+    const charged = receipts.flatMap(({ attempts = [] }) => attempts.map(({ units = {} }) => ({ units })))
+    t.equal(tokensOf(charged), tokensOf(records), 'tokens of receipts')
+    t.match(await verifyFolder(folder), { faulty: 0, lost: 0 })
+
+    // A name of a model may be shown, also if there is none of that name.
+    const written = JSON.stringify(receipts).replaceAll(`unknown-${CANARY}`, '')
     for (const secret of [CANARY, KEY, ADMIN_SECRET])
-      t.notOk(text.includes(secret), 'no metric holds what clients wrote, or a secret')
+      for (const one of [text, written])
+        t.notOk(one.includes(secret), 'no metric and no receipt holds what clients wrote, or a secret')
     t.comment(`${sent} requests, ${records.length} entries of the ledger, ${tasks} tasks`)
   },
 )

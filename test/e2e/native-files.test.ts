@@ -148,7 +148,7 @@ t.test('an upload that broke off continues where the upstream says that it is', 
   t.equal((await start('{')).status, 400)
 })
 
-t.test('what is not a file is told by a name that clients know', async t => {
+t.test('what is not a file is reported by a name that clients know', async t => {
   const { gateway } = await stage(t)
   const answer = await gateway.request('/v1beta/files/nope', { method: 'GET' })
   t.equal(answer.status, 404)

@@ -87,7 +87,7 @@ t.test('the key check, the model and the limit hold here as everywhere', async t
   t.equal(upstream.requests.items.length, 0)
 })
 
-t.test('what the upstream refuses is told in its words, and its failures in ours', async t => {
+t.test('a refusal of the upstream is reported in its words, and its failures in ours', async t => {
   const refusal = {
     error: { message: 'The document has no pages.', type: 'invalid_request_error', param: null, code: null },
   }

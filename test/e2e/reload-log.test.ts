@@ -28,6 +28,7 @@ models: { m: [up, new], "b*": up, "a*": up, made: new }
 routes: { POST /my/chat: { protocol: chat, model: body.model } }
 limits: { body: 1MiB }
 log: { level: debug }
+expose: [upstream]
 `
   await gateway.write('second', key)
   await gateway.write('gateway.yaml', after)
@@ -42,7 +43,7 @@ log: { level: debug }
       upstreams: { added: ['new'], removed: ['old'], changed: ['up'] },
       models: { added: ['made'], removed: ['gone'], changed: ['m'], reordered: true },
       routes: { added: ['POST /my/chat'] },
-      settings: ['limits', 'log'],
+      settings: ['limits', 'log', 'expose'],
       protocols: undefined,
     },
   )

@@ -82,7 +82,7 @@ t.test('the line of a request has its address; what x-forwarded-for says only be
   const headers = (value: string): object => ({ headers: { 'x-forwarded-for': value } })
   const open = await startTestGateway(t, oneUpstream(up.origin))
   await open.chat({}, headers('203.0.113.9'))
-  t.equal((await requestLine(open)).client, '127.0.0.1', 'nobody is trusted')
+  t.equal((await requestLine(open)).client, '127.0.0.1', 'no one is trusted')
   const trusting = 'listen: { trusted_proxies: [127.0.0.1, "10.0.0.0/8", "fd00::/8"] }\n'
   const gateway = await startTestGateway(t, oneUpstream(up.origin, trusting))
   const seen = [
@@ -181,16 +181,19 @@ t.test('it is one line of bounded length, without the credential or a part of it
   t.ok(cause.length < 600)
 })
 
-t.test('a task that an upstream did not take is told without the credential, to the client and in the log', async t => {
-  const up = await startRawUpstream(t)
-  const secret = canary('upstream')
-  const upstream = `{ kind: openai, base: "${up.origin}", secret: { env: UPSTREAM_KEY } }`
-  const yaml = `version: 1\n${CALLER}\nstore: { type: memory }\nupstreams: { up: ${upstream} }\nmodels: { film: up }\n`
-  const gateway = await startTestGateway(t, yaml, { env: { UPSTREAM_KEY: secret } })
-  up.answer(json({ error: { message: `the key ${secret} may not make films`, code: 'no_films' } }))
-  const answer = await gateway.request('/v1/videos', { body: { model: 'film', prompt: 'a cat' } })
-  t.notMatch(answer.text, secret)
-  t.match(await requestLine(gateway), { cause: /the key \[hidden\] may not make films/ })
-})
+t.test(
+  'a task that an upstream did not take is reported without the credential, to the client and in the log',
+  async t => {
+    const up = await startRawUpstream(t)
+    const secret = canary('upstream')
+    const upstream = `{ kind: openai, base: "${up.origin}", secret: { env: UPSTREAM_KEY } }`
+    const yaml = `version: 1\n${CALLER}\nstore: { type: memory }\nupstreams: { up: ${upstream} }\nmodels: { film: up }\n`
+    const gateway = await startTestGateway(t, yaml, { env: { UPSTREAM_KEY: secret } })
+    up.answer(json({ error: { message: `the key ${secret} may not make films`, code: 'no_films' } }))
+    const answer = await gateway.request('/v1/videos', { body: { model: 'film', prompt: 'a cat' } })
+    t.notMatch(answer.text, secret)
+    t.match(await requestLine(gateway), { cause: /the key \[hidden\] may not make films/ })
+  },
+)
 
 proveNoLeak(t)

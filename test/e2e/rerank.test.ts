@@ -261,7 +261,7 @@ t.test('a hostile upstream: a clear 502 in the family of the client, and the nex
     ['an array', []],
     ['no results', {}],
     ['results that are a text', { data: 'x' }],
-    ['a document that nobody sent', { data: [{ index: 76, relevance_score: 1 }] }],
+    ['a document that no one sent', { data: [{ index: 76, relevance_score: 1 }] }],
     ['a document twice', { data: [...ranked(), ...ranked()] }],
     ['a score that is a text', { data: [{ index: 0, relevance_score: '1' }] }],
     ['an error with status 200', { error: { message: 'no such engine' } }],

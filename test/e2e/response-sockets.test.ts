@@ -256,7 +256,7 @@ t.test('generate: false takes input in without asking anyone', async t => {
   )
 })
 
-t.test('what is wrong with a message is told in an event, and the connection stays', async t => {
+t.test('what is wrong with a message is reported in an event, and the connection stays', async t => {
   const { up, connect } = await stage(t)
   up.answer(says('resp_1', 'one'))
   const client = await connect()

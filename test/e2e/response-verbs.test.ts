@@ -3,7 +3,7 @@ import { json, stream } from '../helpers/answers.js'
 import { CALLER, startTestGateway, type TestGateway } from '../helpers/gateway.js'
 import { startRawUpstream } from '../helpers/raw-upstream.js'
 
-// What is declared under `response` mends answers of an upstream with words of its own, no matter who asks and in whatever form.
+// What is declared under `response` mends answers of an upstream with words of its own, no matter who asks and in any form.
 
 interface Odd {
   readonly speaks: string

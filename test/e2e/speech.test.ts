@@ -229,7 +229,7 @@ for (const [title, script] of [
   ['a page of HTML', page],
   ['an empty body', nothing],
   ['JSON that breaks off', body('{"audio', {})],
-  ['a coding that nobody asked for', body(gzipSync(SOUND), { headers: { ...{ 'content-encoding': 'gzip' } } })],
+  ['a coding that no one asked for', body(gzipSync(SOUND), { headers: { ...{ 'content-encoding': 'gzip' } } })],
 ] as const) {
   t.test(`F-U13 F-U17 200 with ${title} is no speech: 502, or the next target`, async t => {
     const { gateway } = await playing(t, script)
@@ -281,7 +281,7 @@ const BAD: readonly (readonly [title: string, body: unknown, status: number, par
   ['with an input that is a list', { ...ASK, input: ['x'] }, 400, 'input'],
   ['with a voice that is a number', { ...ASK, voice: 7 }, 400, 'voice'],
   ['with a format that is a number', { ...ASK, format: 7 }, 400, 'format'],
-  ['at a speed that nobody can follow', { ...ASK, speed: 40 }, 400, 'speed'],
+  ['at a speed that no one can follow', { ...ASK, speed: 40 }, 400, 'speed'],
   ['F-C11 with two models', '{"model":"m","input":"x","model":"other"}', 400, 'model'],
   ['F-C11 that is no JSON', '{"model":"m",', 400, null],
   ['F-C13 with a model of several lines', { ...ASK, model: 'm\r\nx: y' }, 404, null],

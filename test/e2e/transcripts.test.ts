@@ -145,31 +145,34 @@ t.test('SDK: translations answer in English, regardless of what was said', async
 
 const SOUND = ['file', noise(2000), 'audio/wav'] as const
 
-t.test('SDK: what the upstream refuses is told in its words, and no one calls it an error of the gateway', async t => {
-  const { sdk, say } = await simulated(t)
-  const speech = await say('Hello.')
-  const notSound = await toFile(Buffer.from('This is a letter and no recording, whatever its name.'), 'a.wav')
-  const refused = async (more: object, param: string, code: string): Promise<void> => {
-    const asked = {
-      model: 'sim-transcribe',
-      file: speech,
-      ...more,
-    } as OpenAI.Audio.TranscriptionCreateParamsNonStreaming
-    const error = await sdk.audio.transcriptions.create(asked).then(
-      () => undefined,
-      (reason: unknown) => reason,
-    )
-    t.ok(error instanceof OpenAI.BadRequestError, `${param}: ${error}`)
-    t.match(error, { param, code })
-  }
-  await refused({ file: notSound }, 'file', 'invalid_value')
-  await refused({ file: await toFile(Buffer.alloc(44), 'short.wav') }, 'file', 'invalid_value')
-  await refused({ response_format: 'docx' }, 'response_format', 'invalid_value')
-  await refused({ response_format: 'srt', stream: true }, 'stream', 'unsupported_value')
-  await refused({ timestamp_granularities: ['word'] }, 'timestamp_granularities', 'unsupported_value')
-  await refused({ timestamp_granularities: ['letter'], response_format: 'verbose_json' }, 'timestamp_granularities', 'invalid_value') // biome-ignore format: one line
-  await refused({ temperature: 2 }, 'temperature', 'decimal_above_max_value')
-})
+t.test(
+  'SDK: what the upstream refuses is reported in its words, and no one calls it an error of the gateway',
+  async t => {
+    const { sdk, say } = await simulated(t)
+    const speech = await say('Hello.')
+    const notSound = await toFile(Buffer.from('This is a letter and no recording, whatever its name.'), 'a.wav')
+    const refused = async (more: object, param: string, code: string): Promise<void> => {
+      const asked = {
+        model: 'sim-transcribe',
+        file: speech,
+        ...more,
+      } as OpenAI.Audio.TranscriptionCreateParamsNonStreaming
+      const error = await sdk.audio.transcriptions.create(asked).then(
+        () => undefined,
+        (reason: unknown) => reason,
+      )
+      t.ok(error instanceof OpenAI.BadRequestError, `${param}: ${error}`)
+      t.match(error, { param, code })
+    }
+    await refused({ file: notSound }, 'file', 'invalid_value')
+    await refused({ file: await toFile(Buffer.alloc(44), 'short.wav') }, 'file', 'invalid_value')
+    await refused({ response_format: 'docx' }, 'response_format', 'invalid_value')
+    await refused({ response_format: 'srt', stream: true }, 'stream', 'unsupported_value')
+    await refused({ timestamp_granularities: ['word'] }, 'timestamp_granularities', 'unsupported_value')
+    await refused({ timestamp_granularities: ['letter'], response_format: 'verbose_json' }, 'timestamp_granularities', 'invalid_value') // biome-ignore format: one line
+    await refused({ temperature: 2 }, 'temperature', 'decimal_above_max_value')
+  },
+)
 
 t.test('SDK: a recording of nothing, and one of someone else, have honest transcripts', async t => {
   const { sdk, say } = await simulated(t)

@@ -95,7 +95,7 @@ t.test(
       t.equal(answer.status, 200, answer.text)
       t.match(answer.json(), FILE)
     }
-    t.match((await gateway.request('/v1/files', { method: 'GET' })).json(), { data: [] }, 'it is in nobody’s list')
+    t.match((await gateway.request('/v1/files', { method: 'GET' })).json(), { data: [] }, 'it is in no one’s list')
     up.answer(chat)
     t.equal((await gateway.request('/v1/chat/completions', { body: chatWith('file-outside') })).status, 200)
     t.equal(up.requests.items.at(-1)?.target, '/v1/chat/completions')

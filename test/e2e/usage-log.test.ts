@@ -43,7 +43,7 @@ t.test('answers that come to nothing are billed, each of them', async t => {
   t.match(await lineOf(gateway), { status: 502, ...counts })
 })
 
-t.test('the share of audio is told of translated answers', async t => {
+t.test('the share of audio is reported for translated answers', async t => {
   const up = await startRawUpstream(t)
   const usage = {
     ...{ promptTokenCount: 5, candidatesTokenCount: 3, totalTokenCount: 8 },

@@ -78,7 +78,7 @@ for (const store of STORES) {
     t.equal(answer.header('openai-poll-after-ms'), '20')
   })
 
-  t.test(`SDK, ${store}: a failure is told with its reason`, async t => {
+  t.test(`SDK, ${store}: a failure is reported with its reason`, async t => {
     const { sdk } = await simulated(t, store)
     const failing = 'sim-video?takes=20ms&ends=failed' as 'sora-2'
     const video = await createAndPoll(sdk, { model: failing, prompt: 'A dog' })

@@ -45,7 +45,7 @@ const PRESENTED: readonly (readonly [string, string])[] = [
   ['no key', ''],
   ['an empty header', 'authorization:\r\n'],
   ['the scheme alone', 'authorization: Bearer\r\n'],
-  ['a key that nobody has', `authorization: Bearer ${SECRETS.nobody}\r\n`],
+  ['a key that no one has', `authorization: Bearer ${SECRETS.nobody}\r\n`],
   ['an expired key', `authorization: Bearer ${SECRETS.expired}\r\n`],
   ['a disabled key', `authorization: Bearer ${SECRETS.disabled}\r\n`],
   ['another scheme', `authorization: Basic ${Buffer.from(`x:${SECRETS.caller}`).toString('base64')}\r\n`],

@@ -66,7 +66,7 @@ for (const [query, framing] of [
       t.match(await line(gateway), { error: 'upstream_truncated', truncated: true, input_tokens: 3, output_tokens: 5 })
     })
 
-    t.test(`${title} counts what stands at its places (${size})`, async t => {
+    t.test(`${title} counts what is at its places (${size})`, async t => {
       const end = native({ ...CALL, text }, COUNTED, { finishReason: 'STOP' })
       const gateway = await gatewayTo(t, script([native({ text: 'a' }), end, native(CALL)]), NATIVE)
       const answer = await gateway.request(path, ASK)

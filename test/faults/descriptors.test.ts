@@ -102,7 +102,7 @@ async function untilServed(ask: Stage['ask']): Promise<Answer> {
 }
 
 t.test(
-  'F-P6 streams until descriptors run out: new connections are told 503, and are served afterwards',
+  'F-P6 streams until descriptors run out: new connections get 503, and are served afterwards',
   { skip },
   async t => {
     const { up, log, ask, open } = await stage(t)

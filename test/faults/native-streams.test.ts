@@ -62,7 +62,7 @@ for (const framing of FRAMINGS) {
     })
   })
 
-  t.test(`${name}: an answer that tells its end is whole, wherever that stands`, async t => {
+  t.test(`${name}: an answer that tells its end is whole, wherever its end is`, async t => {
     const ends = [
       [text('one'), text('two', { finishReason: 'STOP' })],
       [text('one', { finishReason: 'STOP' }), text('more'), usage(5)],

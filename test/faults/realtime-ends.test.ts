@@ -105,7 +105,7 @@ for (const kind of KINDS) {
     client.socket.destroy()
   })
 
-  t.test(`F-W3 an extension that nobody offered is refused (${kind})`, async t => {
+  t.test(`F-W3 an extension that no one offered is refused (${kind})`, async t => {
     const up = await startSocketUpstream(t)
     const gateway = await startTestGateway(t, realtimeYaml(up.origin, routeOf(kind)))
     up.answer(

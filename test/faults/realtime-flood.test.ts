@@ -34,7 +34,7 @@ async function flood(socket: Socket, piece: Buffer): Promise<number> {
 
 for (const tunnel of ['raw', 'framed'] as const) {
   for (const slow of ['upstream', 'client'] as const) {
-    t.test(`F-W2 a flood, and the ${slow} stands still: at most 1 MiB waits (${tunnel})`, { skip }, async t => {
+    t.test(`F-W2 a flood, and the ${slow} stops: at most 1 MiB waits (${tunnel})`, { skip }, async t => {
       const stage = await startRealtime(t, tunnel === 'framed' ? FRAMED : '')
       const { client, server } = await open(t, stage)
       const other = await open(t, stage)

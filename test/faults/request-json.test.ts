@@ -99,7 +99,7 @@ const PASSED: readonly (readonly [string, string | Buffer])[] = [
     `{"model":"m","seed":123456789012345678901234567890,"x":1e999,"y":-0.0,${MESSAGES}}`,
   ],
   ['white space all over', `\r\n\t { "model" : "m" ,\n${MESSAGES} }\n\n`],
-  ['members that nobody knows', `{"model":"m","x_unknown":{"b":[1,{"c":null}]},${MESSAGES}}`],
+  ['members that no one knows', `{"model":"m","x_unknown":{"b":[1,{"c":null}]},${MESSAGES}}`],
   ['a member twice that decides nothing', `{"model":"m","user":"a","user":"b",${MESSAGES}}`],
   ['escapes', `{"model":"\\u006d","user":"\\/\\b\\f\\n\\r\\t\\"\\\\\\u00e9é\\ud83d\\ude00",${MESSAGES}}`],
   [

@@ -56,7 +56,7 @@ for (const part of ['head', 'body'] as const) {
   )
 }
 
-t.test('F-C7 a client whose process stands still, and which never closes, is cut and its upstream ended', async t => {
+t.test('F-C7 a client whose process is stopped, and which never closes, is cut and its upstream ended', async t => {
   const upstream = await startRawUpstream(t)
   upstream.answer(async peer => {
     await startStream(peer)

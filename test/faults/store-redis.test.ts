@@ -1,10 +1,10 @@
 import { setImmediate } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
+import { draft } from '../../src/contracts/store-stage.js'
 import { type Store, StoreError } from '../../src/core/store.js'
 import { openStore } from '../../src/runtime/stores.js'
 import { RedisStore } from '../../src/stores/redis.js'
-import { draft } from '../contracts/store-stage.js'
 import type { Journal } from '../helpers/journal.js'
 import { bulk, type Reply, startRespServer } from '../helpers/resp-server.js'
 import { attempt, spending, sums } from '../helpers/spenders.js'
@@ -36,7 +36,7 @@ const faultOf = async (call: Promise<unknown>): Promise<string> => {
 }
 
 t.test(
-  'F-S1 a server that was killed fails every call at once, is told of once, and is found again',
+  'F-S1 a server that was killed fails every call at once, is reported once, and is found again',
   { skip: withoutRedis },
   async t => {
     const server = await startRedis(t, ['--appendonly', 'yes', '--appendfsync', 'always'])

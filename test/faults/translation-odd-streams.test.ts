@@ -19,7 +19,7 @@ const WAYS: readonly (readonly [string, (text: string) => string])[] = [
   ['a byte order mark', text => `\ufeff${text}`],
   ['no space after the colon', text => text.replaceAll(/^(data|event): /gm, '$1:')],
   ['fields without a colon', text => text.replaceAll(/^data/gm, 'nothing\ndata')],
-  ['fields that nobody knows', text => text.replaceAll(/^data/gm, 'x: y\nretry: 10\nid: 7\ndata')],
+  ['fields that no one knows', text => text.replaceAll(/^data/gm, 'x: y\nretry: 10\nid: 7\ndata')],
   ['comments all over', text => text.replaceAll(/^data/gm, ': a\n: b\ndata')],
   ['a comment flood', text => text.replace(/^data/m, `${': x\n\n'.repeat(5000)}data`)],
   ['empty lines', text => `\n\n\n${text.replaceAll('\n\n', '\n\n\n\n')}`],

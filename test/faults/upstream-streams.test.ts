@@ -335,7 +335,7 @@ const ODD_STREAMS: readonly (readonly [string, string, readonly string[]])[] = [
   ['CR alone', 'data: {"a":1}\r\rdata: [DONE]\r\r', ['{"a":1}', '[DONE]']],
   ['a byte order mark', '\ufeffdata: {"a":1}\n\ndata: [DONE]\n\n', ['{"a":1}', '[DONE]']],
   ['fields without a colon', 'nothing\ndata: {"a":1}\n\ndata: [DONE]\n\n', ['{"a":1}', '[DONE]']],
-  ['fields that nobody knows', 'x: y\nretry: 10\nid: 7\ndata: {"a":1}\n\ndata: [DONE]\n\n', ['{"a":1}', '[DONE]']],
+  ['fields that no one knows', 'x: y\nretry: 10\nid: 7\ndata: {"a":1}\n\ndata: [DONE]\n\n', ['{"a":1}', '[DONE]']],
   ['data in several lines', 'data: {"a":\ndata: 1}\n\ndata: [DONE]\n\n', ['{"a":\n1}', '[DONE]']],
   ['comments all over', ': a\n: b\n\n: c\ndata: {"a":1}\n: d\n\ndata: [DONE]\n\n', ['{"a":1}', '[DONE]']],
   ['a comment flood', `${': x\n\n'.repeat(5000)}data: {"a":1}\n\ndata: [DONE]\n\n`, ['{"a":1}', '[DONE]']],

@@ -13,7 +13,7 @@ export interface Fuzzer<Input> {
 }
 
 /** How long each fuzzer runs. `npm run fuzz` sets more. */
-const SECONDS = Number(process.env.FUZZ_SECONDS ?? (process.env.CI === 'true' ? 20 : 4))
+const SECONDS = Number(process.env.FUZZ_SECONDS ?? (process.env.CI === 'true' ? 8 : 4))
 /** `FUZZ_SEED=7` repeats a run from its first input on. */
 const SEED = process.env.FUZZ_SEED === undefined ? randomInt(2 ** 31) : Number(process.env.FUZZ_SEED)
 /** Inputs between two looks at the clock. */

@@ -26,7 +26,7 @@ export function configOf(parts: Partial<Config> = {}): Config {
     store: { type: 'memory', path: join('/', 'data') },
     spool: { path: join('/', 'data', 'spool'), ...DEFAULTS.spool },
     log: DEFAULTS.log,
-    expose: [],
+    features: {},
     transport: DEFAULTS.transport,
     workers: DEFAULTS.workers,
     media: {},

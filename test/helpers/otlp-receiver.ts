@@ -13,6 +13,7 @@ interface Value {
   readonly intValue?: string
   readonly doubleValue?: number
   readonly arrayValue?: { readonly values?: readonly Value[] }
+  readonly kvlistValue?: { readonly values?: readonly KeyValue[] }
 }
 
 interface KeyValue {
@@ -20,7 +21,7 @@ interface KeyValue {
   readonly value: Value
 }
 
-type Plain = string | number | boolean | readonly Plain[]
+type Plain = string | number | boolean | readonly Plain[] | { readonly [name: string]: Plain }
 
 /** A span as tests compare it: what the official decoder read, with attributes as a mapping. */
 export interface ReceivedSpan {
@@ -36,6 +37,17 @@ export interface ReceivedSpan {
   readonly events: readonly { readonly name: string; readonly attributes: Readonly<Record<string, Plain>> }[]
   readonly isError: boolean
   /** Of the process that sent it. */
+  readonly resource: Readonly<Record<string, Plain>>
+}
+
+/** A line of the log. */
+export interface ReceivedLine {
+  /** Milliseconds since the epoch. */
+  readonly at: number
+  readonly severity: string
+  readonly message: string
+  readonly trace: string | undefined
+  readonly attributes: Readonly<Record<string, Plain>>
   readonly resource: Readonly<Record<string, Plain>>
 }
 
@@ -78,6 +90,7 @@ interface Root {
     readonly proto: {
       readonly collector: {
         readonly trace: { readonly v1: { readonly ExportTraceServiceRequest: Message } }
+        readonly logs: { readonly v1: { readonly ExportLogsServiceRequest: Message } }
         readonly metrics: { readonly v1: { readonly ExportMetricsServiceRequest: Message } }
       }
     }
@@ -93,6 +106,7 @@ const READ = { longs: String, bytes: Buffer, enums: String }
 /** A collector that decodes with the official protobuf. */
 export class OtlpReceiver {
   readonly spans = new Journal<ReceivedSpan>('spans')
+  readonly lines = new Journal<ReceivedLine>('lines of the log')
   readonly metrics = new Journal<readonly ReceivedMetric[]>('metrics')
   /** All requests, by path and headers, those that were not answered with 200 too. */
   readonly requests = new Journal<{
@@ -106,6 +120,7 @@ export class OtlpReceiver {
 
   receive(path: string, body: Buffer): void {
     if (path === '/v1/traces') for (const span of spansOf(body)) this.spans.push(span)
+    if (path === '/v1/logs') for (const line of linesOf(body)) this.lines.push(line)
     if (path === '/v1/metrics') this.metrics.push(metricsOf(body))
   }
 
@@ -185,6 +200,38 @@ function spanOf(span: DecodedSpan, resource: ReceivedSpan['resource']): Received
   }
 }
 
+interface DecodedLogs {
+  readonly resourceLogs: readonly {
+    readonly resource: { readonly attributes: readonly KeyValue[] }
+    readonly scopeLogs: readonly {
+      readonly logRecords: readonly {
+        readonly timeUnixNano: string
+        readonly severityNumber: string
+        readonly body: Value
+        readonly traceId?: Buffer
+        readonly attributes?: readonly KeyValue[]
+      }[]
+    }[]
+  }[]
+}
+
+function linesOf(body: Buffer): readonly ReceivedLine[] {
+  const type = collector.logs.v1.ExportLogsServiceRequest
+  const { resourceLogs } = type.toObject(type.decode(body), READ) as DecodedLogs
+  return resourceLogs.flatMap(({ resource, scopeLogs }) =>
+    scopeLogs.flatMap(({ logRecords }) =>
+      logRecords.map(({ timeUnixNano, severityNumber, body: message, traceId, attributes = [] }) => ({
+        at: Number(timeUnixNano) / NS_PER_MS,
+        severity: severityNumber,
+        message: String(plainValue(message)),
+        trace: traceId?.toString('hex'),
+        attributes: plainOf(attributes),
+        resource: plainOf(resource.attributes),
+      })),
+    ),
+  )
+}
+
 interface DecodedPoint {
   readonly attributes?: readonly KeyValue[]
   readonly startTimeUnixNano?: string
@@ -237,7 +284,8 @@ function plainOf(attributes: readonly KeyValue[]): Readonly<Record<string, Plain
   return Object.fromEntries(attributes.map(({ key, value }) => [key, plainValue(value)]))
 }
 
-function plainValue({ stringValue, boolValue, intValue, doubleValue, arrayValue }: Value): Plain {
+function plainValue({ stringValue, boolValue, intValue, doubleValue, arrayValue, kvlistValue }: Value): Plain {
+  if (kvlistValue !== undefined) return plainOf(kvlistValue.values ?? [])
   if (arrayValue !== undefined) return (arrayValue.values ?? []).map(plainValue)
   return stringValue ?? boolValue ?? doubleValue ?? Number(intValue)
 }

@@ -22,7 +22,7 @@ t.test('an upstream obeys its scripts in order, and remembers the bytes', async 
   t.equal(requests[1]?.header('authorization'), 'Bearer k')
 })
 
-t.test('a broken transfer is told from a whole one', async t => {
+t.test('a broken transfer is distinguished from a whole one', async t => {
   const upstream = await startRawUpstream(t)
   upstream.answer(
     brokenStream([chatEvent('x')], reset),

@@ -15,12 +15,12 @@ export interface Import {
 }
 
 /**
- * What each folder of src may import: what stands to its right in docs/architecture.md, and never a sibling. The simulator is
+ * What each folder of src may import: what is to its right in docs/architecture.md, and never a sibling. The simulator is
  * a package of its own: it imports none of these, and they import it by its name alone.
  */
 const LAYERS: readonly (readonly string[])[] = [
   ['bin'],
-  ['index'],
+  ['index', 'contracts'],
   ['cli'],
   ['runtime'],
   ['admin'],
@@ -32,6 +32,32 @@ const LAYERS: readonly (readonly string[])[] = [
   ['transport'],
   ['core'],
 ]
+
+/**
+ * Features that build upon others, each with those whose files it may import; all others know nothing of each other. A feature
+ * shares facts of a request by a slot in the kernel, and services by a key of its own. This list only shrinks: a new feature uses
+ * those two.
+ */
+export const FEATURE_USES: Readonly<Record<string, readonly string[]>> = {
+  batches: ['members'],
+  canaries: ['health'],
+  'client-secrets': ['keys'],
+  completions: ['responses'],
+  console: ['log', 'tail'],
+  identity: ['keys'],
+  limits: ['batches'],
+  mirrors: ['responses'],
+  resources: ['batches'],
+  responses: ['keys', 'members', 'resources'],
+  strategies: ['canaries', 'fallbacks', 'responses'],
+  tail: ['log'],
+  tasks: ['links', 'members'],
+  traces: ['metrics'],
+  tunnels: ['client-secrets'],
+}
+
+/** Folders beside the features that are none: what sends to collectors, and what masks captured content. */
+const SHARED_BY_FEATURES: ReadonlySet<string> = new Set(['content', 'otlp'])
 
 /** The one door of each npm package. */
 const DOORS: Readonly<Record<string, string | readonly string[]>> = {
@@ -115,13 +141,28 @@ export function importsOf({ path, text }: Source): Import[] {
 }
 
 /** Each rule says what is wrong with one file; nothing where it is sound. */
-export const RULES = { layers, pipeline, messages, doors, builtins, disk, vendors, evaluation, sql } as const
+export const RULES = { layers, pipeline, features, messages, doors, builtins, disk, vendors, evaluation, sql } as const
 
 function pipeline(source: Source): string[] {
   if (!source.path.startsWith('src/kernel/')) return []
   return importsOf(source).flatMap(({ file }) =>
     file?.startsWith('src/features/') === true ? [`imports ${file}`] : [],
   )
+}
+
+function features(source: Source): string[] {
+  const from = featureOf(source.path)
+  if (from === undefined) return []
+  return importsOf(source).flatMap(({ file }) => {
+    const to = file === undefined ? undefined : featureOf(file)
+    const isFree = to === undefined || to === from || SHARED_BY_FEATURES.has(to)
+    return isFree || FEATURE_USES[from]?.includes(to) === true ? [] : [`the feature ${from} imports ${to}`]
+  })
+}
+
+/** `src/features/keys/index.ts` → `keys`; the list of features is in none. */
+function featureOf(path: string): string | undefined {
+  return /^src\/features\/([^/]+)\//.exec(path)?.[1]
 }
 
 /** What the kernel may know of `node:http`: types of plain values. Requests and answers are an `HttpExchange` to it. */

@@ -3,7 +3,7 @@ import ts from 'typescript'
 import type { Source } from './source-rules.js'
 
 /** What callers of the package import. */
-const ENTRIES: readonly string[] = ['src/index.ts', 'simulator/src/index.ts']
+const ENTRIES: readonly string[] = ['src/index.ts', 'src/contracts/index.ts', 'simulator/src/index.ts']
 
 /** In the comment of an export that no other file imports: tests need it, and reach it in no other way. */
 const MARK = '@testonly'

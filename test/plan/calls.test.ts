@@ -57,7 +57,7 @@ t.test('what is in brackets is left out where its parameter has no value', async
   const moded = call('[/{mode}]/mj/{id}/fetch', '/proxy')
   t.equal(moded.target({ id: '7' }), '/proxy/mj/7/fetch')
   t.equal(moded.target({ id: '7', mode: 'fast' }), '/proxy/fast/mj/7/fetch')
-  t.same(moded.variables, ['id'], 'nobody has to have it')
+  t.same(moded.variables, ['id'], 'no one has to have it')
   t.equal(moded.text, 'POST [/{mode}]/mj/{id}/fetch')
   t.equal(call('/a[?b={b}]').placesInPath('b'), false)
   t.equal(moded.placesInPath('mode'), true)

@@ -29,7 +29,7 @@ t.test('what the configuration says of the process goes into the plan as it is',
   })
 })
 
-t.test('upstreams stand in the plan, off ones too', async t => {
+t.test('upstreams are in the plan, off ones too', async t => {
   const upstreams = { a: upstreamOf('https://a.example'), b: upstreamOf('https://b.example', { off: 'disabled' }) }
   const { plan } = compiled(chatConfig({ upstreams }))
   t.same(

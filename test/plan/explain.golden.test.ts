@@ -11,8 +11,8 @@ import { type Ask, explainPlan, explainRequest } from '../../src/plan/explain.js
 
 /**
  * A golden file holds a configuration, with its variables in a first line `# env A=1 B=2`, and then any number of
- * requests to be explained, each `$ METHOD /path [model=M] [key=K] [stream] [body=JSON]` with what is told of it below.
- * `$ plan` explains the whole plan. Run with UPDATE_GOLDEN=1 to write what is told now; then read the difference.
+ * requests to be explained, each `$ METHOD /path [model=M] [key=K] [stream] [body=JSON]` with what is said of it below.
+ * `$ plan` explains the whole plan. Run with UPDATE_GOLDEN=1 to write what is reported now; then read the difference.
  */
 const FOLDER = join(packageRoot(), 'test/golden/plan')
 const UPDATE = process.env.UPDATE_GOLDEN === '1'
@@ -29,7 +29,7 @@ for (const file of readdirSync(FOLDER).filter(name => name.endsWith('.txt'))) {
     const told = [config, ...answers].join('')
     for (const secret of Object.values(variables(config))) {
       const leak = answers.find(answer => answer.slice(answer.indexOf('\n')).includes(secret))
-      t.equal(leak, undefined, 'F-D2 no secret is told')
+      t.equal(leak, undefined, 'F-D2 no secret is reported')
     }
     if (UPDATE) writeFileSync(path, told)
     else t.equal(told, written)

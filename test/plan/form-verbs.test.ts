@@ -39,7 +39,7 @@ for (const verb of [
   { rename: { a: 'b.c' } },
   { alias: { a: 'b.c' } },
 ]) {
-  t.test(`what a form cannot say is told: ${JSON.stringify(verb)}`, async t => {
+  t.test(`what a form cannot say is reported: ${JSON.stringify(verb)}`, async t => {
     t.type(formFault(verb), 'string')
     t.throws(() => changed([verb]), { name: 'GatewayError', code: 'untranslatable' })
   })

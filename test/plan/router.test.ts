@@ -240,7 +240,7 @@ t.test('a path is another route’s for requests with certain headers', async t 
   )
 })
 
-t.test('a path that is only for requests with certain headers is nobody’s for others', async t => {
+t.test('a path that is only for requests with certain headers does not exist for others', async t => {
   const router = routerOf(['GET /v1/x'])
   router.add(parsePattern('GET /v1/y'), routeAt('GET /beta/y', { errors: 'native' }), { with: ['x-native'] })
   t.same(outcome(router.match('GET', '/v1/y', { 'x-native': '' })), ['GET /beta/y', {}])

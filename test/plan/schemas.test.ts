@@ -13,7 +13,7 @@ t.test('a schema is compiled once, however many routes use it', async t => {
   t.equal(times, 1)
 })
 
-t.test('a schema that is not one is told at every route that uses it', async t => {
+t.test('a schema that is not one is reported at every route that uses it', async t => {
   const problems = new Problems()
   const compile = () => {
     throw new Error('type "strng" is unknown')

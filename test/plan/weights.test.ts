@@ -11,7 +11,7 @@ function groups(...written: readonly string[]): unknown {
   return groupTargets(modelOf(targets).targets).map(group => group.map(target => target.upstream).join(''))
 }
 
-t.test('targets without weights stand alone, in order', async t => t.same(groups('a', 'b', 'c'), ['a', 'b', 'c']))
+t.test('targets without weights are alone, in order', async t => t.same(groups('a', 'b', 'c'), ['a', 'b', 'c']))
 t.test('neighbours with weights share a group', async t => t.same(groups('a3', 'b1', 'c2'), ['abc']))
 t.test('a target without a weight ends a group', async t =>
   t.same(groups('a1', 'b1', 'c', 'd1', 'e1'), ['ab', 'c', 'de']),

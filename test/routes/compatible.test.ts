@@ -94,7 +94,7 @@ t.test('realtime is a raw tunnel: the model is in the query, the key may be a su
   ])
 })
 
-t.test('forms say where model and stream stand; edits may come as JSON, too', async t => {
+t.test('forms say where model and stream are; edits may come as JSON, too', async t => {
   for (const id of ['images/edits', 'images/variations', 'audio/transcriptions', 'audio/translations']) {
     const { body, model, stream, validate, validateJson } = route(`POST /v1/${id}`)
     t.equal(body, 'multipart')

@@ -45,7 +45,7 @@ t.test('a client of the compatible family is told of models in its shape', async
   t.match((await gateway.request('/v1/models/vendor/big')).json(), { id: 'vendor/big', object: 'model' })
 })
 
-t.test('a client that sends the version of message blocks is told in that shape, whichever key it uses', async t => {
+t.test('a client that sends the version of message blocks gets that shape, whichever key it uses', async t => {
   const gateway = await started(t)
   for (const answer of [
     await get(t, gateway, '/v1/models', 'x-api-key', VERSION),
@@ -65,7 +65,7 @@ t.test('a client that sends the version of message blocks is told in that shape,
   t.match(one.json(), { type: 'model', id: 'vendor/big' })
 })
 
-t.test('the native list is told in the native shape, with what can be asked of each model', async t => {
+t.test('the native list has the native shape, with what can be asked of each model', async t => {
   const gateway = await started(t)
   for (const [path, header] of [
     ['/v1beta/models', 'x-goog-api-key'],

@@ -310,7 +310,7 @@ for (const [name, how, body, param] of wrong) {
 }
 
 const right: readonly [Name, string, unknown][] = [
-  ['chat', 'with fields that nobody knows', { model: 'm', messages: hello, top_k: 5, vendor: { deep: [1] } }],
+  ['chat', 'with fields that no one knows', { model: 'm', messages: hello, top_k: 5, vendor: { deep: [1] } }],
   [
     'chat',
     'with null for what is left out',
@@ -345,7 +345,7 @@ const right: readonly [Name, string, unknown][] = [
   ['moderations', 'without a model', { input: 'hello' }],
   [
     'images.generations',
-    'with fields that nobody knows, and null for what is left out',
+    'with fields that no one knows, and null for what is left out',
     { model: 'm', prompt: 'a', size: '16:9', n: null, aspect_ratio: '1:1', image: ['data:image/png;base64,AA'] },
   ],
   [
@@ -353,7 +353,7 @@ const right: readonly [Name, string, unknown][] = [
     'with several images and a mask',
     { model: 'm', prompt: 'x', image: [file, file], mask: file, n: '2' },
   ],
-  ['images.edits', 'with fields that nobody knows', { model: 'm', prompt: 'x', image: file, strength: '0.3' }],
+  ['images.edits', 'with fields that no one knows', { model: 'm', prompt: 'x', image: file, strength: '0.3' }],
   [
     'images.edits.document',
     'by address and by id',
@@ -368,7 +368,7 @@ const right: readonly [Name, string, unknown][] = [
       ...{ chunking_strategy: 'auto', known_speaker_names: ['a'], known_speaker_references: 'data:,', stream: 'true' },
     },
   ],
-  ['translations', 'with fields that nobody knows', { model: 'm', file, hotwords: 'a' }],
+  ['translations', 'with fields that no one knows', { model: 'm', file, hotwords: 'a' }],
   [
     'speech',
     'with a voice of one’s own',
@@ -384,7 +384,7 @@ const right: readonly [Name, string, unknown][] = [
     'with a tool of the upstream',
     { ...blocks({ type: 'text', text: 'a' }), tools: [{ type: 'web_search_20250305', name: 'web_search' }] },
   ],
-  ['messages', 'with a block of a type that nobody knows', blocks({ type: 'hologram', depth: 3 })],
+  ['messages', 'with a block of a type that no one knows', blocks({ type: 'hologram', depth: 3 })],
   [
     'messages',
     'with a whole turn of tools',
@@ -409,7 +409,7 @@ const right: readonly [Name, string, unknown][] = [
     },
   ],
   ['messages.count_tokens', 'without a limit', { model: 'm', messages: hello }],
-  ['generate', 'with fields that nobody knows', { ...turns({ text: 'a', hologram: {} }), vendor: 1 }],
+  ['generate', 'with fields that no one knows', { ...turns({ text: 'a', hologram: {} }), vendor: 1 }],
   [
     'generate',
     'with a turn and a part alone',

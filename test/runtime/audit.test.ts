@@ -50,6 +50,8 @@ t.test('a stage that is taken away is missed on each route that had it', async t
 
 const LIMITED = `version: 1
 store: { type: memory }
+receipts: { to: receipts }
+telemetry: { otlp: { endpoint: "http://127.0.0.1:4318" } }
 unpriced: free
 groups:
   research: { limits: { budget: 500 USD/month, tokens: 1M/min, body: 1MiB } }
@@ -152,6 +154,9 @@ const HOLES: readonly Case[] = [
   },
   { column: 'log', hole: /not logged/, change: without('log', 'record') },
   { column: 'metric', hole: /not in the ledger/, change: without('limits', 'afterAttempt') },
+  { column: 'telemetry', hole: /not in metrics$/, change: without('metrics', 'record') },
+  { column: 'telemetry', hole: /not in traces$/, change: without('traces', 'record') },
+  { column: 'telemetry', hole: /not in receipts$/, change: without('receipts', 'record') },
 ]
 
 t.test('with every limit declared, a stage holds every shipped route and one of the user to them', async t => {

@@ -1,10 +1,10 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { draft } from '../../src/contracts/store-stage.js'
 import { openModule } from '../../src/runtime/store-module.js'
 import { openStore, UNHEARD } from '../../src/runtime/stores.js'
 import { storeContract } from '../contracts/store.js'
-import { draft } from '../contracts/store-stage.js'
 import { CALLER, startTestGateway } from '../helpers/gateway.js'
 
 const MODULE = fileURLToPath(new URL('../stores/my-store.js', import.meta.url))

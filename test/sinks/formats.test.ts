@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { RequestEntry } from '../../src/core/entry.js'
+import type { LogRecord } from '../../src/core/log-record.js'
 import { ecsFormat } from '../../src/sinks/ecs-format.js'
-import type { LogRecord } from '../../src/sinks/format.js'
 import { jsonFormat } from '../../src/sinks/json-format.js'
 import { otelFormat } from '../../src/sinks/otel-format.js'
 import { goodFields, requestFields } from '../../src/sinks/request-fields.js'
@@ -86,7 +86,7 @@ t.test('so are those of a good request, for any names and numbers', async t => {
       ({ key, model, client, stream, firstByte, cost, input }) => {
         const parts = commonParts({ method: 'POST', route: 'POST /x', key, model, upstream: 'u', target: 'm-1' })
         const usage = input === undefined ? undefined : { input }
-        const counts = { bytesIn: 1, bytesOut: 2, events: 3, usage, generation: { number: 4 } }
+        const tally = { firstByte, bytesIn: 1, bytesOut: 2, events: 3 }
         const request = {
           id: 'i',
           trace: { id: '0af7651916cd43dd8448eb211c80319c' },
@@ -94,8 +94,9 @@ t.test('so are those of a good request, for any names and numbers', async t => {
           status: 200,
           stream,
           started: 1,
-          firstByte,
-          ...counts,
+          tally,
+          usage,
+          generation: { number: 4 },
         }
         const { level: _, time: __, msg: ___, ...fields } = JSON.parse(goodLine(request, parts, 1e6, 'now', cost))
         t.strictSame(plain(goodFields(request, parts, 1e6, cost)), fields)

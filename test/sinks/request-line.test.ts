@@ -97,11 +97,13 @@ t.test('the line of a good request is the same without an entry', async t => {
     fc.property(
       given,
       ({ names: [key, model, upstream = '', target = ''], hasBegun, hasKey, took, started, ...rest }) => {
+        const { bytesIn, bytesOut, events } = rest
         const first = hasBegun ? started + took / 2 : undefined
         const named = { method: 'POST', route: 'POST /v1/x', key: hasKey ? key : undefined, model, upstream }
         const request = { ...rest, usage: rest.usage as Usage | undefined, id: 'id-1', started, firstByte: first }
         const trace = { id: ENTRY.trace }
-        const good: GoodRequest = { ...request, trace, status: 200, generation: { number: 7 } }
+        const tally = { firstByte: first, bytesIn, bytesOut, events }
+        const good: GoodRequest = { ...request, tally, trace, status: 200, generation: { number: 7 } }
         const round = (value: number): number => Math.round(value * 100) / 100
         const entry: RequestEntry = {
           ...ENTRY,

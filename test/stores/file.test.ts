@@ -18,10 +18,10 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { open } from 'lmdb'
 import t from 'tap'
+import { chunks } from '../../src/contracts/store-blobs.js'
 import { type StoredRecord, StoreError } from '../../src/core/store.js'
 import { FileStore } from '../../src/stores/file.js'
 import { draft, storeContract, text } from '../contracts/store.js'
-import { chunks } from '../contracts/store-blobs.js'
 import { wholeValue } from './values.js'
 
 type Test = Pick<typeof t, 'teardown' | 'comment' | 'equal' | 'fail' | 'match' | 'ok'>

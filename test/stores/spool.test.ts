@@ -306,7 +306,7 @@ t.test('a body of 200 MiB needs little memory, at every step', async t => {
 })
 
 t.test(
-  'a folder that cannot be used is told',
+  'a folder that cannot be used is reported',
   { skip: process.getuid?.() === 0 && 'root may do anything' },
   async t => {
     const folder = temporary(t)

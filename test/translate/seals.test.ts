@@ -201,7 +201,7 @@ t.test('thoughts without end are not gathered without end', async t => {
   t.equal(await recall.find('ann', 'a'), undefined)
 })
 
-t.test('a store that fails is told where something is wanted of it, and else is nobody’s trouble', async t => {
+t.test('a store that fails is reported where something is wanted of it, and has no effect elsewhere', async t => {
   const store = new MemoryStore()
   const recall = new ReasoningCache(store)
   await store.close()

@@ -23,7 +23,7 @@ function edited(body: Buffer, value: string, chunks: readonly Buffer[] = [body])
   return result
 }
 
-t.test('the model alone changes, wherever it stands', async t => {
+t.test('the model alone changes, wherever it is', async t => {
   const [before, after] = BODY.toString('latin1').split(`${HEAD}\r\n\r\nalias`)
   for (const value of ['sim-image', 'x', '', 'größe', 'alias'])
     for (const chunks of [[BODY], cutEverywhere(BODY)])

@@ -24,7 +24,7 @@ t.test('a field is known as soon as the boundary behind it has come', async t =>
   t.equal(form.fields.length, 1)
 })
 
-t.test('fields and files tell where their contents stand', async t => {
+t.test('fields and files tell where their contents are', async t => {
   const body = `${FILE}RIFF\r\n${MODEL}--B--`
   const form = newForm()
   read(form, [Buffer.from(body)])

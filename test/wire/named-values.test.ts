@@ -19,7 +19,7 @@ function find(text: string, cuts: readonly number[] = [], bad?: string): { found
   return { found, passed: true }
 }
 
-t.test('values are found where they stand, and nowhere else', async t => {
+t.test('values are found at their places, and nowhere else', async t => {
   const cases: [string, string[]][] = [
     ['{"type":"session.update","session":{"model":"a"}}', ['a']],
     ['{"session":{"audio":{"model":"no"},"model":"a"},"x":1}', ['a']],

@@ -176,7 +176,7 @@ t.test('F-U9 nothing behind the last event goes out; it is counted', async t => 
   t.match(relay([Buffer.from(`${text}x\r`), Buffer.from('\n')]), { out: text, trailing: 3 })
 })
 
-t.test('F-U14 an error that the upstream reports in its stream is told', async t => {
+t.test('F-U14 an error in the upstream’s stream is reported', async t => {
   const cases: [string, string][] = [
     ['data: {"error":{"message":"no"}}', '{"error":{"message":"no"}}'],
     ['data:{ "error" : "no" }', '{ "error" : "no" }'],
@@ -197,7 +197,7 @@ t.test('F-U14 an error that the upstream reports in its stream is told', async t
     t.equal(relayText(`${event}\n\n`).failure, undefined, event)
 })
 
-t.test('the first such error stands', async t => {
+t.test('the first such error counts', async t => {
   t.equal(relayText('data: {"error":1}\n\ndata: {"error":2}\n\n').failure, '{"error":1}')
 })
 
@@ -255,7 +255,7 @@ t.test('F-U16 a limit counts both bytes of a CRLF, cut or not', async t => {
   }
 })
 
-t.test('F-U16 of two limits that are met at one byte the line is told', async t => {
+t.test('F-U16 of two limits that one byte meets, that of lines is reported', async t => {
   t.equal(relayText('x'.repeat(11), { ...DONE, line: 10, event: 10 }).fault, 'line')
   t.equal(relayText('x'.repeat(11), { ...DONE, line: 10, event: 9 }).fault, 'event')
 })

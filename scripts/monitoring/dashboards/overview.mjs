@@ -149,9 +149,22 @@ export const overview = {
           ['sum by (outcome) (rate(gateway_telemetry_spans_total{@}[@]))', '{{outcome}}'],
           ['sum by (reason) (rate(gateway_telemetry_spans_dropped_total{@}[@]))', 'dropped: {{reason}}'],
         ]),
-        line('Requests to the collector', 'Requests each second that brought spans to the collector.', 'ops', [
-          ['sum by (outcome) (rate(gateway_telemetry_exports_total{@}[@]))', '{{outcome}}'],
-        ]),
+        line(
+          'Lines of the log',
+          'Lines each second by what the collector said of them, those that were not sent, and those that were not written.',
+          'ops',
+          [
+            ['sum by (outcome) (rate(gateway_telemetry_log_lines_total{@}[@]))', '{{outcome}}'],
+            ['sum by (reason) (rate(gateway_telemetry_log_lines_dropped_total{@}[@]))', 'dropped: {{reason}}'],
+            ['sum(rate(gateway_log_lines_lost_total{@}[@]))', 'not written'],
+          ],
+        ),
+        line(
+          'Requests to the collector',
+          'Requests each second that brought spans, metrics or lines of the log to the collector.',
+          'ops',
+          [['sum by (outcome) (rate(gateway_telemetry_exports_total{@}[@]))', '{{outcome}}']],
+        ),
         line('Time of the store', 'Time of one operation of the store, at the 99th percentile.', 's', [
           [p(0.99, 'gateway_store_operation_duration_seconds', ['operation']), '{{operation}}'],
         ]),

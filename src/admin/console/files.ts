@@ -18,6 +18,9 @@ const TYPES: Readonly<Record<string, string>> = {
   '.js': 'text/javascript; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
   '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.json': 'application/json',
+  '.txt': 'text/plain; charset=utf-8',
 }
 /** As the build writes them beside a file, best first. */
 const CODINGS = [
@@ -74,7 +77,7 @@ export function answerFile(request: IncomingMessage, response: ServerResponse, p
   const { method, headers } = request
   if ((method !== 'GET' && method !== 'HEAD') || path.startsWith('/admin') || path === '/metrics') return false
   // Every page is the same document, which looks at its address.
-  const isPage = !path.includes('.') && headers.accept?.includes('text/html') === true
+  const isPage = path === '/' || (!path.includes('.') && headers.accept?.includes('text/html') === true)
   const file = files().get(isPage ? '/index.html' : path)
   if (file === undefined) return false
   const coding = codingFor(file, String(headers['accept-encoding'] ?? ''))

@@ -2,7 +2,7 @@ import type { AdminRoute } from '../route.js'
 import { config } from './config.js'
 import { debugCpu, debugHeap } from './debug.js'
 import { drain } from './drain.js'
-import { generations } from './generations.js'
+import { generations, rollback } from './generations.js'
 import { createKey, listKeys } from './keys.js'
 import { limits } from './limits.js'
 import { live, request, requests, series } from './live.js'
@@ -36,6 +36,7 @@ const ROUTES: readonly AdminRoute[] = [
   generations,
   workers,
   reload,
+  rollback,
   showLog,
   changeLog,
   restart,

@@ -17,15 +17,18 @@ export interface Call {
   readonly body: Json
 }
 
+/** Decides an answer by the request. */
+export type Answerer = (call: Call) => ScriptedAnswer
+
 /** All upstreams of one test: a server on loopback, where each has a prefix of its own. */
 export class ScriptedUpstreams {
   readonly calls: Call[] = []
-  readonly #scripts: Readonly<Record<string, Script>>
+  readonly #scripts: Readonly<Record<string, Script | Answerer>>
   readonly #server = createServer((request, response) => {
     this.#answer(request, response).catch(() => response.destroy())
   })
 
-  constructor(scripts: Readonly<Record<string, Script>>) {
+  constructor(scripts: Readonly<Record<string, Script | Answerer>>) {
     this.#scripts = scripts
   }
 
@@ -52,12 +55,19 @@ export class ScriptedUpstreams {
     const body = await bodyOf(request)
     const before = this.calls.filter(call => call.upstream === upstream).length
     const headers = Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name, String(value)]))
-    this.calls.push({ upstream, method: request.method ?? '', path: `/${rest.join('/')}`, headers, body })
-    const { answer, answers = [] } = this.#scripts[upstream] ?? {}
-    const chosen = answer ?? answers[Math.min(before, answers.length - 1)] ?? notScripted(upstream)
+    const call = { upstream, method: request.method ?? '', path: `/${rest.join('/')}`, headers, body }
+    this.calls.push(call)
+    const chosen = answerOf(this.#scripts[upstream], call, before) ?? notScripted(upstream)
     if (chosen.fault === 'reset') response.destroy()
     else send(response, chosen)
   }
+}
+
+/** What a script says to the request that comes after `before` others. */
+function answerOf(script: Script | Answerer | undefined, call: Call, before: number): ScriptedAnswer | undefined {
+  if (typeof script === 'function') return script(call)
+  const { answer, answers = [] } = script ?? {}
+  return answer ?? answers[Math.min(before, answers.length - 1)]
 }
 
 function notScripted(upstream: string): ScriptedAnswer {

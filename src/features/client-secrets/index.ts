@@ -7,6 +7,7 @@ import { DEFAULT_MODEL } from '../../kernel/read-request.js'
 import type { Feature } from '../../kernel/stages.js'
 import { presentedKey } from '../keys/authenticate.js'
 import { CALLERS } from '../keys/callers.js'
+import { CLIENT_SECRET_ANSWERS } from './answer.js'
 import { CLIENT_SECRET, CLIENT_SECRETS, ClientSecrets } from './client-secrets.js'
 
 /** Client secrets: short-lived keys for sessions, made for a browser by the holder of a key. */
@@ -17,6 +18,8 @@ export const clientSecrets: Feature = {
     return {}
   },
   compile({ route }) {
+    const serve = route?.answer && CLIENT_SECRET_ANSWERS[route.answer]
+    if (route !== undefined && serve !== undefined) return { name: 'client_secrets', serve: call => serve(call, route) }
     if (route?.tunnel === undefined || !takesClientSecrets(route.protocol?.name)) return undefined
     return { name: 'client_secrets', identify: call => holderOf(call, route) }
   },

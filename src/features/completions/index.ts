@@ -1,6 +1,7 @@
 import { KEEP_MEMBER, mayAskToKeep } from '../../core/stateful.js'
 import type { Feature } from '../../kernel/stages.js'
 import { stateBounds } from '../responses/bounds.js'
+import { COMPLETION_ANSWERS } from './answers.js'
 import { COMPLETION_STORE, Completions } from './completions.js'
 import { COMPLETION, draftCompletion, WANTS_STORED } from './draft.js'
 
@@ -13,6 +14,8 @@ export const completions: Feature = {
     return { close: () => completions.settled() }
   },
   compile({ route }) {
+    const serve = route?.answer && COMPLETION_ANSWERS[route.answer]
+    if (route !== undefined && serve !== undefined) return { name: 'completions', serve: call => serve(call, route) }
     if (route?.lane !== 'exchange' || !mayAskToKeep(route.protocol?.name)) return undefined
     return {
       name: 'completions',

@@ -149,7 +149,8 @@ const NOTHING = noFigures()
 const BEGAN = Date.now() - process.uptime() * 1000
 
 function count(figures: Figures, call: Call, totalMs: number, micro: number): void {
-  const { error, status, usage, caller, attempts, firstByte, route } = call
+  const { error, status, usage, caller, attempts, route } = call
+  const { firstByte } = call.tally
   const outcome = outcomeOf(error, status)
   const isFailed = outcome === 'upstream_error' || outcome === 'gateway_error'
   const isLimited = error?.details.limit !== undefined || status === 429

@@ -1,7 +1,7 @@
 import type { Call } from '../../kernel/call.js'
+import { CHARGED } from '../../kernel/charged.js'
 import { slot } from '../../kernel/slot.js'
 import type { AttemptView } from '../../kernel/stages.js'
-import { CHARGED } from '../limits/charge.js'
 
 const ASKED = slot<Asked>('asked')
 

@@ -7,7 +7,7 @@ import type { Failure } from '../../kernel/failure.js'
 import { order } from '../../kernel/resolve.js'
 import { slot } from '../../kernel/slot.js'
 import type { AttemptView, Next, Stage } from '../../kernel/stages.js'
-import { viewOf } from '../strategies/asked.js'
+import { viewOf } from '../../kernel/view-of.js'
 import { causeOfFailure, isContentRefused } from './cause.js'
 import { RESERVE, Reserve } from './reserve.js'
 

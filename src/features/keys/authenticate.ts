@@ -2,9 +2,9 @@ import type { Caller, Refusal } from '../../core/caller.js'
 import type { Placement } from '../../core/placement.js'
 import type { Plan } from '../../core/plan.js'
 import { unauthenticated } from '../../core/refusals.js'
+import { isToken } from '../../core/token-form.js'
 import type { Maybe } from '../../kernel/stages.js'
 import type { HttpRequest } from '../../transport/exchange.js'
-import { isToken } from '../identity/token-form.js'
 import type { Callers } from './callers.js'
 
 type Headers = Pick<HttpRequest, 'headers' | 'rawHeaders'>

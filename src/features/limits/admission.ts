@@ -1,6 +1,6 @@
 import type { CallerPolicy } from '../../core/bounds.js'
 import type { Route } from '../../core/plan.js'
-import { routeForbidden } from '../../core/refusals.js'
+import { asksUpstream, checkRoute } from '../../core/route-access.js'
 import type { Call } from '../../kernel/call.js'
 import { InnerExchange } from '../../kernel/inner.js'
 import { slot } from '../../kernel/slot.js'
@@ -54,9 +54,7 @@ export class Admission {
   }
 
   #checkCaller(call: Call, policy: CallerPolicy): void {
-    // Every key may see what is left of its limits.
-    if (this.#route.answer !== 'usage' && policy.mayUse?.(this.#route.id) === false)
-      throw routeForbidden(this.#route.id)
+    checkRoute(policy, this.#route)
     if (policy.mayComeFrom?.(call.client ?? '') === false) throw networkForbidden()
   }
 
@@ -73,15 +71,6 @@ export class Admission {
     if (call.answered) this.#book.settle(outcome, ONE_REQUEST)
     else call.set(kept, outcome)
   }
-}
-
-/**
- * Requests that upstreams are asked for. Lists of models, stored objects and the state of tasks cost nothing and count as
- * nothing.
- */
-function asksUpstream({ lane, task, model, answer }: Route): boolean {
-  if (lane === 'answer') return model !== undefined && answer !== 'model'
-  return lane === 'exchange' || task?.action === 'submit'
 }
 
 /**

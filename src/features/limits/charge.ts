@@ -3,7 +3,7 @@ import type { Price, PriceUnit } from '../../core/bounds.js'
 import { costOf, tokensOf, type Units, unitsOf } from '../../core/cost.js'
 import type { Usage } from '../../core/plan.js'
 import { otherUnits, type Worst, writesText } from '../../core/worst.js'
-import { slot } from '../../kernel/slot.js'
+import type { Used } from '../../kernel/charged.js'
 import type { Outcome } from '../../kernel/stages.js'
 import { BYTES_PER_TOKEN } from '../../wire/input-size.js'
 
@@ -13,17 +13,6 @@ const EVENT_BYTES = 220
 const ANSWER_BYTES = 400
 /** What sound most likely lasts of what its bytes may last: 32 kbit/s. */
 const LIKELY_SOUND = 1 / 4
-
-/** What an attempt used. */
-export interface Used {
-  readonly units: Units
-  readonly tokens: number
-  readonly cost: number
-  readonly isEstimated: boolean
-}
-
-/** What the ledger has of an attempt, for the stages before this one in `afterAttempt`. Absent: the ledger has nothing of it. */
-export const CHARGED = slot<Used>('charged')
 
 const NOTHING: Used = { units: {}, tokens: 0, cost: 0, isEstimated: false }
 

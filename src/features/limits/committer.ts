@@ -282,13 +282,14 @@ export class Committer {
     for (; settled < MAX_SETTLED && accounts.length < MAX_CHANGES; settled++) {
       const reservation = this.#settled[settled]
       if (reservation === undefined) break
-      reservation.accounts.forEach((account, at) => {
-        const amount = reservation.amounts[at] as number
+      const { accounts: charged, amounts } = reservation
+      for (let at = 0; at < charged.length; at++) {
+        const [account, amount] = [charged[at] as Account, amounts[at] as number]
         // An account that was not charged may be forgotten already.
-        if (amount === 0) return
-        include(account)
+        if (amount === 0) continue
+        if (!account.flying) include(account)
         account.sent += amount
-      })
+      }
       if (reservation.record !== undefined) entries.push(entryOf(reservation.record, reservation))
     }
     this.#settled.splice(0, settled)

@@ -1,12 +1,13 @@
 import type { AttemptNote, CommonParts, RequestEntry } from '../../core/entry.js'
 import type { ErrorCode, GatewayError } from '../../core/errors.js'
 import type { Call } from '../../kernel/call.js'
+import { CHARGED } from '../../kernel/charged.js'
+import { CLOSED } from '../../kernel/closed.js'
 import { copied } from '../../kernel/inner.js'
 import { causeOf, outcomeOf } from '../../kernel/outcome.js'
 import type { Feature } from '../../kernel/stages.js'
 import { Blocked } from '../../net/media-url.js'
 import { commonParts } from '../../sinks/request-line.js'
-import { CHARGED } from '../limits/charge.js'
 
 /** Maximum length of a logged path, characters. */
 const MAX_PATH_CHARS = 200
@@ -45,8 +46,9 @@ function costOf({ lastAttempt }: Call): number | undefined {
 
 /** Whether one attempt answered it well, so that its line has only the common parts. */
 function isGood(call: Call): boolean {
-  const { attempts, error, status, trailing, truncated, early, closed, dropped, losses, request } = call
-  if (error !== undefined || status >= 400 || closed !== undefined) return false
+  const { attempts, error, status, tally, dropped, losses, request } = call
+  const { trailing, truncated, early } = tally
+  if (error !== undefined || status >= 400 || call.get(CLOSED) !== undefined) return false
   if (trailing > 0 || truncated || early || dropped.length > 0 || (losses !== undefined && losses.dropped.length > 0))
     return false
   if (copied(request) !== undefined) return false
@@ -118,17 +120,17 @@ export function account(call: Call): RequestEntry {
     rule: ruleOf(call.error),
     attempts: call.attempts,
     milliseconds: {
-      first: call.firstByte === undefined ? undefined : round(call.firstByte - call.started),
+      first: call.tally.firstByte === undefined ? undefined : round(call.tally.firstByte - call.started),
       total: round(now - call.started),
     },
-    bytes: { in: call.bytesIn, out: call.bytesOut },
-    events: call.events,
-    trailing: call.trailing,
-    truncated: call.truncated,
-    early: call.early,
+    bytes: { in: call.tally.bytesIn, out: call.tally.bytesOut },
+    events: call.tally.events,
+    trailing: call.tally.trailing,
+    truncated: call.tally.truncated,
+    early: call.tally.early,
     usage: call.usage,
     cost: costOf(call),
-    closed: call.closed,
+    closed: call.get(CLOSED),
     dropped:
       call.dropped.length === 0
         ? (call.losses?.dropped ?? NOTHING)

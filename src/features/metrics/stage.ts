@@ -83,7 +83,8 @@ export class MetricsStage implements Stage {
   }
 
   record(call: Call): void {
-    const { error, bytesIn, bytesOut, caller } = call
+    const { error, caller } = call
+    const { bytesIn, bytesOut } = call.tally
     const status = error?.code === 'client_gone' ? CLIENT_GONE_STATUS : call.status
     const milliseconds = performance.now() - call.started
     this.#durationFor(status).observe(milliseconds / MS_PER_SECOND)

@@ -66,6 +66,18 @@ export const EVENT_METRICS = {
     labels: ['reason'],
     help: 'Spans that were not sent: queue_full, refused (also after many failures), or shutdown.',
   },
+  linesSent: {
+    name: 'gateway_telemetry_log_lines_total',
+    kind: 'counter',
+    labels: ['outcome'],
+    help: 'Lines of the log in sendings to the collector; outcome is ok, again (they are sent later) or refused.',
+  },
+  linesDropped: {
+    name: 'gateway_telemetry_log_lines_dropped_total',
+    kind: 'counter',
+    labels: ['reason'],
+    help: 'Lines of the log that were not sent: queue_full, refused (also after many failures), or shutdown.',
+  },
   exports: {
     name: 'gateway_telemetry_exports_total',
     kind: 'counter',
@@ -234,6 +246,12 @@ export const STATE_METRICS = {
     labels: ['result'],
     help: 'Reloads: applied, failed, or unchanged.',
     merge: 'max',
+  },
+  linesLost: {
+    name: 'gateway_log_lines_lost_total',
+    kind: 'counter',
+    labels: [],
+    help: 'Lines of the log that were not written, because their reader or disk was too slow or full.',
   },
   configValid: {
     name: 'gateway_config_valid',

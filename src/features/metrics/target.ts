@@ -1,7 +1,7 @@
 import { MICRO_PER_USD } from '../../core/cost.js'
 import type { Exchange, Usage } from '../../core/plan.js'
+import { CHARGED } from '../../kernel/charged.js'
 import type { AttemptTimes, AttemptView, Outcome } from '../../kernel/stages.js'
-import { CHARGED } from '../limits/charge.js'
 import { operationOf, placeOf, providerOf } from './names.js'
 import type { REQUEST_METRICS } from './request-list.js'
 import type { Counter, Families, Histogram } from './series.js'

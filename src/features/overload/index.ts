@@ -91,6 +91,9 @@ class OverloadService implements Service {
   }
 }
 
+/** The connection of a tunnel that opens becomes its own. */
+const SWITCHING_PROTOCOLS = 101
+
 function overloadStage(service: OverloadService): Stage {
   return {
     name: 'overload',
@@ -99,8 +102,9 @@ function overloadStage(service: OverloadService): Stage {
       if (service.sheds(priority, Math.random())) throw overloaded('overload')
       if (priority === 'low' && !leavesPlaces(call)) throw overloaded('in_flight')
     },
-    onAnswerHead(call) {
-      if (service.isTight) call.closes = true
+    // Memory is short: the connections of clients are not kept.
+    onAnswerHead(_call, status, headers) {
+      if (service.isTight && status !== SWITCHING_PROTOCOLS) headers.push('connection', 'close')
     },
   }
 }

@@ -1,22 +1,25 @@
 import { hash } from 'node:crypto'
-import type { AttemptReceipt, ContentPlace, ReceiptDraft, RequestReceipt } from '../../core/receipts.js'
+import type { AttemptReceipt, CaptureConfig, ContentPlace, ReceiptDraft, RequestReceipt } from '../../core/receipts.js'
 import type { Body } from '../../kernel/body.js'
 import type { Call } from '../../kernel/call.js'
+import { CHARGED } from '../../kernel/charged.js'
 import { copied } from '../../kernel/inner.js'
 import { outcomeOf } from '../../kernel/outcome.js'
 import { AttemptTimes, type AttemptView, type Outcome } from '../../kernel/stages.js'
-import { CHARGED } from '../limits/charge.js'
+import type { Captured } from '../content/captured.js'
 import { AnswerDigest } from './answer-digest.js'
-import type { Captured } from './capture.js'
 import { parametersOf } from './parameters.js'
 
 /** As the log has it. */
 const CLIENT_GONE_STATUS = 499
 
+/** Members that are left out may be undefined. */
+type Undefinable<T> = { readonly [Member in keyof T]: T[Member] | undefined }
+
 /** What a receipt is made of while its request runs. Attempts may end after their call. */
 export class OpenReceipt {
   readonly answer = new AnswerDigest()
-  captured: Captured | undefined
+  captured: Captured<CaptureConfig> | undefined
   #body: RequestReceipt['body']
   #parameters: RequestReceipt['parameters']
   readonly #attempts: AttemptReceipt[] = []
@@ -46,48 +49,52 @@ export class OpenReceipt {
     else this.#settled = write
   }
 
-  draft(call: Call, at: number, total: number, content: ContentPlace | undefined): ReceiptDraft<RequestReceipt> {
+  /** What is undefined is not in its JSON. */
+  draft(
+    call: Call,
+    at: number,
+    total: number,
+    content: ContentPlace | undefined,
+  ): Undefinable<ReceiptDraft<RequestReceipt>> {
     const { generation, error } = call
-    const group = call.caller?.policy?.group
-    const copy = copied(call.request)
-    const attempts = this.#attempts.toSorted((one, other) => one.number - other.number)
-    const costs = attempts.flatMap(({ cost }) => cost ?? [])
     const dropped = [...call.dropped, ...(call.losses?.dropped ?? [])]
-    const sha256 = this.answer.digest()
     return {
       kind: 'request',
       at,
       id: call.id,
-      ...(call.caller !== undefined && { key: call.caller.name }),
-      ...(group !== undefined && { group }),
-      ...(copy !== undefined && { mirror_of: copy.of }),
-      ...(call.route !== undefined && { route: call.route.id }),
-      ...(call.model !== '' && { model: call.model }),
+      key: call.caller?.name,
+      group: call.caller?.policy?.group,
+      mirror_of: copied(call.request)?.of,
+      route: call.route?.id,
+      model: call.model === '' ? undefined : call.model,
       stream: call.stream,
-      ...this.#asked(call),
+      body: this.#body ?? (call.tally.bytesIn > 0 ? { bytes: call.tally.bytesIn } : undefined),
+      parameters: this.#parameters,
       generation: generation.number,
       plan: generation.plan.digest,
-      attempts,
-      ...(dropped.length > 0 && { dropped }),
-      ...(call.usage !== undefined && { usage: call.usage }),
-      ...(costs.length > 0 && { cost: costs.reduce((sum, cost) => sum + cost, 0) }),
+      attempts: this.#attempts.length > 1 ? this.#attempts.toSorted(byNumber) : this.#attempts,
+      dropped: dropped.length > 0 ? dropped : undefined,
+      usage: call.usage,
+      cost: this.#cost(),
       status: error?.code === 'client_gone' ? CLIENT_GONE_STATUS : call.status,
       outcome: outcomeOf(error, call.status),
-      ...(error !== undefined && { error: error.code }),
+      error: error?.code,
       answer: {
-        bytes: call.bytesOut,
-        ...(sha256 !== undefined && { sha256 }),
-        ...(call.stream && { events: call.events }),
-      },
-      ...(call.firstByte !== undefined && { first_ms: rounded(call.firstByte - call.started) }),
+        bytes: call.tally.bytesOut,
+        sha256: this.answer.digest(),
+        events: call.stream ? call.tally.events : undefined,
+      } as RequestReceipt['answer'],
+      first_ms: call.tally.firstByte === undefined ? undefined : rounded(call.tally.firstByte - call.started),
       total_ms: rounded(total),
-      ...(content !== undefined && { content }),
+      content,
     }
   }
 
-  #asked({ bytesIn }: Call): Pick<RequestReceipt, 'body' | 'parameters'> {
-    if (this.#body === undefined) return bytesIn > 0 ? { body: { bytes: bytesIn } } : {}
-    return { body: this.#body, ...(this.#parameters !== undefined && { parameters: this.#parameters }) }
+  /** Undefined: nothing was charged. */
+  #cost(): number | undefined {
+    let sum: number | undefined
+    for (const { cost } of this.#attempts) if (cost !== undefined) sum = (sum ?? 0) + cost
+    return sum
   }
 }
 
@@ -96,21 +103,27 @@ function attemptReceipt(attempt: AttemptView, outcome: Outcome, now: number): At
   const { translation, tariff, upstream, model } = exchange
   const charged = attempt.get(CHARGED)
   const { phase, status, error, task } = outcome
-  return {
+  const made: Undefinable<AttemptReceipt> = {
     number,
     upstream: upstream.name,
     model,
     phase,
-    ...(status !== undefined && { status }),
-    ...(error !== undefined && { error: error.code }),
+    status,
+    error: error?.code,
     from_ms: rounded((times?.asked ?? now) - call.started),
     to_ms: rounded(now - call.started),
-    ...(translation !== undefined && { translated: translation.client.protocol }),
-    ...(task !== undefined && { task }),
-    ...(charged !== undefined && { units: charged.units as Readonly<Record<string, number>>, cost: charged.cost }),
-    ...(charged !== undefined && tariff?.price !== undefined && { price: tariff.price }),
-    ...(charged?.isEstimated === true && { estimated: true as const }),
+    translated: translation?.client.protocol,
+    task,
+    units: charged?.units as Readonly<Record<string, number>> | undefined,
+    cost: charged?.cost,
+    price: charged === undefined ? undefined : tariff?.price,
+    estimated: charged?.isEstimated === true ? true : undefined,
   }
+  return made as AttemptReceipt
+}
+
+function byNumber(one: AttemptReceipt, other: AttemptReceipt): number {
+  return one.number - other.number
 }
 
 /** To the hundredth of a millisecond. */

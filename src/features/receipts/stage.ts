@@ -2,7 +2,8 @@ import { GatewayError } from '../../core/errors.js'
 import type { Call } from '../../kernel/call.js'
 import { slot } from '../../kernel/slot.js'
 import type { Stage } from '../../kernel/stages.js'
-import { Captured } from './capture.js'
+import { Captured } from '../content/captured.js'
+import { MAX_CONTENT_BYTES } from './capture.js'
 import { OpenReceipt } from './receipt.js'
 import type { ReceiptsService } from './service.js'
 
@@ -22,7 +23,7 @@ export function receiptsStage(service: ReceiptsService): Stage {
       call.observe(receipt.answer)
       const capture = call.caller?.capture
       if (capture === undefined || !service.seals) return
-      receipt.captured = new Captured(capture, service.content)
+      receipt.captured = new Captured(capture, MAX_CONTENT_BYTES, service.content)
       call.observe(receipt.captured)
     },
     onBody(call, body) {

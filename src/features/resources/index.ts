@@ -9,6 +9,7 @@ import { UPLOAD_OBSERVER } from '../../kernel/upload.js'
 import { RESULT_NAMES } from '../batches/result-names.js'
 import { ResultsRelay } from '../batches/results-relay.js'
 import { mayHoldBatch, UPLOADED_LINES, UploadedLines } from '../batches/uploaded-lines.js'
+import { listResources } from './list.js'
 import { OWNERSHIP, OwnershipStore } from './ownership-store.js'
 import { mayReference, narrowByReferences } from './references.js'
 import { ResourceRelay } from './relay.js'
@@ -32,9 +33,12 @@ export const resources: Feature = {
     kernel.provide(OWNERSHIP, new OwnershipStore(kernel.store))
     return {}
   },
-  compile({ plan, route }): Stage | undefined {
+  compile({ kernel, plan, route }): Stage | undefined {
     if (route === undefined) return undefined
     const { resource, references, results, lane } = route
+    if (resource !== undefined && lane === 'answer') {
+      return { name: 'resources', serve: call => listResources(call, resource, kernel.serve) }
+    }
     const hasReferences = references.length > 0 && lane !== 'answer'
     if ((resource === undefined || lane !== 'exchange') && !hasReferences) return undefined
     const narrowing: Pick<Stage, 'narrow'> = hasReferences

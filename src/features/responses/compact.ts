@@ -9,10 +9,11 @@ import { documentOfBody } from '../../kernel/body-document.js'
 import type { Call } from '../../kernel/call.js'
 import type { Failure } from '../../kernel/failure.js'
 import type { Serve } from '../../kernel/inner.js'
+import { newId } from '../../kernel/own-ids.js'
 import { readRequest } from '../../kernel/read-request.js'
+import { MUST_FINISH } from '../../kernel/relay/json.js'
 import { NOT_ALLOWED, whyNot } from '../../kernel/resolve.js'
 import { checkMembers, mayBeRuled } from '../members/index.js'
-import { newId } from './ids.js'
 import { callInner, type InnerAnswer } from './inner-call.js'
 import { type Item, itemsOf, typeOf, withIds } from './items.js'
 import { openTurn } from './open-turn.js'
@@ -56,7 +57,7 @@ export async function compact(call: Call, route: Route, serve: Serve): Promise<v
   const turn = options && (await openTurn(call, { ...options, store: false }, body, able))
   call.set(TURN, turn)
   if (turn !== undefined) addEarlierInput(call, () => turn.earlierInput)
-  call.mustFinish = turn?.options.background === false
+  call.set(MUST_FINISH, turn?.options.background === false)
   const exchanges = mayBeRuled(call, route, body) ? await checkMembers(call, route, body, able) : able
   const before = turn?.history.by
   const [exchange] = exchanges.length > 0 || before === 'upstream' ? (turn?.narrow(exchanges) ?? exchanges) : []

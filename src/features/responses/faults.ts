@@ -72,11 +72,6 @@ export function tooLargeToKeep(what: string, limit: string): GatewayError {
   return new GatewayError('invalid_parameter', message, { param: 'messages', limit })
 }
 
-export function missingParameter(param: string): GatewayError {
-  const familyCode = 'missing_required_parameter'
-  return new GatewayError('invalid_parameter', `Missing required parameter: '${param}'.`, { param, familyCode })
-}
-
 /** The same answer for ids that never existed, that are gone, and that belong to another caller. */
 export function noConversation(id: string): GatewayError {
   return new GatewayError('not_found', `Conversation with id '${id.slice(0, MAX_SHOWN_CHARS)}' not found.`)

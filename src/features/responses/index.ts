@@ -2,14 +2,18 @@ import { checkState } from '../../core/admission.js'
 import type { Frame } from '../../core/codec.js'
 import { jsonText, parseExact } from '../../core/exact-json.js'
 import { isObject } from '../../core/json.js'
-import type { Exchange } from '../../core/plan.js'
+import type { Exchange, Route } from '../../core/plan.js'
 import { addEarlierInput } from '../../kernel/added-input.js'
 import type { Body, HeldBody } from '../../kernel/body.js'
 import type { Call } from '../../kernel/call.js'
+import type { Kernel } from '../../kernel/kernel.js'
+import { MUST_FINISH } from '../../kernel/relay/json.js'
 import type { Feature, Stage } from '../../kernel/stages.js'
 import { addToTranslation, type TranslationHooks } from '../../kernel/translate/hooks.js'
+import { forgetDeleted, STATE_ANSWERS } from './answers.js'
 import { refusesBackground } from './background.js'
 import { stateBounds } from './bounds.js'
+import { CONVERSATION_ANSWERS } from './conversation-answers.js'
 import { isStateful, openTurn, readsState, readTurnOptions } from './open-turn.js'
 import { referencesIn } from './references.js'
 import { ResponseObserver } from './response-observer.js'
@@ -25,14 +29,16 @@ export const responses: Feature = {
     kernel.provide(STATE, state)
     return { close: () => state.conversations.settled() }
   },
-  compile({ route }) {
-    if (route === undefined || !readsState(route)) return undefined
+  compile({ kernel, route }) {
+    if (route === undefined) return undefined
+    const answers = answersOf(route, kernel)
+    if (!readsState(route)) return answers && { name: 'responses', ...answers }
     const creates = isStateful(route)
     const onMembers: NonNullable<Stage['onMembers']> = (call, member, whole) => {
       checkState(route, member)
       call.set(TURN_OPTIONS, readTurnOptions(member, whole && referencesIn(whole('input'))))
     }
-    if (route.lane !== 'exchange') return { name: 'responses', onMembers }
+    if (route.lane !== 'exchange') return { name: 'responses', onMembers, ...answers }
     return {
       name: 'responses',
       onMembers,
@@ -63,6 +69,16 @@ export const responses: Feature = {
   },
 }
 
+/** Answers about responses and conversations that exist. */
+function answersOf(route: Route, { serve }: Kernel): Pick<Stage, 'serve' | 'record'> | undefined {
+  const answer = route.answer && { ...STATE_ANSWERS, ...CONVERSATION_ANSWERS }[route.answer]
+  if (answer === undefined) return undefined
+  return {
+    serve: call => answer(call, route, serve),
+    ...(route.answer === 'response.delete' && { record: forgetDeleted }),
+  }
+}
+
 /** The candidates that can continue the conversation. A response that the gateway runs in the background is answered at once. */
 async function openResponse(
   call: Call,
@@ -80,7 +96,7 @@ async function openResponse(
   )
   call.set(TURN, turn)
   addEarlierInput(call, () => turn.earlierInput)
-  call.mustFinish = !turn.options.background
+  call.set(MUST_FINISH, !turn.options.background)
   addToTranslation(call, translatedTurn(turn))
   const able = turn.narrow(candidates)
   if (turn.options.background && able[0]?.translation !== undefined && body.type === 'bytes') {

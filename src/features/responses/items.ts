@@ -1,6 +1,6 @@
 import { GatewayError } from '../../core/errors.js'
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
-import { derivedId } from './ids.js'
+import { derivedId } from '../../kernel/own-ids.js'
 
 /** One element of a conversation: a message, a call, a result, reasoning, …, as its `type` says. */
 export type Item = JsonObject

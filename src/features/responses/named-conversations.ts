@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../core/json.js'
 import { isPlace, type Store, type StoredRecord } from '../../core/store.js'
+import { itemId, newId } from '../../kernel/own-ids.js'
 import { stored } from '../../kernel/stored.js'
 import { yieldToEventLoop } from '../../kernel/translate/steps.js'
 import { isOwnedByAnyone } from '../resources/is-owned.js'
@@ -15,7 +16,6 @@ import {
   withoutItem,
 } from './conversation-lines.js'
 import { noConversation, noConversationItem, tooLongConversation } from './faults.js'
-import { itemId, newId } from './ids.js'
 import { type Item, typeOf } from './items.js'
 
 const CONVERSATIONS = 'conversations'

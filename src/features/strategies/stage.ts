@@ -6,15 +6,15 @@ import type { Body } from '../../kernel/body.js'
 import type { Call } from '../../kernel/call.js'
 import { slot } from '../../kernel/slot.js'
 import type { AttemptView, Outcome, Stage } from '../../kernel/stages.js'
+import { threadsOf } from '../../kernel/threads.js'
+import { viewOf } from '../../kernel/view-of.js'
 import { byLosses, type Lost, lossesOf, skippedText } from '../../translate/loss-order.js'
 import type { RequestView } from '../../wire/request-view.js'
 import { TRIAL } from '../canaries/trial.js'
 import { RESERVE, type Reserve } from '../fallbacks/reserve.js'
 import { TURN } from '../responses/response-turn.js'
-import { viewOf } from './asked.js'
 import { ORDERS, type View } from './orders.js'
 import type { Target, Targets } from './target.js'
-import { threadsOf } from './threads.js'
 
 /** An attempt at a target. */
 interface Measured {

@@ -61,7 +61,7 @@ class Sending implements Work {
       call.end()
     } catch (cause) {
       // The transfer ends before its length, so the client sees that it is incomplete.
-      call.truncated = true
+      call.tally.truncated = true
       call.fail(new GatewayError('unavailable', 'The content of this task is gone.', { cause, phase: 'store' }))
     } finally {
       await rest.return?.()
@@ -74,7 +74,7 @@ class Sending implements Work {
   }
 
   cut(error: GatewayError): boolean {
-    this.#call.truncated = true
+    this.#call.tally.truncated = true
     this.#call.error ??= error
     this.#call.breakOff()
     return true

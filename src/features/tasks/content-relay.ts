@@ -229,7 +229,7 @@ export class ContentRelay implements UpstreamHandler, Work {
   private breakOff(error: GatewayError): void {
     this.note('reset')
     this.#call.error ??= error
-    this.#call.truncated = true
+    this.#call.tally.truncated = true
     this.stop()
     this.#call.breakOff()
   }

@@ -3,32 +3,24 @@ import type { TelemetryConfig } from '../../core/telemetry.js'
 import type { Kernel } from '../../kernel/kernel.js'
 import { unwatched } from '../../kernel/outside-call.js'
 import type { Feature, Service } from '../../kernel/stages.js'
+import { EXPORT_FLUSH_MS, type ExportEvents, ExportQueue, UNHEARD } from '../otlp/queue.js'
 import { openClient, placeOf, resourceOf, SendingReport } from '../otlp/sender.js'
+import { ContentTracesStage } from './content.js'
 import { watch } from './outside.js'
-import { type DropReason, SpanQueue } from './queue.js'
 import { Sampler } from './sampling.js'
 import { RouteSpans } from './spans.js'
 import { TracesStage } from './stage.js'
 import { TraceWriter } from './trace-writer.js'
 
-/** How long the end of the process waits for the collector, milliseconds. */
-const FLUSH_MS = 3000
-
-/** What happened to spans, for metrics. */
-interface SpanEvents {
-  sent(outcome: string, spans: number): void
-  dropped(reason: DropReason, spans: number): void
-}
-
 /** The process's way to the collector. */
 class TracesService implements Service {
   readonly writer = new TraceWriter()
-  events: SpanEvents = { sent: () => undefined, dropped: () => undefined }
+  events: ExportEvents = UNHEARD
   readonly #kernel: Kernel
   readonly #report: SendingReport
   #telemetry: TelemetryConfig | undefined
   #sampler: Sampler | undefined
-  #queue: SpanQueue | undefined
+  #queue: ExportQueue | undefined
   /** Former ones, until they have sent what they have. */
   readonly #closing = new Set<Promise<void>>()
 
@@ -56,14 +48,18 @@ class TracesService implements Service {
   }
 
   #retire(): void {
-    const closing = this.#queue?.close(FLUSH_MS).finally(() => this.#closing.delete(closing as Promise<void>))
+    const closing = this.#queue?.close(EXPORT_FLUSH_MS).finally(() => this.#closing.delete(closing as Promise<void>))
     if (closing !== undefined) this.#closing.add(closing)
     this.#queue = undefined
     this.writer.sink = undefined
   }
 
-  #open(telemetry: TelemetryConfig): SpanQueue {
-    const queue = new SpanQueue(openClient(this.#kernel, telemetry), resourceOf(this.#kernel, telemetry))
+  #open(telemetry: TelemetryConfig): ExportQueue {
+    const queue = new ExportQueue(
+      openClient(this.#kernel, telemetry),
+      '/v1/traces',
+      resourceOf(this.#kernel, telemetry),
+    )
     queue.onSent = ({ outcome, why }, spans) => {
       this.writer.clock.adjust()
       this.events.sent(outcome, spans)
@@ -86,6 +82,7 @@ export const traces: Feature<TracesService> = {
   compile({ plan, route }, { writer }) {
     const { traces } = plan.telemetry ?? {}
     if (traces === undefined) return undefined
-    return new TracesStage(writer, new Sampler(traces), new RouteSpans(route), route?.tunnel === undefined)
+    const Made = traces.hasContent ? ContentTracesStage : TracesStage
+    return new Made(writer, new Sampler(traces), new RouteSpans(route), route?.tunnel === undefined)
   },
 }

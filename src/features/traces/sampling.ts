@@ -1,7 +1,7 @@
 import type { TracesConfig } from '../../core/telemetry.js'
 import type { TraceContext } from '../../core/trace.js'
 
-/** Digits of a trace's id that are read as a number: 52 bits, all of which are random. */
+/** Digits of a trace's id that are read as a number: 52 random bits. */
 const DIGITS = 13
 const RANGE = 16 ** DIGITS
 
@@ -14,9 +14,9 @@ interface Ended {
 
 /** Which traces are sent. All processes decide alike, by the id of the trace. */
 export class Sampler {
-  readonly #config: TracesConfig
+  readonly #config: Pick<TracesConfig, 'sample' | 'parent'>
 
-  constructor(config: TracesConfig) {
+  constructor(config: Pick<TracesConfig, 'sample' | 'parent'>) {
     this.#config = config
   }
 

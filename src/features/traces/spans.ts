@@ -2,9 +2,9 @@ import { MICRO_PER_USD } from '../../core/cost.js'
 import type { Exchange, Route } from '../../core/plan.js'
 import { newSpanId } from '../../core/trace.js'
 import type { Call } from '../../kernel/call.js'
+import { CHARGED } from '../../kernel/charged.js'
 import { outcomeOf } from '../../kernel/outcome.js'
 import type { AttemptTimes } from '../../kernel/stages.js'
-import { CHARGED } from '../limits/charge.js'
 import { operationOf, placeOf, providerOf } from '../metrics/names.js'
 import type { Attributes } from '../otlp/attributes.js'
 import type { Clock } from './clock.js'
@@ -34,8 +34,8 @@ export class RouteSpans {
   }
 
   /** The spans of a request, its own one first. `now` as `performance.now()`. */
-  *of(call: Call, traced: TracedCall, clock: Clock, now: number): Generator<Span> {
-    yield this.#server(call, traced, clock, now)
+  *of(call: Call, traced: TracedCall, clock: Clock, now: number, events: readonly SpanEvent[]): Generator<Span> {
+    yield this.#server(call, traced, clock, now, events)
     const admitted = traced.admitted === 0 ? now : traced.admitted
     if (traced.admitted > 0 || call.error !== undefined) yield admit(call, traced, clock, admitted)
     for (const ended of traced.attempts) yield* this.attempt(ended, traced, clock)
@@ -78,7 +78,7 @@ export class RouteSpans {
     }
   }
 
-  #server(call: Call, { trace }: TracedCall, clock: Clock, now: number): Span {
+  #server(call: Call, { trace }: TracedCall, clock: Clock, now: number, events: readonly SpanEvent[]): Span {
     const { error, request } = call
     const status = error?.code === 'client_gone' ? CLIENT_GONE_STATUS : call.status
     const outcome = outcomeOf(error, call.status)
@@ -98,8 +98,8 @@ export class RouteSpans {
         'url.scheme': request.isEncrypted ? 'https' : 'http',
         'http.response.status_code': status === 0 ? undefined : status,
         'client.address': call.client,
-        'http.request.body.size': call.bytesIn,
-        'http.response.body.size': call.bytesOut,
+        'http.request.body.size': call.tally.bytesIn,
+        'http.response.body.size': call.tally.bytesOut,
         'gen_ai.request.model': call.model === '' ? undefined : call.model.slice(0, MAX_NAME_CHARS),
         'gateway.request_id': call.id,
         'gateway.key': call.caller?.name,
@@ -108,6 +108,7 @@ export class RouteSpans {
         'gateway.generation': call.generation.number,
         'error.type': error?.code ?? (status >= FIRST_FAILURE_STATUS ? String(status) : undefined),
       },
+      events,
       isError: outcome === 'upstream_error' || outcome === 'gateway_error',
     }
   }

@@ -2,14 +2,17 @@ import { traceparentOf } from '../../core/trace.js'
 import type { Call } from '../../kernel/call.js'
 import { outcomeOf } from '../../kernel/outcome.js'
 import { AttemptTimes, type AttemptView, type Outcome, type Stage } from '../../kernel/stages.js'
+import type { Clock } from './clock.js'
 import type { Sampler } from './sampling.js'
-import type { Span } from './span.js'
+import type { SpanEvent } from './span.js'
 import type { RouteSpans } from './spans.js'
 import type { TraceWriter } from './trace-writer.js'
 import { TracedCall } from './traced-call.js'
 
 /** Phases of attempts that say nothing bad of an upstream. */
 const GOOD: ReadonlySet<string> = new Set(['ok', 'accepted', 'cancelled', 'skipped'])
+
+const NO_EVENTS: readonly SpanEvent[] = []
 
 /** Gives each attempt its place in the trace, and sends the spans of requests that are sampled. */
 export class TracesStage implements Stage {
@@ -57,13 +60,19 @@ export class TracesStage implements Stage {
     const now = performance.now()
     const traced = TracedCall.of(call, this.#sampler)
     traced.isKept = traced.isSampled || this.#sampler.isKept(traced.trace, this.#endOf(call, traced, now))
-    if (traced.isKept) this.#writer.write((clock): Iterable<Span> => this.#spans.of(call, traced, clock, now))
+    if (!traced.isKept) return
+    this.#writer.write(clock => this.#spans.of(call, traced, clock, now, this.eventsOf(call, clock, now)))
+  }
+
+  /** Further events of the span of a request. */
+  protected eventsOf(_call: Call, _clock: Clock, _now: number): readonly SpanEvent[] {
+    return NO_EVENTS
   }
 
   #endOf(call: Call, { attempts }: TracedCall, now: number): { readonly isError: boolean; readonly isSlow: boolean } {
     const outcome = outcomeOf(call.error, call.status)
     const isFailed = outcome === 'upstream_error' || outcome === 'gateway_error'
-    const answered = call.stream ? (call.firstByte ?? now) : now
+    const answered = call.stream ? (call.tally.firstByte ?? now) : now
     return {
       isError: isFailed || attempts.some(({ outcome: { phase } }) => !GOOD.has(phase)),
       isSlow: this.#isTimed && answered - call.started > this.#sampler.slowAfterMs,

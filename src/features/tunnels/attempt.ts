@@ -92,7 +92,7 @@ export class TunnelAttempt {
     client.leave()
     client.socket.write(clientAnswer(call, route, exchange, headers), 'latin1')
     call.status = 101
-    call.firstByte = performance.now()
+    call.tally.firstByte = performance.now()
     this.#session = new RawSession(this.#context, upstream)
   }
 
@@ -115,7 +115,7 @@ export class TunnelAttempt {
     }
     const own = await acceptMessages(client.incoming, client.socket, client.rest, call.maxBody, answer)
     call.status = 101
-    call.firstByte = performance.now()
+    call.tally.firstByte = performance.now()
     if (own === undefined) {
       upstream.socket.terminate()
       client.settle()

@@ -1,4 +1,5 @@
 import { GatewayError } from '../../core/errors.js'
+import { noteClosed } from '../../kernel/closed.js'
 import { type MessageHandler, MessageSocket, type Passed } from '../../net/message-socket.js'
 import {
   ABNORMAL,
@@ -89,10 +90,10 @@ export class FramedSession implements Session {
     this.#ends[from].side.active = true
     if (this.#state !== 'open' && (this.#state !== 'parting' || this.#answer?.to === from)) return
     const { call } = this.#context
-    call.events++
+    call.tally.events++
     this.#lastMessageAt = performance.now()
-    if (from === 'client') call.bytesIn += data.length
-    else call.bytesOut += data.length
+    if (from === 'client') call.tally.bytesIn += data.length
+    else call.tally.bytesOut += data.length
     const passed = this.read(from, data)
     if (passed === undefined) return
     this.#ends[to].side.sent += passed.length
@@ -138,7 +139,7 @@ export class FramedSession implements Session {
     const other = otherThan(by)
     if (this.#state === 'open') {
       const { call } = this.#context
-      call.closed ??= { code, by }
+      noteClosed(call, { code, by })
       if (by === 'upstream') call.error ??= closeError(code, reason)
       this.begin('parting', { to: by, code, reason })
       this.#ends[other].socket.close(code, reason)
@@ -158,7 +159,7 @@ export class FramedSession implements Session {
     const { call } = this.#context
     const code = codeForOther(fault)
     call.error ??= faultError(fault)
-    call.closed ??= { code: fault.by === 'client' ? fault.code : code, by: 'gateway' }
+    noteClosed(call, { code: fault.by === 'client' ? fault.code : code, by: 'gateway' })
     this.begin('parting', { to: fault.by, code: fault.code, reason: '' })
     const reason = fault.by === 'client' ? 'the session is over' : 'the upstream violated the protocol'
     this.#ends[otherThan(fault.by)].socket.close(code, reason)
@@ -177,7 +178,7 @@ export class FramedSession implements Session {
     const other = otherThan(by)
     if (this.#state === 'open') {
       const { call } = this.#context
-      call.closed ??= { code: ABNORMAL, by }
+      noteClosed(call, { code: ABNORMAL, by })
       call.error ??= by === 'upstream' ? closeError(ABNORMAL, '') : clientGone()
       this.begin('closing')
       this.#ends[other].socket.close(by === 'upstream' ? UPSTREAM_FAILED : GOING_AWAY, `the ${by} broke off`)
@@ -189,7 +190,7 @@ export class FramedSession implements Session {
     if (this.#state !== 'open' && this.#state !== 'parting') return
     const { call } = this.#context
     call.error ??= error
-    call.closed ??= { code, by: 'gateway' }
+    noteClosed(call, { code, by: 'gateway' })
     this.begin('closing')
     this.#ends.client.socket.close(code, reason)
     this.#ends.upstream.socket.close(GOING_AWAY, 'the session is over')
@@ -257,7 +258,7 @@ export class FramedSession implements Session {
   private stalled(by: By): void {
     const { call } = this.#context
     call.error ??= stalledError(by)
-    call.closed ??= { code: ABNORMAL, by }
+    noteClosed(call, { code: ABNORMAL, by })
     this.settle()
   }
 }

@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream'
 import { GatewayError } from '../../core/errors.js'
+import { CLOSED, noteClosed } from '../../kernel/closed.js'
 import { Inflow } from '../../net/inflow.js'
 import { closeFrame, pingFrame, textFrame } from '../../wire/frames.js'
 import {
@@ -100,7 +101,7 @@ export class RawSession implements Session {
 
   private passUp(bytes: Buffer): void {
     this.#clientSide.active = true
-    this.#context.call.bytesIn += bytes.length
+    this.#context.call.tally.bytesIn += bytes.length
     if (!this.#up.push(bytes)) this.#fromClient.pause()
     if (this.#up.reader.stopped) this.stopped('client')
     this.endFinishedSides()
@@ -121,7 +122,7 @@ export class RawSession implements Session {
 
   private toClient(bytes: Buffer): boolean {
     if (this.#clientSide.gone) return true
-    this.#context.call.bytesOut += bytes.length
+    this.#context.call.tally.bytesOut += bytes.length
     this.#clientSide.sent += bytes.length
     if (!this.#client.writable || this.#client.write(bytes)) return true
     this.#isFull = true
@@ -131,7 +132,7 @@ export class RawSession implements Session {
   // ── called by the frame observer
 
   message(): void {
-    this.#context.call.events++
+    this.#context.call.tally.events++
     this.#hadMessage = true
   }
 
@@ -140,8 +141,8 @@ export class RawSession implements Session {
     if (this.#state === 'parting') return false
     if (this.#state !== 'open') return true
     const { call } = this.#context
-    if (call.closed === undefined) {
-      call.closed = { code, by }
+    if (call.get(CLOSED) === undefined) {
+      noteClosed(call, { code, by })
       if (by === 'upstream') call.error ??= closeError(code, reason)
     }
     this.#closingSince ||= performance.now()
@@ -171,7 +172,7 @@ export class RawSession implements Session {
     this.#fault = fault
     this.#closingSince = performance.now()
     call.error ??= faultError(fault)
-    call.closed ??= { code: fault.by === 'client' ? fault.code : code, by: 'gateway' }
+    noteClosed(call, { code: fault.by === 'client' ? fault.code : code, by: 'gateway' })
     const other = fault.by === 'client' ? this.#down : this.#up
     if (fault.by === 'client') this.#up.end(closeFrame(code, 'the session is over', true))
     else this.#down.end(closeFrame(code, 'the upstream violated the protocol', false))
@@ -197,7 +198,7 @@ export class RawSession implements Session {
     this.#state = 'closing'
     this.#closingSince = performance.now()
     call.error ??= error
-    call.closed ??= { code, by: 'gateway' }
+    noteClosed(call, { code, by: 'gateway' })
     const frames = code === POLICY ? this.finalFrames(code, reason, error) : closeFrame(code, reason, false)
     this.#up.end(closeFrame(GOING_AWAY, 'the session is over', true))
     this.#down.end(frames)
@@ -239,7 +240,7 @@ export class RawSession implements Session {
     this.#upstreamSide.gone = true
     const { call } = this.#context
     if (this.#state === 'open' && !this.#down.reader.closed) {
-      call.closed ??= { code: ABNORMAL, by: 'upstream' }
+      noteClosed(call, { code: ABNORMAL, by: 'upstream' })
       call.error ??= new GatewayError('upstream_truncated', "The upstream's answer ended early.", { phase: 'reset' })
       this.#down.end(closeFrame(UPSTREAM_FAILED, 'the upstream disconnected', false))
     }
@@ -253,7 +254,7 @@ export class RawSession implements Session {
       side.gone = true
       const { call } = this.#context
       if (this.#state === 'open' && !this.#up.reader.closed) {
-        call.closed ??= { code: ABNORMAL, by: 'client' }
+        noteClosed(call, { code: ABNORMAL, by: 'client' })
         if (!this.#upstreamSide.gone)
           call.error ??= new GatewayError('client_gone', 'The client disconnected.', { phase: 'client_abort' })
         this.#up.end(closeFrame(GOING_AWAY, 'the client disconnected', true))
@@ -339,7 +340,7 @@ export class RawSession implements Session {
   private stalled(by: Fault['by']): void {
     const { call } = this.#context
     call.error ??= stalledError(by)
-    call.closed ??= { code: ABNORMAL, by }
+    noteClosed(call, { code: ABNORMAL, by })
     if (by === 'client') this.#client.destroy()
     this.settle()
   }

@@ -63,7 +63,7 @@ export class EventRelay implements Relay {
     const stream = this.#stream
     if (this.#done) {
       stream.push(chunk)
-      this.#attempt.call.trailing = stream.trailing
+      this.#attempt.call.tally.trailing = stream.trailing
       return
     }
     const bytes = stream.push(chunk)
@@ -119,7 +119,7 @@ export class EventRelay implements Relay {
 
   settle(): void {
     const { call } = this.#attempt
-    call.trailing = this.#stream.trailing
+    call.tally.trailing = this.#stream.trailing
     // Some protocols report the usage of the input in the first event.
     this.#attempt.usage ??= this.#usage?.usage(this.#tail, this.#stream.first)
   }
@@ -145,7 +145,7 @@ export class EventRelay implements Relay {
     }
     this.#tail.push(bytes)
     if (this.#attempt.isDraining) return true
-    this.#attempt.call.events = this.#stream.content
+    this.#attempt.call.tally.events = this.#stream.content
     const transform = this.#attempt.exchange.response
     this.#attempt.write(transform === undefined ? bytes : rewrite(bytes, transform, this.#attempt.route.limits))
     return true

@@ -5,6 +5,7 @@ import type { UsagePaths } from '../../core/plan.js'
 import { asBuffer } from '../../wire/bytes.js'
 import { PassingUsage, usageAtEnd, usageOf } from '../../wire/usage.js'
 import { answerDocument, answerLease, malformedAnswer } from '../answer-document.js'
+import { slot } from '../slot.js'
 import { joined, jsonBytes, parsed } from '../translate/steps.js'
 import { errorOfStatus } from '../upstream-errors.js'
 import { upstreamMessage } from '../upstream-words.js'
@@ -17,6 +18,9 @@ import type { Relay, Source } from './relay.js'
 const MAX_WHOLE_ANSWER_BYTES = 16 * 1024
 
 const NO_USAGE: UsagePaths = {}
+
+/** Set to true if the client waits for a whole answer: one that says it is not finished is an error. */
+export const MUST_FINISH = slot<boolean>('must finish')
 
 /**
  * Relays a JSON answer. A small one is checked before a byte is sent, so that another target may be tried if it
@@ -210,7 +214,7 @@ export class JsonRelay implements Relay {
     if (status === 'failed') {
       const cause = upstreamMessage(JSON.stringify(error ?? null), this.#attempt)
       call.error = new GatewayError('upstream_failed', 'The upstream reported an error.', { phase: 'content', cause })
-    } else if (call.mustFinish && (status === 'in_progress' || status === 'queued')) {
+    } else if (call.get(MUST_FINISH) === true && (status === 'in_progress' || status === 'queued')) {
       call.error = new GatewayError('bad_upstream_response', 'The upstream sent a response that is not finished.', {
         phase: 'content',
       })

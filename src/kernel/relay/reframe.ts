@@ -114,7 +114,7 @@ export class ReframeRelay implements Relay {
       if (paths !== undefined) this.count(message, paths)
       if (this.#members?.standAt(message) === true) this.#members = undefined
       if (frame.event !== undefined && this.#events?.includes(frame.event) === true) this.#events = undefined
-      this.#attempt.call.events++
+      this.#attempt.call.tally.events++
     }
     this.send()
   }

@@ -2,13 +2,29 @@ import type { Frame, StreamEncoder } from '../../core/codec.js'
 import { GatewayError } from '../../core/errors.js'
 import type { Framing } from '../../core/route-settings.js'
 import type { TextEvent } from '../../core/text.js'
+import type { OverflowFile } from '../../stores/overflow.js'
 import { SealGatherer } from '../../translate/seals.js'
 import { usageOf } from '../../translate/text.js'
 import type { TextTranslator } from '../../translate/translator.js'
 import { contentType, FrameWriter } from '../../wire/framing.js'
+import type { Call } from '../call.js'
 import type { Source } from '../relay/relay.js'
+import { slot } from '../slot.js'
 import { hooksOf } from './hooks.js'
 import { mapUpstreamError } from './map-upstream-error.js'
+
+/** Text of a translated stream that waits for its end. */
+const OVERFLOW = slot<OverflowFile>('text of a stream')
+
+/** One for all attempts of a call; released when the call ends. */
+function overflowOf(call: Call): OverflowFile {
+  const known = call.get(OVERFLOW)
+  if (known !== undefined) return known
+  const overflow = call.kernel.spooler.overflow(call.key)
+  call.set(OVERFLOW, overflow)
+  call.cancellation.add({ cancel: () => overflow.close() })
+  return overflow
+}
 
 /**
  * The client's side of a translated stream: takes canonical events and sends frames of the client's protocol, those
@@ -32,12 +48,12 @@ export class ClientStream {
     this.#attempt = attempt
     this.#translator = translator
     const { call } = attempt
-    call.overflow ??= call.kernel.spooler.overflow(call.key)
-    this.#encoder = translator.encoder(call.overflow)
+    const overflow = overflowOf(call)
+    this.#encoder = translator.encoder(overflow)
     this.#framing = framing
     this.#out = new FrameWriter(framing)
     this.#headers = headers
-    this.#seals = translator.server.server.returnsSeals ? undefined : new SealGatherer(call.overflow)
+    this.#seals = translator.server.server.returnsSeals ? undefined : new SealGatherer(overflow)
   }
 
   get over(): boolean {
@@ -65,7 +81,7 @@ export class ClientStream {
       case 'ping':
         break
       default:
-        if (!isDraining) call.events++
+        if (!isDraining) call.tally.events++
         this.#attempt.content()
     }
     if (isDraining) return

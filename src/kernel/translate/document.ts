@@ -238,7 +238,7 @@ function sendWhole(
 function sendFrames(attempt: Answering, translator: Translator, frames: readonly Frame[], headers: string[]): void {
   const { call, route } = attempt
   const framing = framingOf(call, route.framing)
-  call.events += frames.length
+  call.tally.events += frames.length
   headers.push('content-type', contentType(framing), 'cache-control', 'no-cache', ...translator.losses.headers())
   call.begin(200, headers)
   const writer = new FrameWriter(framing)

@@ -40,7 +40,7 @@ export class TranslatedStream implements Relay {
   data(chunk: Buffer): void {
     const out = this.#out
     if (out.over) {
-      this.#attempt.call.trailing += chunk.length
+      this.#attempt.call.tally.trailing += chunk.length
       return
     }
     this.guarded(() => {

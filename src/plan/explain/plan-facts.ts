@@ -1,6 +1,7 @@
 import { codecOf, declaredCodec, partnersOf, textProtocols } from '../../codecs/index.js'
 import type { Codec, Traits } from '../../core/codec.js'
 import type { AlsoConfig, Config, KeyConfig, VerbConfig } from '../../core/config.js'
+import type { FeatureSettings } from '../../core/feature-settings.generated.js'
 import type { Placement } from '../../core/placement.js'
 import type { Plan, Route, Upstream } from '../../core/plan.js'
 import type { KeySecret } from '../../core/process-config.js'
@@ -15,18 +16,16 @@ import { type GroupFacts, groupFacts, limitFacts, type RuleFacts, ruleFacts } fr
 import { type ModelFacts, modelFacts } from './model-facts.js'
 import { captureFact, receiptsFact } from './receipt-facts.js'
 import { type RegionFacts, regionFacts } from './region-facts.js'
-import { telemetryFacts } from './telemetry-facts.js'
+import { telemetryFacts, traceContentFact } from './telemetry-facts.js'
 
-/** A plan as plain data, without a secret in it: what `explain --json` prints. */
-export interface PlanFacts {
+/** A plan as plain data, without a secret in it: what `explain --json` prints. Words of single features are members. */
+export interface PlanFacts extends FeatureSettings {
   /** `http://127.0.0.1:8080`. */
   readonly listen: string
   /** Origins of web pages that may call. */
   readonly cors?: readonly string[]
   readonly store: string
   readonly log: string
-  /** What answers say of who answered. */
-  readonly expose?: readonly string[]
   /** Where it is not the usual one. */
   readonly transport?: string
   readonly workers?: number
@@ -48,6 +47,8 @@ export interface PlanFacts {
 export interface KeyFacts extends RuleFacts {
   /** What of its content is kept. */
   readonly capture?: string
+  /** What spans hold of it. */
+  readonly trace?: string
   readonly name: string
   readonly models: readonly string[]
   /** Whether nothing of its requests may be lost in translation. */
@@ -132,7 +133,7 @@ export function planFacts(plan: Plan, config: Config): PlanFacts {
     ...(cors === undefined ? {} : { cors: cors.origins }),
     store: storeFact(plan.store),
     log: logText(plan.log),
-    ...(plan.expose.length === 0 ? {} : { expose: plan.expose }),
+    ...plan.features,
     ...(plan.receipts === undefined ? {} : { receipts: receiptsFact(plan.receipts) }),
     ...(plan.transport === 'fast' ? {} : { transport: plan.transport }),
     ...(plan.workers === 1 ? {} : { workers: plan.workers }),
@@ -175,7 +176,7 @@ function storeFact(store: StoreConfig): string {
 }
 
 function keyFacts(name: string, key: KeyConfig): KeyFacts {
-  const { models, secrets, expires, disabled, absent, strict, expose, capture, ...rules } = key
+  const { models, secrets, expires, disabled, absent, strict, expose, capture, trace, ...rules } = key
   const off = disabled ? 'disabled' : secrets.length === 0 ? (absent ?? 'no secret') : undefined
   return {
     name,
@@ -185,6 +186,7 @@ function keyFacts(name: string, key: KeyConfig): KeyFacts {
     secrets: secrets.map(secretText),
     ...(off === undefined ? {} : { off }),
     ...(capture === undefined ? {} : { capture: captureFact(capture) }),
+    ...(trace === undefined ? {} : { trace: traceContentFact(trace) }),
     ...(expires === undefined ? {} : { expires: new Date(expires).toISOString() }),
     ...ruleFacts(rules),
   }

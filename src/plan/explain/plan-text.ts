@@ -1,11 +1,20 @@
 import type { Traits } from '../../core/codec.js'
 import type { VerbConfig } from '../../core/config.js'
+import { jsonText } from '../../core/exact-json.js'
+import { FEATURE_WORDS } from '../../core/feature-settings.generated.js'
+import type { Json } from '../../core/json.js'
 import { columns, section } from './format.js'
 import { identityRows } from './identity-facts.js'
 import { type GroupFacts, ruleRows } from './limit-facts.js'
 import type { ModelFacts, TargetFacts } from './model-facts.js'
 import type { KeyFacts, PlanFacts, RouteFacts, UpstreamFacts } from './plan-facts.js'
 import { regionRows } from './region-facts.js'
+
+/** Lists of words in one line, the rest as JSON. */
+function settingText(value: Json): string {
+  const isWords = Array.isArray(value) && value.every(word => typeof word === 'string')
+  return isWords ? value.join(' ') || 'nothing' : typeof value === 'string' ? value : jsonText(value)
+}
 
 /** The plan for people to read; the same facts give the same text. */
 export function planText(facts: PlanFacts): string {
@@ -14,7 +23,6 @@ export function planText(facts: PlanFacts): string {
     cors,
     store,
     log,
-    expose,
     transport,
     workers,
     receipts,
@@ -33,7 +41,10 @@ export function planText(facts: PlanFacts): string {
       ...(cors === undefined ? [] : [['cors', cors.join(' ')]]),
       ['store', store],
       ['log', log],
-      ...(expose === undefined ? [] : [['expose', expose.join(' ')]]),
+      ...FEATURE_WORDS.flatMap(word => {
+        const value = facts[word]
+        return value === undefined ? [] : [[word, settingText(value)]]
+      }),
       ...(transport === undefined ? [] : [['transport', transport]]),
       ...(workers === undefined ? [] : [['workers', String(workers)]]),
       ...(receipts === undefined ? [] : [['receipts', receipts]]),
@@ -57,13 +68,13 @@ function groupRows({ name, models, ...rules }: GroupFacts): readonly (readonly s
 }
 
 function keyRows(key: KeyFacts): readonly (readonly string[])[] {
-  const { name, models, secrets, off, expires, strict, expose, capture, ...rules } = key
+  const { name, models, secrets, off, expires, strict, expose, capture, trace, ...rules } = key
   const until = expires === undefined ? [] : [`expires ${expires}`]
   const state = off === undefined ? 'on' : 'off'
   const shown = expose === undefined ? [] : [`exposes ${expose.join(' ') || 'nothing'}`]
   const more = [...until, ...(strict === true ? ['strict'] : []), ...shown]
   const said = [...(off === undefined ? secrets : [off]), ...more].join(', ')
-  const captured = capture === undefined ? [] : [['', '', capture]]
+  const captured = [capture, trace].flatMap(fact => (fact === undefined ? [] : [['', '', fact]]))
   return [
     [name, state, models.join(' ') || 'no models', said],
     ...captured,

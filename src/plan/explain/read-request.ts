@@ -33,9 +33,14 @@ export interface ReadRequest {
 
 type Read = (pointer: Pointer) => unknown
 
-/** Reads and checks the given parts of a request: without a body, `ask` says the rest. */
-export function readRequest({ route, params }: Match, query: URLSearchParams | undefined, ask: Ask): ReadRequest {
-  const body = bodyOf(route, ask)
+/** Reads and checks the given parts of a request: without a body, `ask` says the rest. `maxBody`: bytes. */
+export function readRequest(
+  { route, params }: Match,
+  query: URLSearchParams | undefined,
+  ask: Ask,
+  maxBody: number,
+): ReadRequest {
+  const body = bodyOf(route, ask, maxBody)
   if (body !== undefined && route.body === 'multipart' && route.validateJson === undefined) {
     const message = 'the body of this route is a form, which is not supported here: omit it'
     throw new GatewayError('unsupported_media_type', message, { rule: UNREAD })
@@ -43,7 +48,7 @@ export function readRequest({ route, params }: Match, query: URLSearchParams | u
   const scanned = body === undefined || !isJson(route) ? undefined : scan(route, asBuffer(body))
   const scanner = scanned?.scanner
   if (body !== undefined && asksToKeep(route, scanner)) {
-    return readRequest({ route, params }, query, { ...ask, body: withoutKept(body) })
+    return readRequest({ route, params }, query, { ...ask, body: withoutKept(body) }, maxBody)
   }
   const read: Read = ({ from, name }) => {
     if (from === 'path') return params[name]
@@ -98,11 +103,11 @@ function isJson({ body }: Route): boolean {
   return body === 'json' || body === 'multipart'
 }
 
-function bodyOf(route: Route, { body }: Ask): Uint8Array | undefined {
+function bodyOf(route: Route, { body }: Ask, maxBody: number): Uint8Array | undefined {
   if (body === undefined || route.body === 'none') return undefined
   const bytes = typeof body === 'string' ? Buffer.from(body) : body
-  if (bytes.length <= route.limits.body) return bytes
-  throw tooLarge(route.limits.body)
+  if (bytes.length <= maxBody) return bytes
+  throw tooLarge(maxBody)
 }
 
 function modelOf(pointer: ModelPointer, read: Read, asked: string | undefined): string {

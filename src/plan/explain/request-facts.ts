@@ -1,13 +1,11 @@
-import { tooLarge } from '../../core/admission.js'
-import type { Scope } from '../../core/bounds.js'
 import type { Caller } from '../../core/caller.js'
 import { errorBody } from '../../core/error-bodies.js'
 import { type ErrorCode, type Family, GatewayError } from '../../core/errors.js'
 import type { JsonObject } from '../../core/json.js'
 import type { Params } from '../../core/params.js'
+import { type Phase, phasesOf } from '../../core/phases.js'
 import type { Choice, Match, Miss, Route, TaskRoute } from '../../core/plan.js'
 import {
-  routeForbidden,
   switchedOff,
   unauthenticated,
   unknownModel,
@@ -15,13 +13,14 @@ import {
   unrouted,
   unservedModel,
 } from '../../core/refusals.js'
+import { asksUpstream, checkRoute } from '../../core/route-access.js'
 import { HEALTH_PATHS } from '../../core/route-settings.js'
 import type { VectorForm } from '../../core/vectors.js'
 import type { CompiledPlan } from '../compile.js'
 import type { Ask } from './ask.js'
 import { type ExchangeFacts, exchangeFacts } from './exchange-facts.js'
 import { boundFacts } from './limit-facts.js'
-import { readRequest, UNREAD } from './read-request.js'
+import { type ReadRequest, readRequest, UNREAD } from './read-request.js'
 import { inRegions } from './region-facts.js'
 import { arranged, routingFacts } from './strategy.js'
 
@@ -78,60 +77,30 @@ type Writable<T> = { -readonly [Key in keyof T]: T[Key] }
 
 const ANYBODY: Caller = { name: '', models: [], may: () => true, strict: false }
 
-/** Takes a request the way that the kernel takes it, in the same order, up to where it would be sent. */
+/** Refuses the request as serving would, or says what would be answered to it. */
 export function requestFacts(plan: CompiledPlan, ask: Ask): RequestFacts {
   const mark = ask.path.indexOf('?')
   const path = mark < 0 ? ask.path : ask.path.slice(0, mark)
   const matched = plan.match(ask.method, path)
+  const { route } = matched
   const query = mark < 0 ? undefined : new URLSearchParams(ask.path.slice(mark + 1))
   const facts: Writable<RequestFacts> = { request: `${ask.method} ${path}`, exchanges: [] }
   if (HEALTH_PATHS.includes(path) && (ask.method === 'GET' || ask.method === 'HEAD')) {
     return { ...facts, answer: ['health, which needs no key'] }
   }
-  if (matched.route !== undefined) facts.route = matched.route.id
+  if (route !== undefined) facts.route = route.id
+  const explained: Explained = {
+    plan,
+    ask,
+    path,
+    query,
+    matched,
+    facts,
+    caller: ANYBODY,
+    maxBody: route?.limits.body ?? 0,
+  }
   try {
-    const caller = authenticate(plan, ask, matched.route?.caller ?? (matched as Miss).caller)
-    if (caller !== ANYBODY) facts.key = caller.name
-    const { route, params } = routed(matched, ask.method, path)
-    const { scopes = [], mayUse } = caller.policy ?? {}
-    if (scopes.length > 0) facts.bounds = boundFacts(scopes)
-    if (mayUse?.(route.id) === false) throw routeForbidden(route.id)
-    checkSize(scopes, ask.body)
-    if (Object.keys(params).length > 0) facts.params = params
-    if (route.resource?.action === 'list') {
-      facts.answer = [`the key's own ${route.resource.kind.name} list`]
-      return facts
-    }
-    if (route.lane === 'answer' && route.answer !== 'models' && route.answer !== 'model') {
-      facts.kept = keptText(route)
-      return facts
-    }
-    if (route.lane === 'answer') {
-      facts.answer = answer(plan, route, params, caller)
-      return facts
-    }
-    const read = readRequest({ route, params }, query, ask)
-    if (route.task !== undefined && route.model === undefined) {
-      facts.task = taskText(route.task)
-      return facts
-    }
-    if (route.model !== undefined) facts.model = read.model
-    facts.stream = read.stream
-    if (read.vectors !== undefined) facts.vectors = read.vectors
-    if (route.resource !== undefined && route.resource.action !== 'create' && route.model === undefined) {
-      facts.held = `sent only to the one of these that has the ${route.resource.kind.name}`
-    }
-    if (route.batch !== undefined)
-      facts.held = `sent to the one of these that serves all its models on ${route.batch.of}`
-    const choice = choiceFor(plan, { route, caller, query, asked: ask.model, model: read.model, facts })
-    const asker = { caller, plan }
-    Object.assign(facts, routingFacts(choice, { route, read, asker }))
-    facts.exchanges = exchangeFacts(arranged(choice, { route, read, asker }), {
-      // What each of its requests gets, no other route says.
-      ...{ route, params, query, read: route.batch === undefined ? read : { ...read, body: undefined } },
-      asker,
-      sent: typeof ask.body === 'string' ? Buffer.from(ask.body) : ask.body,
-    })
+    for (const phase of phasesOf(route, route !== undefined && isServed(route))) CHECKS[phase]?.(explained)
     return facts
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
@@ -139,10 +108,99 @@ export function requestFacts(plan: CompiledPlan, ask: Ask): RequestFacts {
   }
 }
 
-/** Bodies that are too large for the route are refused later. */
-function checkSize(scopes: readonly Scope[], body: Ask['body'] = ''): void {
-  const most = Math.min(...scopes.map(({ limits }) => limits.body ?? Number.POSITIVE_INFINITY))
-  if (Buffer.byteLength(body) > most) throw tooLarge(most)
+/** What is known of a request; each phase adds to it. */
+interface Explained {
+  readonly plan: CompiledPlan
+  readonly ask: Ask
+  readonly path: string
+  readonly query: URLSearchParams | undefined
+  readonly matched: Match | Miss
+  readonly facts: Writable<RequestFacts>
+  caller: Caller
+  /** Largest body, bytes. */
+  maxBody: number
+  read?: ReadRequest
+  choice?: Choice
+}
+
+/** Whether the gateway answers by itself, or from its records. */
+function isServed({ lane, task, model }: Route): boolean {
+  return lane === 'answer' || (task !== undefined && model === undefined)
+}
+
+/** What each phase refuses and finds out. Phases that are absent neither refuse nor change what can be explained. */
+const CHECKS: Readonly<Partial<Record<Phase, (explained: Explained) => void>>> = {
+  identify(explained) {
+    const { plan, ask, matched } = explained
+    explained.caller = authenticate(plan, ask, matched.route?.caller ?? (matched as Miss).caller)
+    if (explained.caller !== ANYBODY) explained.facts.key = explained.caller.name
+  },
+  admit(explained) {
+    const { policy } = explained.caller
+    const { route } = explained.matched
+    if (policy === undefined || route === undefined) return
+    if (policy.scopes.length > 0) explained.facts.bounds = boundFacts(policy.scopes)
+    checkRoute(policy, route)
+    if (!asksUpstream(route)) return
+    explained.maxBody = Math.min(
+      explained.maxBody,
+      ...policy.scopes.map(({ limits }) => limits.body ?? explained.maxBody),
+    )
+  },
+  match({ matched, ask, path, facts }) {
+    if (matched.route === undefined) throw unrouted(matched, ask.method, path)
+    if (Object.keys(matched.params).length > 0) facts.params = matched.params
+  },
+  readBody(explained) {
+    const { matched, query, ask, facts, maxBody } = explained
+    const { route } = matched as Match
+    const read = readRequest(matched as Match, query, ask, maxBody)
+    explained.read = read
+    if (route.model !== undefined) facts.model = read.model
+    facts.stream = read.stream
+    if (read.vectors !== undefined) facts.vectors = read.vectors
+  },
+  source(explained) {
+    const { plan, ask, query, matched, facts, caller, read } = explained
+    const { route } = matched as Match
+    if (read === undefined || isServed(route)) return
+    if (route.resource !== undefined && route.resource.action !== 'create' && route.model === undefined) {
+      facts.held = `sent only to the one of these that has the ${route.resource.kind.name}`
+    }
+    if (route.batch !== undefined)
+      facts.held = `sent to the one of these that serves all its models on ${route.batch.of}`
+    explained.choice = holders(plan, route, caller, query, ask.model) ?? resolve(plan, route, read.model, caller)
+  },
+  narrow(explained) {
+    const { plan, ask, query, matched, facts, caller, read, choice } = explained
+    const { route, params } = matched as Match
+    if (read === undefined || choice === undefined) return
+    const reached = inRegions(choice, caller, { route, model: read.model, facts })
+    const asker = { caller, plan }
+    Object.assign(facts, routingFacts(reached, { route, read, asker }))
+    facts.exchanges = exchangeFacts(arranged(reached, { route, read, asker }), {
+      // What each of its requests gets, no other route says.
+      ...{ route, params, query, read: route.batch === undefined ? read : { ...read, body: undefined } },
+      asker,
+      sent: typeof ask.body === 'string' ? Buffer.from(ask.body) : ask.body,
+    })
+  },
+  serve(explained) {
+    const { route } = explained.matched as Match
+    if (isServed(route)) explainServed(explained, route)
+  },
+}
+
+/** What answers it, and whether that refuses its body. */
+function explainServed({ plan, ask, query, matched, facts, caller, maxBody }: Explained, route: Route): void {
+  const { params } = matched as Match
+  if (route.resource?.action === 'list') facts.answer = [`the key's own ${route.resource.kind.name} list`]
+  else if (route.answer === 'models' || route.answer === 'model') facts.answer = answer(plan, route, params, caller)
+  else {
+    if (ask.body !== undefined) readRequest(matched as Match, query, ask, maxBody)
+    if (route.task === undefined) facts.kept = keptText(route)
+    else facts.task = taskText(route.task)
+  }
 }
 
 function keptText({ answer }: Route): string {
@@ -190,11 +248,6 @@ function authenticate(
   throw unauthenticated(placements, `this key is ${caller.refused}`)
 }
 
-function routed(matched: Match | Miss, method: string, path: string): Match {
-  if (matched.route !== undefined) return matched
-  throw unrouted(matched, method, path)
-}
-
 function answer({ models }: CompiledPlan, route: Route, params: Params, caller: Caller): readonly string[] {
   if (route.answer === 'models') return models.list(caller).map(entry => entry.id)
   const name = params[route.model?.name ?? ''] ?? ''
@@ -203,23 +256,6 @@ function answer({ models }: CompiledPlan, route: Route, params: Params, caller: 
     throw unlistedModel(name, route.errors, `the key may not use "${name}", or no upstream serves it`)
   }
   return [entry.id]
-}
-
-/** What serves the request, of which a caller with regions reaches a part. */
-function choiceFor(
-  plan: CompiledPlan,
-  asked: {
-    readonly route: Route
-    readonly caller: Caller
-    readonly query: URLSearchParams | undefined
-    readonly asked: string | undefined
-    readonly model: string
-    readonly facts: Writable<RequestFacts>
-  },
-): Choice {
-  const { route, caller, query, model, facts } = asked
-  const whole = holders(plan, route, caller, query, asked.asked) ?? resolve(plan, route, model, caller)
-  return inRegions(whole, caller, { route, model, facts })
 }
 
 /** Who may hold what the request makes or names; which of them has a thing that exists only the store knows. */

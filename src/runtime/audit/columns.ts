@@ -201,6 +201,17 @@ export const COLUMNS: readonly Column[] = [
       return { cell: 'log', hole: 'attempts are not in the ledger' }
     },
   },
+  {
+    name: 'telemetry',
+    shows: 'what else records each request: `metrics`, `traces`, `receipts`',
+    hole: 'one of these is on, and does not record requests of this route',
+    judge({ stages, file: { observers } }) {
+      const found = stages('record')
+      const cell = observers.filter(name => found.includes(name)).join('+') || '-'
+      const missing = observers.filter(name => !found.includes(name))
+      return missing.length === 0 ? { cell } : { cell, hole: `requests are not in ${missing.join(' and ')}` }
+    },
+  },
 ]
 
 function judgeModels({ route, file }: Subject): Verdict {

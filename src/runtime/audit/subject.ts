@@ -3,6 +3,7 @@ import type { ScopeLimits, ScopeType } from '../../core/bounds.js'
 import type { Config, KeyConfig } from '../../core/config.js'
 import { Glob } from '../../core/glob.js'
 import type { Exchange, Plan, Route } from '../../core/plan.js'
+import { isMeasured } from '../../features/metrics/measured.js'
 import type { Stage } from '../../kernel/stages.js'
 import type { StageNames } from './chains.js'
 import { type Holder, identityHolders, identityLimits } from './identity-holders.js'
@@ -26,6 +27,8 @@ interface FileFacts {
   readonly limits: ReadonlyMap<LimitName, readonly ScopeType[]>
   /** Whether the ledger is written. */
   readonly hasLedger: boolean
+  /** What records requests beside the log: names of stages. */
+  readonly observers: readonly string[]
   /** Whether keys or groups name the routes or networks that they may use. */
   readonly restrictsCallers: boolean
   /** Names of keys without every model that may use a route. */
@@ -57,7 +60,7 @@ function exchangesOf(route: Route, models: readonly string[]): readonly Exchange
   return [...found]
 }
 
-function fileFacts({ accounting }: Plan, { keys, identity, groups, models, upstreams }: Config): FileFacts {
+function fileFacts(plan: Plan, { keys, identity, groups, models, upstreams }: Config): FileFacts {
   const limits = new Map<LimitName, ScopeType[]>()
   const holders: readonly (readonly [ScopeType, Readonly<Record<string, { readonly limits?: ScopeLimits }>>])[] = [
     ['key', keys],
@@ -82,10 +85,17 @@ function fileFacts({ accounting }: Plan, { keys, identity, groups, models, upstr
   const restricted = named.filter(([, key]) => !key.disabled && !hasAllModels(key, groups))
   return {
     limits,
-    hasLedger: accounting?.ledger !== undefined,
+    hasLedger: plan.accounting?.ledger !== undefined,
+    observers: observersOf(plan),
     restrictsCallers: callers.some(({ routes, networks }) => routes !== undefined || networks !== undefined),
     restricted: route => restricted.filter(([, key]) => mayUse(key, groups, route)).map(([name]) => name),
   }
+}
+
+function observersOf(plan: Plan): readonly string[] {
+  const { telemetry, receipts } = plan
+  const isOn = { metrics: isMeasured(plan), traces: telemetry?.traces !== undefined, receipts: receipts !== undefined }
+  return Object.entries(isOn).flatMap(([name, on]) => (on ? [name] : []))
 }
 
 function limitsIn(limits: ScopeLimits | undefined): readonly LimitName[] {

@@ -2,6 +2,7 @@ import { topic } from '../../core/peers.js'
 import type { Problem } from '../../core/problems.js'
 import type { SimulatorPlace } from '../embedded.js'
 import type { CommonHealth } from '../health.js'
+import type { History } from '../history.js'
 import type { Overrides } from '../load.js'
 import type { Entries } from '../reading/messages.js'
 
@@ -29,6 +30,10 @@ export const END = topic<{ readonly isUrgent: boolean }>('end')
 
 /** A worker asks the supervisor for a reload in all workers. `counted`: keys of the store have limits. */
 export const RELOAD = topic<{ readonly counted: boolean }, ReloadOutcome>('reload')
+
+/** A worker asks the supervisor which generations there were, and to return to one of them in all workers. */
+export const HISTORY = topic<null, ReturnType<History['list']>>('history')
+export const ROLLBACK = topic<{ readonly number: number }, ReloadOutcome | null>('rollback')
 
 /** An upstream has refused a credential. */
 export const REREAD = topic<null>('reread secrets')
@@ -61,7 +66,7 @@ export interface Started {
   readonly adminOrigin?: string | undefined
 }
 
-interface ReloadOutcome {
+export interface ReloadOutcome {
   readonly isValid: boolean
   readonly problems: readonly Problem[]
 }

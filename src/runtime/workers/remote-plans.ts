@@ -3,7 +3,15 @@ import type { LoadedPlan, Running } from '../load.js'
 import type { PlanSource } from '../reload.js'
 import type { Prepared, Target } from '../swap.js'
 import type { Link } from './link.js'
-import { PREPARE_TIMEOUT_MS, RELOAD, REREAD } from './messages.js'
+import {
+  HISTORY,
+  PREPARE_TIMEOUT_MS,
+  RELOAD,
+  REREAD,
+  type ReloadOutcome,
+  ROLLBACK,
+  STEP_TIMEOUT_MS,
+} from './messages.js'
 
 /** The plans of a worker: the supervisor reads the files, and says when all workers change over. */
 export class RemotePlans implements PlanSource {
@@ -33,6 +41,15 @@ export class RemotePlans implements PlanSource {
 
   async reload(): Promise<LoadedPlan> {
     return await this.#ask(false)
+  }
+
+  async history(): ReturnType<PlanSource['history']> {
+    return await this.#link.ask(HISTORY, null, STEP_TIMEOUT_MS)
+  }
+
+  async rollback(number: number): Promise<LoadedPlan | undefined> {
+    const outcome = await this.#link.ask(ROLLBACK, { number }, PREPARE_TIMEOUT_MS)
+    return outcome === null ? undefined : this.#loadedAs(outcome)
   }
 
   async count(): Promise<void> {
@@ -75,7 +92,10 @@ export class RemotePlans implements PlanSource {
   }
 
   async #ask(counted: boolean): Promise<LoadedPlan> {
-    const { isValid, problems } = await this.#link.ask(RELOAD, { counted }, PREPARE_TIMEOUT_MS)
+    return this.#loadedAs(await this.#link.ask(RELOAD, { counted }, PREPARE_TIMEOUT_MS))
+  }
+
+  #loadedAs({ isValid, problems }: ReloadOutcome): LoadedPlan {
     return { ...this.loaded, plan: isValid ? this.#running.plan : undefined, problems }
   }
 }

@@ -11,7 +11,18 @@ import { messageOf, StartError } from '../problems.js'
 import { Reloads } from '../reload.js'
 import { Crew, type Member } from './crew.js'
 import { Leases } from './leases.js'
-import { DRAIN, HEALTH, RELOAD, REREAD, RESTART, START, STEP_TIMEOUT_MS, type Started } from './messages.js'
+import {
+  DRAIN,
+  HEALTH,
+  HISTORY,
+  RELOAD,
+  REREAD,
+  RESTART,
+  ROLLBACK,
+  START,
+  STEP_TIMEOUT_MS,
+  type Started,
+} from './messages.js'
 import { Hub } from './peers.js'
 import { Rollout } from './rollout.js'
 
@@ -145,6 +156,11 @@ export class Supervisor {
       if (counted) await this.#reloads.count()
       const { plan, problems } = counted ? this.#reloads.loaded : await this.#reloads.reload()
       return { isValid: plan !== undefined, problems }
+    })
+    link.on(HISTORY, () => this.#reloads.history())
+    link.on(ROLLBACK, async ({ number: generation }) => {
+      const loaded = await this.#reloads.rollback(generation)
+      return loaded === undefined ? null : { isValid: loaded.plan !== undefined, problems: loaded.problems }
     })
     link.on(REREAD, () => this.#reloads.rereadSecrets())
     link.on(DRAIN, () => void this.close())

@@ -141,13 +141,15 @@ export class Journal {
     }, milliseconds).unref()
   }
 
+  /** Writes what there is; there must be something. */
   async #writeAll(): Promise<void> {
     try {
-      while (this.#hasMore) {
+      do {
         this.#batch ??= await this.#next()
         await this.#write(this.#batch)
         this.#batch = undefined
-      }
+        // What came meanwhile is gathered: each batch costs two writes, however small it is.
+      } while (this.#isClosing ? this.#hasMore : this.#chars > BATCH_CHARS)
       if (this.#isFailing) this.#options.onFault(undefined)
       this.#isFailing = false
     } catch (error) {

@@ -160,7 +160,7 @@ t.test('an answer says what the protocol’s clients look for', async t => {
   const document = encode([{ type: 'text', text: 'Hi.' }], { id: '', model: '' })
   t.match(document, { object: 'chat.completion', id: /^chatcmpl-/, model: 'm', created: 1_700_000_000 })
   t.same(messageOf(document), { role: 'assistant', content: 'Hi.', refusal: null })
-  t.notOk('usage' in document, 'usage that nobody told is not made up')
+  t.notOk('usage' in document, 'usage that no one told is not made up')
   const call: Part = { type: 'call', id: 'c', name: 'f', arguments: '' }
   t.match(messageOf(encode([call])), { content: null, tool_calls: [{ function: { arguments: '{}' } }] })
 })

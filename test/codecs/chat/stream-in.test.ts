@@ -38,7 +38,7 @@ const piece = (index: number | undefined, rest: JsonObject): JsonObject => ({
 const named = (name: string, args = ''): JsonObject => ({ type: 'function', function: { name, arguments: args } })
 const args = (args: string): JsonObject => ({ function: { arguments: args } })
 
-t.test('each piece of text is told when it comes', async t => {
+t.test('each piece of text is reported when it comes', async t => {
   const decoder = chat.client.decodeStream()
   const [role, one, two, end, done] = streamOf([{ content: 'Hel' }, { content: 'lo.' }]) as [Frame, ...Frame[]]
   t.match(decoder.push(role), [{ type: 'start', id: 'chatcmpl-1', model: 'upstream-model', created: 1_700_000_000 }])

@@ -115,7 +115,7 @@ t.test('thoughts are one text, with a blank line between two of them', async t =
   t.match(thoughts.slice(1, 4), [{ reasoning_content: 'One.' }, { content: 'a' }, { reasoning_content: '\n\nTwo.' }])
 })
 
-t.test('a seal is told when its part ends; the thought is not said again', async t => {
+t.test('a seal is reported when its part ends; the thought is not said again', async t => {
   const seal = { by: 'messages', value: 's' }
   const parts: Part[] = [
     { type: 'reasoning', text: 'Hm.', seal },

@@ -2,7 +2,7 @@ import t from 'tap'
 import { ByteMap } from '../../../src/codecs/generate/byte-map.js'
 import { fc } from '../../helpers/property.js'
 
-t.test('characters and bytes, in whatever pieces the text came', async () => {
+t.test('characters and bytes, in any pieces the text came', async () => {
   const piece = fc.oneof(
     fc.string({ unit: 'grapheme' }),
     fc.string(),

@@ -154,7 +154,7 @@ t.test('recorded answers', { skip: exchanges.length === 0 }, async t => {
     t.ok(streams > 40, `${streams} streams`)
   })
 
-  await t.test('that break off are told so', async t => {
+  await t.test('that break off are reported so', async t => {
     for (const { name, frames } of answered) {
       if (frames === undefined || frames.length === 0) continue
       const cut = frames.slice(0, -1)

@@ -47,7 +47,7 @@ t.test('the user begins', async t => {
   t.match(contents([]), [{ role: 'user', parts: [{ text: ' ' }] }])
 })
 
-t.test('instructions stand before the first turn, wherever they came', async t => {
+t.test('instructions come before the first turn, wherever they came', async t => {
   const { body } = encode({
     system: [{ type: 'text', text: 'One.' }],
     turns: [ASK, { role: 'system', parts: [{ type: 'text', text: 'Two.' }] }],
@@ -58,7 +58,7 @@ t.test('instructions stand before the first turn, wherever they came', async t =
   })
 })
 
-t.test('results stand together, first, with the name of their call', async t => {
+t.test('results come first, together, with the name of their call', async t => {
   const turns = [
     ASK,
     model(call('1'), call('2', { name: 'g' })),
@@ -197,7 +197,7 @@ t.test('one resolution for all images: the highest that was asked for', async t 
   t.equal(resolution(undefined), undefined)
 })
 
-t.test('media in results stand where the model looks at them', async t => {
+t.test('media in results are placed where the model looks at them', async t => {
   const image: Part = { type: 'media', kind: 'image', mime: 'image/png', source: { base64: 'AAAA' } }
   const turns = [
     ASK,

@@ -29,7 +29,7 @@ t.test('64-bit numbers are numbers', async t => {
   )
 })
 
-t.test('the order of properties is the order in which they stand', async t => {
+t.test('the order of properties is the order in which they are', async t => {
   same(
     t,
     { properties: { a: {}, b: {}, c: {} }, property_ordering: ['c', 'a', 'none'] },

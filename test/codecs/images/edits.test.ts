@@ -59,7 +59,7 @@ for (const { protocol, client } of CODECS) {
   }
 }
 
-t.test('images stand before the prompt', async t => {
+t.test('images come before the prompt', async t => {
   const asked = {
     ...BASE,
     images: [png('image[0]'), { ...png('image[1]'), mime: 'image/jpeg', source: { base64: JPEG } }],

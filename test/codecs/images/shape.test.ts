@@ -30,7 +30,7 @@ function shaped(more: Partial<ImageRequest>): readonly [object, string | undefin
 
 const size = (width: number, height: number): Partial<ImageRequest> => ({ size: { width, height } })
 
-t.test('pixels become the nearest shape, and what is another one is told', async t => {
+t.test('pixels become the nearest shape, and what is another one is reported', async t => {
   t.same(shaped({}), [{}, undefined])
   t.same(shaped(size(1024, 1024)), [{ aspect: '1:1' }, undefined])
   t.same(shaped(size(1280, 720)), [{ aspect: '16:9' }, undefined])

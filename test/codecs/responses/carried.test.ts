@@ -69,7 +69,7 @@ t.test('a demand to call a tool is named where there is none', async t => {
   t.same(dropped, ['tool_choice'])
 })
 
-t.test('instructions alone stand in the conversation, which may not be empty', async t => {
+t.test('instructions alone are in the conversation, which may not be empty', async t => {
   const messages = [{ role: 'system', content: 'Greet.' }]
   const { body } = translated('chat', 'responses', { model: 'm', messages })
   t.match(body.input, [{ role: 'developer', content: [{ type: 'input_text', text: 'Greet.' }] }])

@@ -17,7 +17,7 @@ t.test('input is a text, or items', async t => {
     t.throws(() => decode({ input }), { code: 'invalid_parameter', details: { param: /^input/ } })
 })
 
-t.test('instructions stand before the instructions among the items', async t => {
+t.test('instructions come before the instructions among the items', async t => {
   const { system, turns } = decode({
     instructions: 'One.',
     input: [

@@ -26,7 +26,7 @@ t.test('instructions are one text; those in the middle are messages of the devel
   ])
 })
 
-t.test('an answer goes back as items: texts that stand together are one message', async t => {
+t.test('an answer goes back as items: adjacent texts are one message', async t => {
   t.same(
     inputOf(
       ASK,
@@ -64,7 +64,7 @@ t.test('an answer goes back as items: texts that stand together are one message'
   )
 })
 
-t.test('results stand before what the user says with them', async t => {
+t.test('results come before what the user says with them', async t => {
   const image: MediaPart = { type: 'media', kind: 'image', mime: 'image/png', source: { base64: 'AAAA' } }
   const words = { type: 'text', text: 'Noon.' } as const
   const { body, lost } = encode({

@@ -189,7 +189,7 @@ t.test('what an answer cannot say is lost aloud', async t => {
   t.match(respond(several).lost, [/^candidates/, /^finish/])
 })
 
-t.test('seals of texts and calls stand in their own items, and come back', async t => {
+t.test('seals of texts and calls are in their own items, and come back', async t => {
   const seal = { by: 'generate', value: 'x' }
   const parts = [{ ...text('a'), seal }, text('b'), { ...call('c'), seal }] as Part[]
   const { body } = respond(resultOf(parts))
@@ -202,7 +202,7 @@ t.test('seals of texts and calls stand in their own items, and come back', async
   t.match(responses.client.decodeResult(body).candidates[0]?.parts, parts)
 })
 
-t.test('refusals of requests, in whatever form', async t => {
+t.test('refusals of requests, in any form', async t => {
   const error = (body: Json): unknown => responses.client.decodeError(400, body)
   t.same(error({ error: { message: 'No.', param: 'input', code: 'context_length_exceeded' } }), {
     ...{ message: 'No.', param: 'input', code: 'context_length_exceeded' },

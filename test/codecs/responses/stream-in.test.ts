@@ -88,7 +88,7 @@ t.test('calls may come at the same time, and are told apart by their place', asy
   ])
 })
 
-t.test('arguments that come in no pieces are reported once, wherever they stand', async t => {
+t.test('arguments that come in no pieces are reported once, wherever they are', async t => {
   const whole = { ...CALL, arguments: '{"a":1}' }
   const delta = (text: string): JsonObject => event('function_call_arguments.delta', 0, { delta: text })
   for (const [name, sent] of Object.entries({
@@ -162,7 +162,7 @@ t.test('what only the end of the answer says is told then', async t => {
     { type: 'text', text: 'Rain.' },
     { type: 'call', arguments: '{"a":1}' },
   ]
-  t.match(partsOf(completed(output)), expected, 'of items that nobody announced')
+  t.match(partsOf(completed(output)), expected, 'of items that no one announced')
   t.match(partsOf(added(0, EMPTY), completed(output)), expected.slice(0, 1), 'of an item that was announced only')
 })
 

@@ -184,7 +184,7 @@ t.test('items that this protocol alone knows come as they are', async t => {
   t.match(sent.slice(2), [{ item: value }, { item: value }, { response: { output: [value] } }])
 })
 
-t.test('seals of texts and calls stand in their own items, as no empty thought beside them', async t => {
+t.test('seals of texts and calls are in their own items, as no empty thought beside them', async t => {
   const seal = { by: 'generate', value: 'x' }
   const behind = documentsOf({ ...text('a'), seal } as Part)
   t.match(behind.at(-1), { response: { output: [{ type: 'message', encrypted_content: /^gw1\.generate\./ }] } })
@@ -217,7 +217,7 @@ t.test('an answer that is not whole ends so, and its messages say it', async t =
   t.match(ended('filter'), { response: { incomplete_details: { reason: 'content_filter' } } })
 })
 
-t.test('an error is told in both forms, and then fails the response with what was done', async t => {
+t.test('an error is reported in both forms, and then fails the response with what was done', async t => {
   const error = new GatewayError('upstream_failed', 'Boom.', { familyCode: 'boom', param: 'input' })
   const events = unfold(resultOf([text('a'), text('b')]))
   const at = events.findIndex(event => event.type === 'part-start' && event.index === 1)

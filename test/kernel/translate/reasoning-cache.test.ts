@@ -10,7 +10,7 @@ t.test('what came with calls is found by any of them', async t => {
   for (const id of ['call_1', 'call_2', 'call_3']) t.same(await recall.find('ann', id), PARTS)
 })
 
-t.test('nobody else finds it', async t => {
+t.test('no one else finds it', async t => {
   const recall = new ReasoningCache(new MemoryStore())
   await recall.remember('ann', ['call_1'], PARTS)
   t.equal(await recall.find('bob', 'call_1'), undefined)

@@ -1,0 +1,65 @@
+import { groupsOf } from '../../../core/accounting-config.js'
+import type { ScopeLimits, Tariff } from '../../../core/bounds.js'
+import type { Config } from '../../../core/config.js'
+import { isGlob } from '../../../core/glob.js'
+import type { Plan } from '../../../core/plan.js'
+import { mayUse } from '../callers.js'
+import { type Linted, named, type Rule } from '../rule.js'
+
+export const budgetWithoutPrices: Rule = {
+  id: 'budget-without-prices',
+  severity: 'warning',
+  finds: 'a budget that does not count models, since they have no price and `unpriced: free` lets them pass',
+  why: 'The budget does not bound what these models cost. (Without `unpriced`, `validate` refuses such a file.)',
+  mend: 'Write `prices` for the models, or `unpriced: refuse`. Globs among the models are not looked at.',
+  *check({ config, plan }: Linted) {
+    const holders = [...budgetsOf(config)]
+    if (holders.length === 0) return
+    const free = freeModels(config, plan)
+    for (const { path, lists, unpriced } of holders) {
+      const models = free.filter(({ model, by }) => (unpriced ?? by) === 'free' && mayUse(lists, model))
+      if (models.length === 0) continue
+      const message = `this budget counts nothing for ${named(models.map(({ model }) => model))}: no price is known`
+      yield { path: [...path, 'limits', 'budget'], message }
+    }
+  },
+}
+
+interface Holder {
+  readonly path: readonly string[]
+  readonly lists: readonly (readonly string[])[]
+  readonly unpriced: ScopeLimits['unpriced']
+}
+
+function* budgetsOf({ keys, groups }: Config): Generator<Holder> {
+  for (const [section, holders] of [
+    ['keys', keys],
+    ['groups', groups],
+  ] as const) {
+    for (const [name, holder] of Object.entries(holders)) {
+      if (holder.limits?.bounds.some(({ unit }) => unit === 'budget') !== true) continue
+      const all = [holder, ...groupsOf(holder, groups).map(([, group]) => group)]
+      const lists = all.flatMap(({ models }) => (models === undefined ? [] : [models]))
+      yield { path: [section, name], lists, unpriced: holder.limits.unpriced }
+    }
+  }
+}
+
+interface Free {
+  readonly model: string
+  readonly by: Tariff['unpriced']
+}
+
+/** Models with a full name that are served by some route without a price. */
+function freeModels({ models }: Config, { routes }: Plan): readonly Free[] {
+  return Object.keys(models).flatMap(model => {
+    if (isGlob(model)) return []
+    for (const route of routes) {
+      const exchanges =
+        route.model === undefined ? [] : (route.resolve(model)?.groups.flatMap(group => group.exchanges) ?? [])
+      const free = exchanges.find(({ tariff }) => tariff !== undefined && tariff.price === undefined)
+      if (free?.tariff !== undefined) return [{ model, by: free.tariff.unpriced }]
+    }
+    return []
+  })
+}

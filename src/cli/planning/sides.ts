@@ -1,0 +1,108 @@
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join, relative, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import type { Side } from '../../plan/difference/difference.js'
+import { adminApiOf, askAdmin, goodAnswer } from '../admin-api.js'
+import { CommandError, EXIT, type Io } from '../io.js'
+import { check, invalid, printProblems, STANDARD_INPUT } from '../loading.js'
+
+const run = promisify(execFile)
+
+/** A side of a comparison, with what to call it. */
+export interface NamedSide extends Side {
+  readonly file: string
+}
+
+/** Most files beside the configuration that are taken out of a revision, and most bytes of one. */
+const MAX_FILES = 2000
+const MAX_FILE_BYTES = 64 * 1024 * 1024
+const SUPPORTING = /\.(?:ya?ml|json)$/
+
+/**
+ * Compiles what a word names: a file, a git revision (`HEAD~1`, `HEAD~1:gateway.yaml`), or the address of a running gateway's
+ * admin API. Secrets that are not here are assumed. `file` is the configuration at hand: revisions without a path mean it.
+ */
+export async function sideOf(word: string, file: string, io: Io): Promise<NamedSide> {
+  if (/^https?:\/\//.test(word)) return running(word, file, io)
+  if (word === STANDARD_INPUT || existsSync(word)) return compiled(word, word, io)
+  const revision = await revisionOf(word, file)
+  if (revision === undefined) throw new CommandError(`${word} is not a file, and no git revision with ${file}`)
+  const folder = await mkdtemp(join(tmpdir(), 'gateway-plan-'))
+  try {
+    return await compiled(await extracted(revision, folder), word, io)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+async function compiled(file: string, shown: string, io: Io): Promise<NamedSide> {
+  const { plan, config, problems } = await check(file, io, 'assume')
+  if (plan !== undefined && config !== undefined) return { plan, config, file: shown }
+  await printProblems(problems, io.stderr, io)
+  throw invalid(shown)
+}
+
+interface Revision {
+  readonly commit: string
+  /** Of the repository's root, absolute. */
+  readonly root: string
+  /** Of the configuration, from there. */
+  readonly path: string
+}
+
+async function revisionOf(word: string, file: string): Promise<Revision | undefined> {
+  const colon = word.indexOf(':')
+  const name = colon < 0 ? word : word.slice(0, colon)
+  const written = colon < 0 ? file : word.slice(colon + 1)
+  try {
+    const root = (await git(['rev-parse', '--show-toplevel'])).trim()
+    const commit = (await git(['rev-parse', '--verify', '--end-of-options', `${name}^{commit}`])).trim()
+    const prefix = (await git(['rev-parse', '--show-prefix'])).trim()
+    // After a colon git reads paths from the root, as people write them there; a file at hand is below the working directory.
+    const near = join(prefix, written)
+    const isNear = await isIn(commit, near)
+    const path = isNear || colon < 0 ? near : written
+    return (await isIn(commit, path)) ? { commit, root, path } : undefined
+  } catch (error) {
+    if (error instanceof Error && 'code' in error) return undefined
+    throw error
+  }
+}
+
+async function isIn(commit: string, path: string): Promise<boolean> {
+  return (await git(['ls-tree', '--full-tree', '--name-only', commit, '--', path])).trim() !== ''
+}
+
+/** Writes the configuration and the files beside and below it that it may include. */
+async function extracted({ commit, root, path }: Revision, folder: string): Promise<string> {
+  const beside = dirname(path)
+  const listed = await git(['ls-tree', '--full-tree', '-r', '--name-only', '-z', commit, '--', `${beside}/`])
+  const names = listed.split('\0').filter(name => name === path || SUPPORTING.test(name))
+  if (names.length > MAX_FILES) throw new CommandError(`more than ${MAX_FILES} YAML and JSON files are beside ${path}`)
+  for (const name of new Set([path, ...names])) {
+    const to = resolve(folder, relative(resolve(root), resolve(root, name)))
+    await mkdir(dirname(to), { recursive: true })
+    await writeFile(to, await git(['cat-file', 'blob', `${commit}:${name}`], root))
+  }
+  return join(folder, path)
+}
+
+async function git(args: readonly string[], cwd = process.cwd()): Promise<string> {
+  return (await run('git', args, { cwd, maxBuffer: MAX_FILE_BYTES })).stdout
+}
+
+/** The plan that a gateway serves: its file, as long as it is the one that was loaded. */
+async function running(origin: string, file: string, io: Io): Promise<NamedSide> {
+  const api = await adminApiOf(file, origin.replace(/\/+$/, ''), io)
+  const answer = await goodAnswer(await askAdmin(api, '/admin/plan/file'))
+  const { text, masked } = (await answer.json()) as { readonly text: string; readonly masked: boolean }
+  if (masked) {
+    const why = 'its file has secrets in plain text, which the admin API does not show: name them by { env: NAME }'
+    throw new CommandError(`${origin} cannot be compared: ${why}`, EXIT.failed)
+  }
+  const { Readable } = await import('node:stream')
+  return compiled(STANDARD_INPUT, origin, { ...io, stdin: Readable.from([Buffer.from(text)]) })
+}

@@ -1,0 +1,65 @@
+import { writeFile } from 'node:fs/promises'
+import { basename, extname } from 'node:path'
+import { isObject, type Json } from '../../core/json.js'
+import { CommandError, EXIT, type Io, print, printable } from '../io.js'
+import { readAll } from '../read-all.js'
+import { ask } from './ask.js'
+import { bytesOf } from './attachments.js'
+import type { Target } from './target.js'
+
+/** Largest answer that is written to a file. */
+const MAX_ANSWER_BYTES = 256 * 1024 * 1024
+const TOO_LARGE = `the answer is larger than ${MAX_ANSWER_BYTES} bytes`
+const SPEECH_FORMATS: readonly string[] = ['mp3', 'wav', 'opus', 'aac', 'flac', 'pcm']
+
+/** The text as speech, in the format that the file's name says. */
+export async function speak(
+  target: Target,
+  model: string,
+  text: string,
+  file: string,
+  voice: string,
+  io: Io,
+): Promise<void> {
+  const format = extname(file).slice(1).toLowerCase()
+  if (!SPEECH_FORMATS.includes(format)) throw new CommandError(`${file} should end in .${SPEECH_FORMATS.join(', .')}`)
+  const answer = await ask(target, '/v1/audio/speech', { model, input: text, voice, response_format: format })
+  await keep(file, await bytesFrom(answer), io)
+}
+
+/** One image. */
+export async function draw(target: Target, model: string, text: string, file: string, io: Io): Promise<void> {
+  const answer = await ask(target, '/v1/images/generations', { model, prompt: text, n: 1 })
+  const made = JSON.parse((await bytesFrom(answer)).toString('utf8')) as Json
+  const [image] = isObject(made) && Array.isArray(made.data) ? (made.data as readonly Json[]) : []
+  const { b64_json: data, url } = isObject(image ?? null) ? (image as { b64_json?: Json; url?: Json }) : {}
+  if (typeof data === 'string') await keep(file, Buffer.from(data, 'base64'), io)
+  else if (typeof url === 'string' && /^(https?|data):/.test(url)) {
+    const got = await fetch(url)
+    if (!got.ok) throw new CommandError(`the image's address answered ${got.status}`, EXIT.failed)
+    await keep(file, await bytesFrom(got), io)
+  } else throw new CommandError('the answer has no image', EXIT.failed)
+}
+
+/** What is said in a file. */
+export async function transcribe(target: Target, model: string, file: string, io: Io): Promise<void> {
+  const form = new FormData()
+  form.set('model', model)
+  form.set('file', new Blob([new Uint8Array(await bytesOf(file))]), basename(file))
+  const answer = JSON.parse(
+    (await bytesFrom(await ask(target, '/v1/audio/transcriptions', form))).toString('utf8'),
+  ) as Json
+  const text = isObject(answer) && typeof answer.text === 'string' ? answer.text : JSON.stringify(answer)
+  print(io.stdout, text.replace(/[^\n\t]+/g, printable))
+}
+
+function bytesFrom({ body }: Response): Promise<Buffer> {
+  return readAll((body ?? []) as AsyncIterable<Uint8Array>, MAX_ANSWER_BYTES, TOO_LARGE)
+}
+
+async function keep(file: string, bytes: Buffer, io: Io): Promise<void> {
+  await writeFile(file, bytes).catch(error => {
+    throw new CommandError(`${file} cannot be written (${error.code})`, EXIT.failed)
+  })
+  print(io.stdout, `${file}: ${bytes.length} bytes`)
+}

@@ -1,0 +1,106 @@
+import { ExactNumber, type Json } from '../../core/json.js'
+import type { CaptureConfig, MaskName } from '../../core/receipts.js'
+
+interface Mask {
+  readonly pattern: RegExp
+  /** Of what the pattern finds; absent: all of it. */
+  readonly isMeant?: (found: string) => boolean
+}
+
+// Each pattern begins at the border of a word and has bounded parts, so that the time grows with the text alone.
+const MASKS: Readonly<Record<MaskName | 'keys', Mask>> = {
+  keys: { pattern: /[A-Za-z0-9_-]{16,}/g, isMeant: isLikeKey },
+  emails: { pattern: /(?<![\w.%+-])[\w.%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,8}/g },
+  cards: { pattern: /(?<![\w.])\d(?:[ -]?\d){12,18}(?!\w)/g, isMeant: isCard },
+  phones: { pattern: /(?<![\w+])\+?\(?\d[\d ()./-]{6,20}\d(?!\w)/g, isMeant: isPhone },
+  addresses: {
+    pattern: /(?<![\w.:])(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9a-fA-F]{1,4}(?::[0-9a-fA-F]{0,4}){3,7})(?![\w:])/g,
+  },
+}
+
+const MARKS: Readonly<Record<MaskName | 'keys', string>> = {
+  keys: '[key]',
+  emails: '[email]',
+  cards: '[card]',
+  phones: '[phone]',
+  addresses: '[address]',
+}
+
+/** Letters and digits that alternate this often are not a word. */
+const MIN_SWITCHES = 3
+
+function isLikeKey(text: string): boolean {
+  return (text.match(/[A-Za-z](?=\d)|\d(?=[A-Za-z])/g)?.length ?? 0) >= MIN_SWITCHES
+}
+
+/** https://en.wikipedia.org/wiki/Luhn_algorithm */
+function isCard(text: string): boolean {
+  const digits = text.replace(/\D/g, '')
+  let sum = 0
+  for (let at = 0; at < digits.length; at++) {
+    const digit = Number(digits[digits.length - 1 - at])
+    const doubled = at % 2 === 0 ? digit : digit * 2
+    sum += doubled > 9 ? doubled - 9 : doubled
+  }
+  return sum % 10 === 0
+}
+
+function isPhone(text: string): boolean {
+  const { length } = text.replace(/\D/g, '')
+  return length >= 8 && length <= 15 && /^\+|[ ()/-]/.test(text)
+}
+
+/** Masks texts as a key asks for; what looks like a key always is masked. */
+export class Masker {
+  readonly #masks: readonly (Mask & { readonly mark: string })[]
+
+  constructor({ mask, words }: Pick<CaptureConfig, 'mask' | 'words'>) {
+    const named = [...mask, 'keys' as const].map(name => ({ ...MASKS[name], mark: MARKS[name] }))
+    // The longest first: a word may be part of another one.
+    const texts = words.toSorted((one, other) => other.length - one.length).map(escaped)
+    const own = texts.length === 0 ? [] : [{ pattern: new RegExp(texts.join('|'), 'gi'), mark: '[word]' }]
+    this.#masks = [...own, ...named]
+  }
+
+  /** A body: its texts if it is JSON, or if its lines are (`data: {…}`); else all of it. */
+  body(text: string): string {
+    const whole = this.#document(text)
+    if (whole !== undefined) return whole
+    return text
+      .split('\n')
+      .map(line => this.#line(line))
+      .join('\n')
+  }
+
+  #line(line: string): string {
+    const [, head = '', rest = ''] = /^(data: ?)?(.*)$/s.exec(line) ?? []
+    return head + (this.#document(rest) ?? this.text(rest))
+  }
+
+  #document(text: string): string | undefined {
+    if (!/^\s*[{[]/.test(text)) return undefined
+    try {
+      return JSON.stringify(this.#value(JSON.parse(text) as Json))
+    } catch {
+      return undefined
+    }
+  }
+
+  #value(value: Json): Json {
+    if (typeof value === 'string') return this.text(value)
+    if (Array.isArray(value)) return value.map(item => this.#value(item))
+    if (typeof value !== 'object' || value === null || value instanceof ExactNumber) return value
+    return Object.fromEntries(Object.entries(value).map(([name, inner]) => [this.text(name), this.#value(inner)]))
+  }
+
+  text(text: string): string {
+    let masked = text
+    for (const { pattern, isMeant, mark } of this.#masks)
+      masked = masked.replace(pattern, found => (isMeant === undefined || isMeant(found) ? mark : found))
+    return masked
+  }
+}
+
+function escaped(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+}

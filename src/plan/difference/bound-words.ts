@@ -1,0 +1,20 @@
+import { boundText } from '../../core/bound-text.js'
+import type { ScopeLimits } from '../../core/bounds.js'
+import type { Words } from './words.js'
+
+/** `requests/minute`: `600/min`; what a bound is of and for decides which ones are compared. */
+export function boundWords(limits: ScopeLimits | undefined, strict = false): Words {
+  const words = new Map<string, string>()
+  for (const bound of limits?.bounds ?? []) words.set(`${bound.unit} per ${bound.window}`, boundText(bound))
+  for (const name of NUMBERS) {
+    const value = limits?.[name]
+    if (value !== undefined) words.set(name, String(value))
+  }
+  if (limits?.unpriced !== undefined) words.set('unpriced', limits.unpriced)
+  if (limits?.when_store_fails !== undefined) words.set('when_store_fails', limits.when_store_fails)
+  if (strict) words.set('strict', 'yes')
+  return words
+}
+
+/** More of one is a weaker policy. */
+const NUMBERS = ['in_flight', 'streams', 'max_output', 'body'] as const satisfies readonly (keyof ScopeLimits)[]

@@ -1,0 +1,75 @@
+import type { Caller } from '../../core/caller.js'
+import type { Route } from '../../core/plan.js'
+import type { ExchangeFacts } from '../explain/exchange-facts.js'
+import { type RequestFacts, requestFacts } from '../explain/request-facts.js'
+import type { Side } from './change.js'
+import { lossesBetween } from './field-losses.js'
+
+/** What becomes of one request on one side. */
+export interface Decision {
+  /** `404 model_not_found`; absent: it is served. */
+  readonly refused: string | undefined
+  /** Facts that can be compared: without names of keys, and without bounds, which are of the key. */
+  readonly facts: readonly Comparable[]
+  /** The upstreams in order. */
+  readonly shown: string
+  /** Members of the body that some target cannot be given. */
+  readonly lost: ReadonlySet<string>
+}
+
+type Comparable = Omit<RequestFacts, 'key' | 'bounds' | 'error' | 'request' | 'route'>
+
+const MISSING: Decision = { refused: '404 no such route', facts: [], shown: '404 no such route', lost: new Set() }
+
+/** How requests of one route are written, so that `explain` can be asked about them. */
+export function pathOf({ id }: Pick<Route, 'id'>, model: string): string {
+  const path = id.slice(id.indexOf(' ') + 1)
+  return path.replaceAll(/\{(\w+)(\*?)\}/g, (_, name: string, star: string) => {
+    if (name !== 'model') return PARAMETER
+    return star === '' ? encodeURIComponent(model) : model.split('/').map(encodeURIComponent).join('/')
+  })
+}
+
+/** Stands for a parameter of a path that is not the model. */
+const PARAMETER = 'x'
+
+/** Asks what `explain` tells, of whole answers and of streams where a request may ask for either. */
+export function decide({ plan }: Side, route: Route | undefined, model: string, caller: Caller | undefined): Decision {
+  if (route === undefined) return MISSING
+  if (caller === undefined) return refusedAs('401 unauthenticated')
+  const ask = { method: route.method, path: pathOf(route, model), model, key: caller.name, caller }
+  const streams = typeof route.stream === 'object' ? [false, true] : [false]
+  const told = streams.map(stream => requestFacts(plan, { ...ask, stream }))
+  const error = told[0]?.error
+  if (error !== undefined) return refusedAs(`${error.status} ${error.code}`)
+  const exchanges = told[0]?.exchanges ?? []
+  return {
+    refused: undefined,
+    facts: told.map(({ key: _, bounds: __, request: ___, route: ____, ...facts }) => facts),
+    shown: shownOrder(exchanges),
+    lost: lossesOf(route, model),
+  }
+}
+
+function refusedAs(refused: string): Decision {
+  return { refused, facts: [], shown: refused, lost: new Set() }
+}
+
+/** `north, then south`; of groups `north 70 % or south 30 %, then east`. */
+function shownOrder(exchanges: readonly ExchangeFacts[]): string {
+  const groups = new Map<number, string[]>()
+  for (const { group, upstream, share, model, translation } of exchanges) {
+    const part = share === undefined ? '' : ` ${share} %`
+    const how = translation === undefined ? '' : ` (translated to ${translation.to})`
+    const name = model === '' ? '' : ` as ${model}`
+    groups.set(group, [...(groups.get(group) ?? []), `${upstream}${name}${part}${how}`])
+  }
+  return [...groups.values()].map(names => names.join(' or ')).join(', then ')
+}
+
+/** By what codecs declare, whatever a body holds. */
+function lossesOf(route: Route, model: string): ReadonlySet<string> {
+  const exchanges = route.resolve(model)?.groups.flatMap(group => group.exchanges) ?? []
+  const pairs = exchanges.flatMap(({ translation }) => (translation === undefined ? [] : [translation]))
+  return new Set(pairs.flatMap(({ server, client }) => [...lossesBetween(server, client)]))
+}

@@ -1,0 +1,68 @@
+import { resolve } from 'node:path'
+import type { Config } from '../../core/config.js'
+import type { EntryChange } from './change.js'
+import { ABSENT } from './change.js'
+
+/** Sections that concern the process, or every request, and have no entries by name. */
+const SECTIONS = [
+  'listen',
+  'limits',
+  'timeouts',
+  'retry',
+  'health',
+  'store',
+  'spool',
+  'log',
+  'transport',
+  'overload',
+  'workers',
+  'media',
+  'tasks',
+  'webhooks',
+  'admin',
+  'receipts',
+  'telemetry',
+  'egress',
+  'identity',
+] as const satisfies readonly (keyof Config)[]
+
+/** Changes of settings that are listed. */
+const MAX_SETTINGS = 200
+
+/** Settings that say something else, by their path. Those below the data folder are compared from there. */
+export function settingChanges(before: Config, after: Config): readonly EntryChange[] {
+  const [was, is] = [settingsOf(before), settingsOf(after)]
+  const names = [...new Set([...was.keys(), ...is.keys()])]
+  const changed = names.filter(name => was.get(name) !== is.get(name))
+  return changed.slice(0, MAX_SETTINGS).map(name => ({
+    about: 'setting',
+    names: [name],
+    what: 'value',
+    before: was.get(name) ?? ABSENT,
+    after: is.get(name) ?? ABSENT,
+    marks: [],
+  }))
+}
+
+/** By path; what features read themselves has paths like the rest. */
+function settingsOf(config: Config): ReadonlyMap<string, string> {
+  const folder = resolve(config.store.path, '..')
+  const sections = SECTIONS.map((name): readonly [string, unknown] => [name, config[name]])
+  return new Map(
+    [...sections, ...Object.entries(config.features)].flatMap(([name, value]) => leaves(name, value, folder)),
+  )
+}
+
+function leaves(path: string, value: unknown, folder: string): (readonly [string, string])[] {
+  if (value === undefined) return []
+  const plain: unknown = JSON.parse(JSON.stringify(value) ?? 'null')
+  return walk(path, plain, folder)
+}
+
+function walk(path: string, value: unknown, folder: string): (readonly [string, string])[] {
+  if (Array.isArray(value)) return [[path, JSON.stringify(value).replaceAll(folder, '.')]]
+  if (typeof value === 'object' && value !== null) {
+    return Object.entries(value).flatMap(([name, inner]) => walk(`${path}.${name}`, inner, folder))
+  }
+  return [[path, String(value).replaceAll(folder, '.')]]
+}

@@ -1,0 +1,64 @@
+import { renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { ADMIN_SECRET, adminLine } from '../helpers/admin.js'
+import { run, start } from './bin.js'
+import { GOOD, TEST_KEY } from './files.js'
+
+t.setTimeout(120_000)
+
+const env = { TEST_KEY, NORTH_KEY: 'north', GATEWAY_ADMIN_KEY: ADMIN_SECRET }
+const STORE = 'store: { type: file, path: ./data }\n'
+
+for (const [title, words] of [
+  ['one process', ''],
+  ['two workers', `workers: 2\n${STORE}`],
+] as const) {
+  t.test(`${title}: gateway rollback serves an older generation until the file changes`, async t => {
+    const { line } = await adminLine()
+    const good = words === '' ? GOOD : GOOD.replace(/^store:.*\n/m, '')
+    const file = `${good}${line}\n${words}`
+    const cwd = t.testdir({ 'gateway.yaml': file })
+    const gateway = start(t, ['serve', '--port', '0'], { cwd, env })
+    await gateway.until(/listening on/)
+    const [, origin = ''] = /listening on (\S+)/.exec(gateway.stdout) ?? []
+    const replace = (text: string): void => {
+      writeFileSync(join(cwd, 'new'), text)
+      renameSync(join(cwd, 'new'), join(cwd, 'gateway.yaml'))
+    }
+    const served = async (): Promise<readonly string[]> => {
+      const answer = await fetch(`${origin}/v1/models`, { headers: { authorization: `Bearer ${TEST_KEY}` } })
+      return ((await answer.json()) as { data: { id: string }[] }).data.map(({ id }) => id)
+    }
+
+    const wider = file.replace('north-text: north', 'north-text: north\n  again: sim')
+    replace(wider)
+    await gateway.until(/"msg":"reloaded","generation":2/)
+    t.ok((await served()).includes('again'))
+
+    t.match(await run(['rollback', '1'], { cwd, env }), { code: 0, stdout: /^generation 3 serves; put the file back/ })
+    t.notOk((await served()).includes('again'))
+    const listed = await run(['generations'], { cwd, env })
+    t.match(listed.stdout, /^> {2}3 .* rollback .*models -again\n {3}2 .* files .*models \+again\n {3}1 .* start /m)
+
+    // The same text once more is read, and does not undo what a person has decided.
+    replace(wider)
+    const asked = await run(['generations', '--json'], { cwd, env })
+    t.match(JSON.parse(asked.stdout)[0], { number: 3, serving: true, returnable: true })
+    t.notOk((await served()).includes('again'))
+
+    replace(`${wider}# mended\n`)
+    await gateway.until(/"msg":"reloaded","generation":4/)
+    t.ok((await served()).includes('again'))
+
+    const unknown = await run(['rollback', '77'], { cwd, env })
+    t.match(unknown, { code: 1, stderr: /generation 77 is not known/ })
+    t.match(await run(['rollback', 'zero'], { cwd, env }), { code: 2, stderr: /expected the number of a generation/ })
+
+    t.match(await run(['rollback', '1'], { cwd, env }), { code: 0 })
+    t.match(await run(['reload'], { cwd, env }), { code: 0, stdout: 'generation 6 serves\n' })
+    t.ok((await served()).includes('again'), 'a reload that someone asks for reads the file')
+    gateway.child.kill('SIGTERM')
+    t.equal((await gateway.ended).code, 0)
+  })
+}

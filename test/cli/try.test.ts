@@ -1,0 +1,91 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { startTestGateway } from '../helpers/gateway.js'
+import { command } from './in-process.js'
+
+const FILE = `version: 1
+listen: { host: 127.0.0.1, port: 0 }
+keys:
+  narrow: { secret: { env: NARROW_KEY }, models: [other] }
+  caller: { secret: { env: CALLER_KEY }, models: ["*"] }
+upstreams:
+  sim: { kind: simulator }
+  texts: { kind: simulator-chat }
+models:
+  sim-text: texts
+  "sim-text?*": texts
+  sim-image: sim
+  sim-speech: sim
+  sim-transcribe: sim
+  other: sim
+`
+/** A PNG of one point. */
+const POINT = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+
+t.test('gateway try asks models of a running gateway', async t => {
+  const { origin, key, folder, gateway } = await startTestGateway(t, FILE, {
+    env: { NARROW_KEY: 'gw-a-key-of-few-models' },
+  })
+  const env = { CALLER_KEY: key, NARROW_KEY: 'gw-a-key-of-few-models' }
+  const file = join(folder, 'gateway.yaml')
+  const attempt = (args: readonly string[], input = '', isTTY = false) =>
+    command(['try', ...args, '--at', origin, '-f', file], { env, input, isTTY })
+
+  await t.test('the answer comes on standard output, what it took on standard error', async t => {
+    const { code, stdout, stderr } = await attempt(['sim-text', 'Say', 'hello.'])
+    t.equal(code, 0, stderr)
+    t.match(stdout, /^.*hello.*\n$/i)
+    t.match(stderr, /^\d+ \+ \d+ tokens, first after \d+ ms, \d+ ms\n$/)
+  })
+
+  await t.test('GATEWAY_KEY and an address take the place of a file; standard input that of a text', async t => {
+    const cut = await command(['try', 'sim-text', '--at', `${origin}/v1`], {
+      env: { GATEWAY_KEY: key },
+      input: 'From a pipe.',
+    })
+    t.match(cut, { code: 0, stdout: /From a pipe/ })
+    t.match(await attempt(['sim-text']), { code: 2, stderr: /give a text/ })
+  })
+
+  await t.test('images and sounds go with the question', async t => {
+    const [image, sound] = [join(folder, 'point.png'), join(folder, 'a.wav')]
+    writeFileSync(image, Buffer.from(POINT, 'base64'))
+    t.match(await attempt(['sim-text', 'What is this?', '--image', image]), { code: 0, stdout: /.+/ })
+    t.match(JSON.stringify(gateway.simulated.at(-1)), `data:image/png;base64,${POINT}`)
+    t.match(await attempt(['sim-text', 'What?', '--image', file]), { code: 2, stderr: /is not a \.png/ })
+    t.match(await attempt(['sim-text', 'What?', '--audio', sound]), { code: 2, stderr: /ENOENT/ })
+  })
+
+  await t.test('speech, images and transcripts', async t => {
+    const [spoken, drawn] = [join(folder, 'out.wav'), join(folder, 'out.png')]
+    t.match(await attempt(['sim-speech', 'Good morning.', '--speak', spoken]), {
+      code: 0,
+      stdout: /out\.wav: \d+ bytes/,
+    })
+    t.equal(readFileSync(spoken).subarray(0, 4).toString(), 'RIFF')
+    t.match(await attempt(['sim-image', 'a house', '--draw', drawn]), { code: 0 })
+    t.equal(readFileSync(drawn).subarray(1, 4).toString(), 'PNG')
+    t.match(await attempt(['sim-transcribe', '--transcribe', spoken]), { code: 0, stdout: /.+/ })
+    t.match(await attempt(['sim-speech', 'x', '--speak', 'out.txt']), { code: 2, stderr: /\.mp3/ })
+  })
+
+  await t.test('on a terminal without a text it is a conversation, which an error does not end', async t => {
+    const { code, stdout, stderr } = await attempt(['sim-text'], 'My name is Ada.\nWho am I?\n', true)
+    t.equal(code, 0, stderr)
+    t.equal(stdout.trim().split('\n').length, 2)
+    t.equal(stderr.match(/tokens/g)?.length, 2)
+    const failing = await attempt(['sim-text?status=400'], 'One.\nTwo.\n', true)
+    t.equal(failing.code, 0)
+    t.equal(failing.stderr.match(/error: 400/g)?.length, 2)
+  })
+
+  await t.test('an error is what the gateway says, with its status', async t => {
+    t.match(await attempt(['nothing', 'hello']), { code: 1, stderr: /error: 404: .*nothing/ })
+    t.match(await attempt(['sim-text', 'hello', '--key', 'narrow']), { code: 1, stderr: /404/ })
+    t.match(await attempt(['sim-text', 'hello', '--key', 'none']), { code: 2, stderr: /no key "none"/ })
+    t.match(await attempt(['sim-text?cut=3', 'hello']), { code: 1, stderr: /error: / })
+    const closed = await command(['try', 'm', 'x', '--at', 'http://127.0.0.1:9'], { env: { GATEWAY_KEY: key } })
+    t.match(closed, { code: 1, stderr: /cannot be reached/ })
+  })
+})
