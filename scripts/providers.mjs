@@ -68,7 +68,7 @@ function markOf(plan, request) {
 /** The plan of a file that has one upstream of this kind, and a model on it. */
 async function planOf(name, loadPlan) {
   const models = '\nmodels: { m: up, midjourney: up }\n'
-  const base = ', base: "https://llm.example.com"'
+  const base = ', base: "https://llm.eu-central-1.example.com"'
   // Without models: kinds that only routes of a user's own serve. With recordings: those that need no address.
   for (const [more, rest] of [
     ['', models],

@@ -16,6 +16,7 @@ const ORDER = [
   'responses',
   'messages',
   'generate',
+  'converse',
   'embeddings',
   'embed-contents',
   'embed-content',

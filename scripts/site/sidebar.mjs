@@ -11,7 +11,7 @@ export const SIDEBAR = [
   [
     'Run it',
     [
-      ...['deploying', 'operating', 'console', 'logging', 'metrics', 'traces', 'credentials', 'identity', 'egress'],
+      ...['deploying', 'operating', 'console', 'logging', 'metrics', 'traces', 'credentials', 'clouds', 'identity', 'egress'],
       ...['regions', 'audit', 'plan', 'receipts', 'scaling', 'reliability'],
     ],
   ],

@@ -99,7 +99,7 @@ export interface Document {
 export interface EventStream {
   readonly kind: 'events'
   readonly headers: Headers
-  /** How events are written: with line feeds, with CRLF, or as their `data` alone. Line feeds if nothing is said. */
+  /** How events are written: with line feeds, with CRLF, as their `data` alone, or in binary. Line feeds if nothing is said. */
   readonly writing?: Writing
   readonly events: Iterable<StreamEvent>
   /** What this protocol sends when it fails in the middle of a stream. */
@@ -117,7 +117,7 @@ export interface ByteStream {
   readonly pieces: Iterable<Uint8Array>
 }
 
-export type Writing = 'lf' | 'crlf' | 'bare'
+export type Writing = 'lf' | 'crlf' | 'bare' | 'eventstream'
 
 export interface StreamEvent {
   readonly event?: string

@@ -7,6 +7,7 @@ import { MESSAGE_BATCHES } from './protocols/batches/messages.js'
 import { NATIVE_BATCHES } from './protocols/batches/native.js'
 import { chat } from './protocols/chat/index.js'
 import { completions } from './protocols/completions/index.js'
+import { CONVERSE } from './protocols/converse/index.js'
 import { embeddings } from './protocols/embeddings/index.js'
 import { FILES } from './protocols/files/index.js'
 import { MESSAGE_FILES } from './protocols/files/messages.js'
@@ -17,6 +18,7 @@ import { edits, variations } from './protocols/images/edits.js'
 import { images } from './protocols/images/index.js'
 import { IMAGINE } from './protocols/imagine/index.js'
 import { MESSAGES } from './protocols/messages/index.js'
+import { INVOKE } from './protocols/messages/invoke.js'
 import { moderations } from './protocols/moderations/index.js'
 import { realtime } from './protocols/realtime/index.js'
 import { RERANK } from './protocols/rerank/index.js'
@@ -49,6 +51,8 @@ export const PROTOCOLS: readonly Protocol[] = [
   ...RERANK,
   ...RESPONSES,
   ...MESSAGES,
+  ...INVOKE,
+  ...CONVERSE,
   ...MESSAGE_BATCHES,
   ...GENERATE,
   ...UPLOADS,

@@ -5,6 +5,7 @@ export type Purpose =
   | 'messages.thinking'
   | 'messages.omitted'
   | 'messages.redacted'
+  | 'converse.thinking'
   | 'generate.part'
   | 'responses.reasoning'
   | 'responses.compaction'

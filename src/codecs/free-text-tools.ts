@@ -10,6 +10,7 @@ import { badUpstream, objectOf, parseObject, stringOf } from './read.js'
  */
 const LEGAL: Readonly<Record<string, RegExp>> = {
   messages: /^(?!gw1c?_)[a-zA-Z0-9_-]{1,128}$/,
+  converse: /^[a-zA-Z0-9_-]{1,64}$/,
   generate: /^(?!gwc?__)[A-Za-z_][A-Za-z0-9_:.-]{0,127}$/,
 }
 

@@ -10,6 +10,7 @@ import type {
 } from '../core/codec.js'
 import * as audio from './audio/index.js'
 import { chat } from './chat/index.js'
+import { converse } from './converse/index.js'
 import { embedContent, embedContents } from './embed-content/index.js'
 import { embeddings } from './embeddings/index.js'
 import { generate, generateCount } from './generate/index.js'
@@ -31,6 +32,7 @@ const CODECS: readonly Codec[] = [
   chat,
   generate,
   messages,
+  converse,
   embedContents,
   embedContent,
   embeddings,

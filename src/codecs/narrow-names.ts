@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Part, TextEvent, TextRequest, TextResult, Tool, ToolChoice } from '../core/text.js'
 
 /** Protocols whose upstreams take names of tools of at most 64 letters, digits, `_` and `-`. */
-const NARROW: ReadonlySet<string> = new Set(['chat', 'responses'])
+const NARROW: ReadonlySet<string> = new Set(['chat', 'responses', 'converse'])
 const TAKEN = /^[a-zA-Z0-9_-]{1,64}$/
 
 /**

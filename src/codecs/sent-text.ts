@@ -5,7 +5,7 @@ import { type FreeTextTools, freeTextTools } from './free-text-tools.js'
 import { type NarrowNames, narrowNames } from './narrow-names.js'
 
 /** Protocols that can ask for an answer by a schema, but not for JSON of any form. */
-const NO_JSON_MODE: ReadonlySet<string> = new Set(['messages'])
+const NO_JSON_MODE: ReadonlySet<string> = new Set(['messages', 'converse'])
 
 /** A request for text as an upstream is sent it, and what its answer is read back with. */
 interface SentText {

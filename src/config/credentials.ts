@@ -104,7 +104,12 @@ export function mergeCredential(
   const layer = last(layers, 'credential')
   const raw = layer?.value.credential
   if (layer !== undefined && raw !== undefined && 'type' in raw) {
-    return readTypedCredential(inherited(layers, raw), layer.site.child('credential'), secret, context)
+    return readTypedCredential(
+      withRegion(inherited(layers, raw), layers),
+      layer.site.child('credential'),
+      secret,
+      context,
+    )
   }
   if (raw !== undefined && !('type' in raw)) return { place: placeOf(raw), ...(secret === undefined ? {} : { secret }) }
   const holder = last(layers, 'secret') ?? last(layers, 'secrets')
@@ -127,6 +132,16 @@ function inherited(layers: readonly Layer[], own: RawTypedCredential): RawTypedC
     credential !== undefined && 'type' in credential && credential.type === own.type ? [credential] : [],
   )
   return Object.assign({}, ...all)
+}
+
+/** Hosts of services with regions name theirs: `….eu-central-1.…`. */
+const REGION = /^[a-z][a-z0-9-]*:\/\/[^/]*?\b([a-z]{2,3}(?:-[a-z]+){1,3}-\d{1,2})\./
+
+/** Where no region is written, that of the upstream's host. */
+function withRegion(raw: RawTypedCredential, layers: readonly Layer[]): RawTypedCredential {
+  if (raw.type !== 'aws-sigv4' || raw.region !== undefined) return raw
+  const region = REGION.exec(last(layers, 'base')?.value.base ?? '')?.[1]
+  return region === undefined ? raw : { ...raw, region }
 }
 
 function placeOf(raw: Exclude<RawCredential, RawTypedCredential>): Placement {

@@ -234,7 +234,7 @@ export type RawRouteDefaults = {
 }
 export type RawCaller = RawPlacement | readonly RawPlacement[]
 export type RawPlacement = { readonly in: 'query'; readonly name: string } | { readonly in: 'subprotocol'; readonly prefix: string } | { readonly in: 'header'; readonly name: string; readonly scheme?: string }
-export type RawFamily = 'compatible' | 'messages' | 'native' | 'image-tasks' | 'rerank'
+export type RawFamily = 'compatible' | 'messages' | 'native' | 'image-tasks' | 'rerank' | 'converse'
 export type RawPrefixes = Readonly<Record<string, Readonly<Record<string, string>>>>
 export type RawKeys = Readonly<Record<string, RawKey>>
 export type RawKey = {
@@ -980,7 +980,7 @@ export type RawStreamPointer = {
   readonly default?: boolean
 }
 export type RawFraming = RawFramingWord | RawFramingChoice
-export type RawFramingWord = 'sse' | 'sse-crlf' | 'ndjson' | 'array'
+export type RawFramingWord = 'sse' | 'sse-crlf' | 'ndjson' | 'array' | 'aws-eventstream'
 export type RawFramingChoice = {
   readonly default?: RawFramingWord
   readonly parameter: string

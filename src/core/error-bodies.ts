@@ -41,6 +41,17 @@ const NATIVE: Readonly<Record<number, string>> = {
   504: 'DEADLINE_EXCEEDED',
 }
 
+/** Names of errors by which clients of `converse` tell them apart, in answers and, with a small first letter, in streams. */
+const CONVERSE: Readonly<Record<number, string>> = {
+  401: 'AccessDeniedException',
+  403: 'AccessDeniedException',
+  404: 'ResourceNotFoundException',
+  429: 'ThrottlingException',
+  503: 'ServiceUnavailableException',
+  504: 'ModelTimeoutException',
+  529: 'ServiceUnavailableException',
+}
+
 /** A protocol-buffer type by its URL: the family's clients look for it in `details`. */
 const RETRY_INFO = 'type.googleapis.com/google.rpc.RetryInfo'
 
@@ -71,11 +82,32 @@ export function errorBody(error: GatewayError, family: Family, requestId: string
           ...waiting(error.details.retryAfter),
         },
       }
+    case 'converse':
+      return { __type: converseName(error), message: error.message }
     case 'rerank':
       return { id: requestId, message: error.message }
     case 'image-tasks':
       return { code: imageTasksCode(error), description: error.message, result: null }
   }
+}
+
+function converseName({ status }: GatewayError): string {
+  return CONVERSE[status] ?? (status < 500 ? 'ValidationException' : 'InternalServerException')
+}
+
+/** The events that streams of `converse` can end with in place of an answer. */
+const STREAM_EXCEPTIONS: ReadonlySet<string> = new Set([
+  'throttlingException',
+  'validationException',
+  'serviceUnavailableException',
+])
+
+/** The name of the event by which a stream of `converse` reports an error. */
+export function exceptionName(error: GatewayError): string {
+  const name = converseName(error)
+  const event = name.charAt(0).toLowerCase() + name.slice(1)
+  if (STREAM_EXCEPTIONS.has(event)) return event
+  return error.status < 500 ? 'validationException' : 'internalServerException'
 }
 
 function imageTasksCode({ status, details: { familyCode } }: GatewayError): number {

@@ -1,5 +1,5 @@
 /** Families of error bodies; a route names the one that its clients expect. @testonly */
-export const FAMILIES = ['compatible', 'messages', 'native', 'image-tasks', 'rerank'] as const
+export const FAMILIES = ['compatible', 'messages', 'native', 'image-tasks', 'rerank', 'converse'] as const
 export type Family = (typeof FAMILIES)[number]
 
 /** May another attempt help? `next-target`: this gateway may try another target before the first byte. */

@@ -82,8 +82,8 @@ export interface RouteFraming {
   readonly values: Readonly<Record<string, Framing>>
 }
 
-/** How a stream is cut into messages: events with LF or CRLF, a JSON document a line, or one JSON array. */
-export type Framing = 'sse' | 'sse-crlf' | 'ndjson' | 'array'
+/** How a stream is cut into messages: events with LF or CRLF, a JSON document a line, one JSON array, or messages in binary. */
+export type Framing = 'sse' | 'sse-crlf' | 'ndjson' | 'array' | 'aws-eventstream'
 
 /** Paths that the gateway always answers itself, without a key. */
 export const HEALTH_PATHS: readonly string[] = ['/livez', '/readyz']

@@ -9,7 +9,7 @@ const DECLARED: Readonly<Record<'text' | 'calls' | 'results' | 'tools' | 'format
   text: ['prefill', 'refusals'] satisfies Field[],
   calls: ['customTools'] satisfies Field[],
   results: ['resultError'] satisfies Field[],
-  tools: ['customTools', 'toolSubset'] satisfies Field[],
+  tools: ['customTools', 'toolSubset', 'toolChoice'] satisfies Field[],
   format: ['formatJson', 'formatSchema'] satisfies Field[],
 }
 

@@ -33,6 +33,19 @@ export function nextTurn(protocol: string, answer: JsonObject): JsonObject {
       ]
       return { model: 'm', max_tokens: 100, messages: turns }
     }
+    case 'converse': {
+      const content = list(at(answer, 'output', 'message', 'content'))
+      const results = content.flatMap(block => {
+        const id = at(block, 'toolUse', 'toolUseId')
+        return id === undefined ? [] : [{ toolResult: { toolUseId: id, content: [{ text: 'Done.' }] } }]
+      })
+      const turns = [
+        { role: 'user', content: [{ text: 'Go.' }] },
+        { role: 'assistant', content },
+        { role: 'user', content: results.length > 0 ? results : [{ text: 'And then?' }] },
+      ]
+      return { messages: turns }
+    }
     default: {
       const parts = list(at(answer, 'candidates', 0, 'content', 'parts'))
       const results = parts.flatMap(part => {
@@ -51,7 +64,7 @@ export function nextTurn(protocol: string, answer: JsonObject): JsonObject {
   }
 }
 
-/** The answer that a client puts together from a stream, as far as its next turn repeats it. */
+/** The answer that a client puts together from a stream, for its next turn. */
 export function assembled(protocol: string, frames: readonly Frame[]): JsonObject {
   const events = frames.filter(({ data }) => data !== '[DONE]').map(({ data }) => JSON.parse(data) as JsonObject)
   switch (protocol) {
@@ -63,6 +76,8 @@ export function assembled(protocol: string, frames: readonly Frame[]): JsonObjec
     }
     case 'messages':
       return { content: blocks(events) }
+    case 'converse':
+      return { output: { message: { content: converseBlocks(events) } } }
     default:
       return {
         candidates: [
@@ -116,6 +131,37 @@ function blocks(events: readonly JsonObject[]): readonly Json[] {
   for (const [index, text] of json)
     if (found[index] !== undefined && text !== '') found[index].input = JSON.parse(text) as Json
   return found
+}
+
+/** Blocks of a stream of `converse`, which begin with their first delta where nothing else begins them. */
+function converseBlocks(events: readonly JsonObject[]): readonly Json[] {
+  const found: Record<string, Json>[] = []
+  for (const { contentBlockIndex, start, delta } of events) {
+    const index = Number(contentBlockIndex)
+    if (isObject(start)) found[index] = { ...start }
+    if (!isObject(delta)) continue
+    found[index] ??= {}
+    const block = found[index]
+    const thought = at(delta, 'reasoningContent')
+    const source = at(delta, 'image', 'source')
+    if (isObject(block.image) && source !== undefined) block.image = { ...block.image, source }
+    const input = at(delta, 'toolUse', 'input')
+    if (typeof delta.text === 'string') block.text = String(block.text ?? '') + delta.text
+    if (typeof input === 'string') block.json = String(block.json ?? '') + input
+    if (!isObject(thought)) continue
+    if (typeof thought.redactedContent === 'string') block.reasoningContent = thought
+    else {
+      const before = at(block, 'reasoningContent', 'reasoningText')
+      const text = String(at(before, 'text') ?? '') + String(thought.text ?? '')
+      const signature = thought.signature ?? at(before, 'signature')
+      block.reasoningContent = { reasoningText: { text, ...(signature !== undefined && { signature }) } }
+    }
+  }
+  return found.map(({ json, ...block }) =>
+    isObject(block.toolUse)
+      ? { toolUse: { ...block.toolUse, input: JSON.parse(String(json ?? '{}')) as Json } }
+      : block,
+  )
 }
 
 /** Seals that a server of this protocol finds in the next turn after this answer, each once. */

@@ -7,6 +7,7 @@ import { sample } from '../helpers/sample.js'
 import { aiChat, aiGenerate, aiMessages, aiResponses } from './clients/ai.js'
 import { anthropic } from './clients/anthropic.js'
 import type { Ask, Client, Told, Tool } from './clients/ask.js'
+import { converse } from './clients/converse.js'
 import { genai } from './clients/genai.js'
 import { openaiChat } from './clients/openai-chat.js'
 import { openaiResponses, openaiResponsesStateful } from './clients/openai-responses.js'
@@ -14,7 +15,7 @@ import { openaiResponses, openaiResponsesStateful } from './clients/openai-respo
 // Libraries are free to leave out what the documents of their services call required.
 relaysAnything()
 
-/** Every client library reaches every text protocol, on real sockets: 9 clients × 4 upstreams × streamed or not × cases. */
+/** Every client library reaches every text protocol, on real sockets: 10 clients × 5 upstreams × streamed or not × cases. */
 
 const YAML = `version: 1
 ${CALLER}
@@ -23,15 +24,18 @@ upstreams:
   responses: { kind: simulator-responses }
   messages: { kind: simulator-messages, traits: { max_output: 16000 } }
   generate: { kind: simulator-generate }
+  converse: { kind: simulator-converse }
 models:
   sim-text: chat
   sim-responses: responses
   sim-messages: messages
   sim-generate: generate
+  sim-converse: converse
   sim-text-busy: { upstream: chat, as: "sim-text?status=429" }
   sim-responses-busy: { upstream: responses, as: "sim-responses?status=429" }
   sim-messages-busy: { upstream: messages, as: "sim-messages?status=429" }
   sim-generate-busy: { upstream: generate, as: "sim-generate?status=429" }
+  sim-converse-busy: { upstream: converse, as: "sim-converse?status=429" }
 `
 
 const CLIENTS: Readonly<Record<string, Client>> = {
@@ -40,6 +44,7 @@ const CLIENTS: Readonly<Record<string, Client>> = {
   'openai responses, state kept': openaiResponsesStateful,
   anthropic,
   genai,
+  converse,
   'ai, chat': aiChat,
   'ai, responses': aiResponses,
   'ai, messages': aiMessages,
@@ -49,7 +54,7 @@ const CLIENTS: Readonly<Record<string, Client>> = {
 /** Libraries that do not look at `reasoning_content`. */
 const BLIND: ReadonlySet<string> = new Set(['ai, chat'])
 
-const UPSTREAMS = ['sim-text', 'sim-responses', 'sim-messages', 'sim-generate']
+const UPSTREAMS = ['sim-text', 'sim-responses', 'sim-messages', 'sim-generate', 'sim-converse']
 
 const CITY: Tool = {
   name: 'get_weather',

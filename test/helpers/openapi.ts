@@ -4,6 +4,7 @@ import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import type { JsonObject } from '../../src/core/json.js'
 import { OpenApiSchemas, type Reading } from './openapi-schemas.js'
 import { referenceFolder } from './recordings.js'
+import { converseDocument } from './smithy.js'
 
 type Mode = 'closed' | 'client'
 
@@ -60,6 +61,9 @@ const DOCUMENTS = {
   'embed.response': ['gemini', 'EmbedContentResponse'],
   'embed-batch.request': ['gemini', 'BatchEmbedContentsRequest', 'closed'],
   'embed-batch.response': ['gemini', 'BatchEmbedContentsResponse'],
+  'converse.request': ['converse', 'ConverseRequest'],
+  'converse.response': ['converse', 'ConverseResponse'],
+  'converse.event': ['converse', 'ConverseEvent'],
 } as const satisfies Record<string, readonly [string, string, Mode?]>
 
 export type OpenApiName = keyof typeof DOCUMENTS
@@ -151,7 +155,11 @@ export function openApiSchemas(name: OpenApiName): { readonly schemas: OpenApiSc
   const [vendor, root, mode] = DOCUMENTS[name] as readonly [string, string, Mode?]
   let document = read.get(vendor)
   if (document === undefined) {
-    document = JSON.parse(readFileSync(join(folder, vendor, 'openapi.json'), 'utf8')) as JsonObject
+    // This protocol has no such document, but its SDK has the shapes.
+    document =
+      vendor === 'converse'
+        ? converseDocument()
+        : (JSON.parse(readFileSync(join(folder, vendor, 'openapi.json'), 'utf8')) as JsonObject)
     read.set(vendor, document)
   }
   return { schemas: new OpenApiSchemas(document, reading(vendor, name.endsWith('.request'), mode)), root }
@@ -160,6 +168,7 @@ export function openApiSchemas(name: OpenApiName): { readonly schemas: OpenApiSc
 function reading(vendor: string, request: boolean, mode: Mode | undefined): Reading {
   if (vendor === 'openai') return request ? COMPATIBLE_REQUEST : COMPATIBLE
   if (vendor === 'anthropic') return MESSAGES
+  if (vendor === 'converse') return { closed: true }
   if (mode === undefined) return { proto: true, required: NATIVE_RESPONSE }
   return { proto: true, closed: true, snake: mode === 'client', required: NATIVE_REQUEST }
 }

@@ -21,6 +21,10 @@ const kinds = new Map(
     .map(file => [file.replace(/\.yaml$/, ''), parse(readFileSync(join(folder, file), 'utf8')) as Kind]),
 )
 
+/** Kinds of clouds: their credential is not in the file, and their address contains a region. */
+const SIGNED = new Set(['bedrock', 'bedrock-messages', 'vertex', 'vertex-messages'])
+const REGIONAL = 'https://llm.eu-central-1.example.com'
+
 /** For kinds that leave the address to the user. */
 const OWN = 'https://llm.example.com'
 
@@ -32,9 +36,10 @@ const AHEAD = ['midjourney-proxy', 'dify', 'assemblyai', 'black-forest-labs', 's
 /** What an upstream of this kind says at most: kind, base where the kind has none, secret where there is a place for one. */
 async function planWith(kind: string): Promise<Plan> {
   const lines = ['version: 1', 'upstreams:', '  up:', `    kind: ${kind}`]
-  if (kinds.get(kind)?.base === undefined && !kind.startsWith('simulator')) lines.push(`    base: ${OWN}`)
+  if (kinds.get(kind)?.base === undefined && !kind.startsWith('simulator'))
+    lines.push(`    base: ${SIGNED.has(kind) ? REGIONAL : OWN}`)
   if (kind === 'recorded') lines.push(`    recordings: ${tmpdir()}`)
-  if (!kind.startsWith('simulator')) lines.push('    secret: { env: UPSTREAM_KEY }')
+  if (!kind.startsWith('simulator') && !SIGNED.has(kind)) lines.push('    secret: { env: UPSTREAM_KEY }')
   if (kind === 'bearer') lines.push('    speaks: { chat: POST /chat }')
   if (!AHEAD.includes(kind)) lines.push('models:', '  m: up')
   return planOf(await loadText(lines.join('\n'), { UPSTREAM_KEY: 'secret-of-up' }))

@@ -14,7 +14,7 @@ function schema(name: string): JsonObject {
 }
 
 const names = [
-  ...(['chat', 'completions', 'embed-content', 'embed-contents', 'embeddings'] as const),
+  ...(['chat', 'completions', 'converse', 'embed-content', 'embed-contents', 'embeddings'] as const),
   ...([
     'generate.count_tokens',
     'generate',
@@ -464,10 +464,10 @@ t.test('every recorded request that a provider accepted passes', { skip: recordi
     if (violations.length > 0) t.same(violations, [], `${file} ${n}`)
     counts.set(name, (counts.get(name) ?? 0) + 1)
   }
-  // No one who was recorded embeds one text alone, makes a batch or a video; forms are recorded elsewhere
+  // No one who was recorded speaks converse, embeds one text alone, makes a batch or a video; forms are recorded elsewhere
   // (test/e2e/recorded-forms.test.ts).
   const unheard: readonly Name[] = [
-    ...(['embed-content', 'batches', 'images.edits.document'] as const),
+    ...(['converse', 'embed-content', 'batches', 'images.edits.document'] as const),
     ...(['message-batches', 'native-batches', 'uploads', 'uploads.complete'] as const),
     ...(['videos', 'videos.form', 'videos.remix'] as const),
     ...FORMS,

@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { Frame } from '../../src/core/codec.js'
 import type { Framing } from '../../src/core/route-settings.js'
-import { closing, contentType, encodeFrame } from '../../src/wire/framing.js'
+import { contentType, FrameWriter } from '../../src/wire/framing.js'
 import { JsonStreamDecoder } from '../../src/wire/json-stream.js'
 import { SseDecoder } from '../../src/wire/sse.js'
 import { fc } from '../helpers/property.js'
@@ -10,7 +10,10 @@ const FRAMINGS: readonly Framing[] = ['sse', 'sse-crlf', 'ndjson', 'array']
 const LIMIT = 1e6
 
 function encode(framing: Framing, frames: readonly Frame[]): string {
-  return frames.map((frame, index) => encodeFrame(framing, frame, index === 0)).join('') + closing(framing)
+  const writer = new FrameWriter(framing)
+  for (const frame of frames) writer.add(frame)
+  writer.close()
+  return writer.take().toString()
 }
 
 function decode(framing: Framing, text: string): Frame[] {

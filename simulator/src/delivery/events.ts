@@ -3,6 +3,7 @@ import type { Faults } from '../faults/table.js'
 import type { EventStream, StreamEvent, Writing } from '../protocol.js'
 import { filling } from './content.js'
 import { headerList, TRAILERS } from './document.js'
+import { message } from './eventstream.js'
 import { breakOff, paced, type Step, writes } from './steps.js'
 
 const SPOILED = 1
@@ -41,6 +42,10 @@ export function* eventPieces(answer: EventStream, faults: Faults): Generator<Ite
 }
 
 function* bigLine(size: number, writing: Writing | undefined): Generator<Uint8Array> {
+  if (writing === 'eventstream') {
+    yield message({ event: 'padding', data: JSON.stringify({ padding: 'x'.repeat(size) }) })
+    return
+  }
   const bare = writing === 'bare'
   yield Buffer.from(bare ? ',\r\n{"padding":"' : 'data: {"padding":"')
   yield* filling(size)
@@ -52,6 +57,7 @@ const COMMENT = ': a comment\n\n'
 /** An event as the WHATWG event-stream format writes it, or as the `framing` fault wants it. What is bare has no lines. */
 function frame({ event, data }: StreamEvent, framing: Faults['framing'], writing: Writing = 'lf'): Buffer {
   if (writing === 'bare') return Buffer.from(data)
+  if (writing === 'eventstream') return message({ event: event ?? '', data })
   switch (framing) {
     case undefined:
     case 'bom':
@@ -77,7 +83,7 @@ function preamble(framing: Faults['framing']): Buffer {
 }
 
 function comments(count = 0, writing: Writing = 'lf'): Buffer {
-  return Buffer.from(writing === 'bare' ? '' : COMMENT.repeat(count))
+  return Buffer.from(writing === 'bare' || writing === 'eventstream' ? '' : COMMENT.repeat(count))
 }
 
 function lines(event: string | undefined, data: string, end: string): Buffer {

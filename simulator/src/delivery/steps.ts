@@ -1,5 +1,6 @@
 import type { Faults } from '../faults/table.js'
 import type { Writing } from '../protocol.js'
+import { message } from './eventstream.js'
 
 /** What is done to a response, one thing after another. */
 export type Step =
@@ -31,6 +32,8 @@ const BREAKS = ['reset-after', 'hang-after', 'cut-after', 'fin-after', 'error-af
 const PING = Buffer.from(': ping\n\n')
 /** White space, which JSON allows between the elements of an array (RFC 8259, section 2). */
 const BARE_PING = Buffer.from('\n')
+/** Clients pass over events that they do not know. */
+const BINARY_PING = message({ event: 'ping', data: '{}' })
 const DEFAULT_PING_INTERVAL_MS = 20
 
 type BreakName = (typeof BREAKS)[number]
@@ -66,7 +69,7 @@ export function* paced(
 }
 
 export function* breakOff(name: BreakName, faults: Faults, writing?: Writing): Generator<Step> {
-  const bytes = writing === 'bare' ? BARE_PING : PING
+  const bytes = writing === 'eventstream' ? BINARY_PING : writing === 'bare' ? BARE_PING : PING
   switch (name) {
     case 'reset-after':
       return yield { do: 'reset' }

@@ -1,20 +1,18 @@
 import { jsonText } from '../../core/exact-json.js'
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
-import type { CacheMark, Left, Part, Seal, TextPart } from '../../core/text.js'
+import type { CacheMark, Left, Part, TextPart } from '../../core/text.js'
+import { decodeBorrowedSeal, SealedParts } from '../borrowed-seal.js'
 import { invalid, isBounded, Reader } from '../read.js'
 
 import { unwrapThought } from '../seal.js'
 import { decodeCitation } from './citations.js'
 import { decodeDocument, decodeImage, decodeResultContent, decodeSearchResult } from './media-in.js'
 import { decodeCallId } from './names.js'
-import { decodeBorrowedSeal, type SealPlace } from './result-out.js'
 
 /** Reads the content of one turn: a string, or blocks. What has no place is put down in `left`. */
 export class BlocksIn {
-  readonly #parts: Part[] = []
+  readonly #parts = new SealedParts()
   readonly #left: Left[]
-  /** A seal of another protocol that belongs to the part that comes next, and where it stood. */
-  #next: { readonly seal: Seal; readonly at: string } | undefined
 
   constructor(left: Left[]) {
     this.#left = left
@@ -29,8 +27,7 @@ export class BlocksIn {
       else if (!isObject(value)) throw invalid(place, 'expected an object')
       else this.block(new Reader(value, place))
     }
-    this.settle()
-    return this.#parts
+    return this.#parts.whole()
   }
 
   private block(block: Reader): void {
@@ -76,20 +73,10 @@ export class BlocksIn {
     const text = block.string('thinking') ?? ''
     const signature = block.string('signature') ?? ''
     const borrowed = text === '' ? decodeBorrowedSeal(signature) : undefined
-    if (borrowed !== undefined) this.borrowed(borrowed.seal, borrowed.place, block.at)
+    if (borrowed !== undefined) this.#parts.borrowed(borrowed, block.at)
     else if (signature !== '') {
       this.add({ type: 'reasoning', text, at: block.at, ...unwrapThought(signature, 'messages') })
     } else if (text !== '') this.add({ type: 'reasoning', text, at: block.at })
-  }
-
-  private borrowed(seal: Seal, place: SealPlace, at: string): void {
-    const last = this.#parts.at(-1)
-    if (place === 'text') this.add({ type: 'text', text: '', seal, at })
-    else if (place === 'next') {
-      this.settle()
-      this.#next = { seal, at }
-    } else if (last !== undefined && last.seal === undefined) this.#parts[this.#parts.length - 1] = { ...last, seal }
-    else this.add({ type: 'reasoning', text: '', seal, at })
   }
 
   private call(block: Reader, about: { readonly at: string; readonly cache?: CacheMark }): void {
@@ -113,18 +100,7 @@ export class BlocksIn {
   }
 
   private add(...parts: readonly Part[]): void {
-    for (const part of parts) {
-      const seal = this.#next?.seal
-      this.#next = undefined
-      this.#parts.push(seal === undefined || part.seal !== undefined ? part : { ...part, seal })
-    }
-  }
-
-  /** A seal whose part no longer follows it is kept for itself. */
-  private settle(): void {
-    const next = this.#next
-    this.#next = undefined
-    if (next !== undefined) this.#parts.push({ type: 'reasoning', text: '', ...next })
+    this.#parts.add(...parts)
   }
 
   private leave(field: string, why: string): void {

@@ -1,7 +1,7 @@
-import { Buffer } from 'node:buffer'
 import type { AnswerContext } from '../../core/codec.js'
 import type { JsonObject } from '../../core/json.js'
 import type { CallPart, Part, ReasoningPart, Seal, TextPart, TextResult } from '../../core/text.js'
+import { borrowedSeal, type SealPlace } from '../borrowed-seal.js'
 import { compact } from '../read.js'
 import { wrapSeal } from '../seal.js'
 import { encodeCitation } from './citations.js'
@@ -9,24 +9,9 @@ import { encodeCallId, inputOf } from './names.js'
 import { encodeEnd, loseEnd } from './result-in.js'
 import { encodeUsage } from './usage.js'
 
-/**
- * Other protocols seal calls and texts, too; here only thoughts have a place for that. Such a seal travels as a block of
- * hidden thoughts beside what it belongs to: clients send those back unread, and its signature tells where it goes.
- * `next`: onto the part behind it; `prev`: onto the part before; `text`: onto a text of its own that is empty.
- */
-export type SealPlace = 'next' | 'prev' | 'text'
-
-const FORM = /^gw1\.([^.]+)\.([A-Za-z0-9_-]*)\.(next|prev|text)$/
-
-export function encodeBorrowedSeal({ by, value }: Seal, place: SealPlace): JsonObject {
-  const signature = `gw1.${by}.${Buffer.from(value, 'utf8').toString('base64url')}.${place}`
-  return { type: 'thinking', thinking: '', signature }
-}
-
-export function decodeBorrowedSeal(signature: string): { readonly seal: Seal; readonly place: SealPlace } | undefined {
-  const [, by, value, place] = FORM.exec(signature) ?? []
-  if (by === undefined || value === undefined) return undefined
-  return { seal: { by, value: Buffer.from(value, 'base64url').toString('utf8') }, place: place as SealPlace }
+/** A block of hidden thoughts, for a seal that belongs to what is beside it. */
+export function encodeBorrowedSeal(seal: Seal, place: SealPlace): JsonObject {
+  return { type: 'thinking', thinking: '', signature: borrowedSeal(seal, place) }
 }
 
 type Lose = AnswerContext['lose']

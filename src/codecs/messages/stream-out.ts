@@ -5,53 +5,12 @@ import { jsonText } from '../../core/exact-json.js'
 import type { Json, JsonObject } from '../../core/json.js'
 import { LongText } from '../../core/long-text.js'
 import type { CallPart, Citation, End, Part, Seal, TextEvent, TextUsage } from '../../core/text.js'
+import { InOrder } from '../in-order.js'
 import { wrapSeal } from '../seal.js'
 import { encodeCitation } from './citations.js'
 import { encodeEnd, loseEnd } from './result-in.js'
 import { callHead, encodeBorrowedSeal, loseCitation, messageHead, otherBlocks, sealBehind } from './result-out.js'
 import { encodeCounts, encodeUsage } from './usage.js'
-
-type PartEvent = Extract<TextEvent, { readonly index: number }>
-
-/** Most events that wait for their turn; a stream that interleaves more than this is not one that anyone sends. */
-const MAX_WAITING_EVENTS = 100_000
-
-/**
- * For protocols whose parts never interleave and that know one candidate: events of the part at hand pass at once, those
- * of parts that opened meanwhile wait until it has ended. Events of other candidates than the first go nowhere.
- */
-class InOrder {
-  /** Index of the part at hand. */
-  #at = 0
-  #waiting: PartEvent[] = []
-
-  push(event: TextEvent): readonly TextEvent[] {
-    if ('candidate' in event && event.candidate !== 0) return []
-    if (!('index' in event)) return [event]
-    if (event.index < this.#at) return []
-    if (event.index > this.#at) {
-      if (this.#waiting.length >= MAX_WAITING_EVENTS)
-        throw new RangeError('too many events are waiting for an earlier part')
-      this.#waiting.push(event)
-      return []
-    }
-    if (event.type !== 'part-end') return [event]
-    return [event, ...this.next()]
-  }
-
-  /** The part at hand has ended: what waited for that, up to the next part that is still open. */
-  private next(): readonly TextEvent[] {
-    const out: TextEvent[] = []
-    for (;;) {
-      this.#at += 1
-      const mine = this.#waiting.filter(({ index }) => index === this.#at)
-      if (mine.length === 0) return out
-      this.#waiting = this.#waiting.filter(({ index }) => index !== this.#at)
-      for (const event of mine) out.push(event)
-      if (mine.at(-1)?.type !== 'part-end') return out
-    }
-  }
-}
 
 const PING: Frame = { event: 'ping', data: '{"type":"ping"}' }
 const STOP: Frame = { event: 'message_stop', data: '{"type":"message_stop"}' }

@@ -3,6 +3,8 @@ import { GatewayError } from '../../core/errors.js'
 import { parseJson } from '../../core/json.js'
 import type { Route } from '../../core/plan.js'
 import type { Transform } from '../../core/transform.js'
+import { EVENTSTREAM_TYPE, EventStreamDecoder, EventStreamError } from '../../wire/eventstream.js'
+import { frameOf } from '../../wire/eventstream-frame.js'
 import { costNow } from '../../wire/json-cost.js'
 import { JsonStreamDecoder } from '../../wire/json-stream.js'
 import { SseDecoder, WireLimitError } from '../../wire/sse.js'
@@ -15,15 +17,20 @@ export interface Frames {
 }
 
 /**
- * Events, or JSON documents (one per line, or in one array), by the content type. `change`: the declared changes of JSON
+ * Events, binary messages, or JSON documents (one per line, or in one array), by the content type. `change`: the declared changes of JSON
  * answers, applied to each message.
  */
 export function framesOf(contentType: string, limits: Route['limits'], change?: Transform): Frames {
-  const frames = contentType.startsWith('text/event-stream') ? new EventFrames(limits) : new DocumentFrames(limits)
+  const frames = contentType.startsWith('text/event-stream')
+    ? new EventFrames(limits)
+    : contentType.startsWith(EVENTSTREAM_TYPE)
+      ? new BinaryFrames(limits)
+      : new DocumentFrames(limits)
   return change === undefined ? frames : new ChangedFrames(frames, change)
 }
 
 const BLANK_LINE = Buffer.from('\n\n')
+const NOTHING = Buffer.alloc(0)
 
 class EventFrames implements Frames {
   readonly #decoder: SseDecoder
@@ -61,6 +68,27 @@ class DocumentFrames implements Frames {
   }
 
   end(): readonly Frame[] | 'cut' {
+    return this.#decoder.end() === 'cut' ? 'cut' : []
+  }
+}
+
+class BinaryFrames implements Frames {
+  readonly #decoder: EventStreamDecoder
+
+  readonly #values: number
+
+  constructor({ event, values }: Route['limits']) {
+    this.#values = values
+    this.#decoder = new EventStreamDecoder({ event })
+  }
+
+  push(chunk: Buffer): readonly Frame[] {
+    return limited(() => this.#decoder.push(chunk).map(frameOf), 'eventstream_', this.#values)
+  }
+
+  end(): readonly Frame[] | 'cut' {
+    // A fault behind whole messages is reported now.
+    this.push(NOTHING)
     return this.#decoder.end() === 'cut' ? 'cut' : []
   }
 }
@@ -104,10 +132,10 @@ function limited(read: () => readonly Frame[], prefix: string, values: number): 
     for (const { data } of frames) if (data.length > MIN_DEEP_CHARS) checkMessage(data, values)
     return frames
   } catch (cause) {
-    if (!(cause instanceof WireLimitError)) throw cause
+    if (!(cause instanceof WireLimitError || cause instanceof EventStreamError)) throw cause
     throw new GatewayError('bad_upstream_response', 'The upstream sent a malformed event.', {
       phase: 'event',
-      limit: prefix + cause.limit,
+      ...(cause instanceof WireLimitError ? { limit: prefix + cause.limit } : { cause }),
     })
   }
 }

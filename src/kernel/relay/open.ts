@@ -1,4 +1,6 @@
 import { GatewayError } from '../../core/errors.js'
+import type { Framing } from '../../core/route-settings.js'
+import { EVENTSTREAM_TYPE } from '../../wire/eventstream.js'
 import { chainOf } from '../chain.js'
 import { lengthOf, responseHeaders, single, type UpstreamHeaders } from '../response-headers.js'
 import { EventRelay } from './events.js'
@@ -9,6 +11,7 @@ import { RawRelay } from './raw.js'
 import { ReframeRelay } from './reframe.js'
 import { RefusalRelay } from './refusal.js'
 import type { Relay, Source } from './relay.js'
+import { UnwrappedRelay } from './unwrapped.js'
 
 /** Chooses the relay for an answer by its status and form; undefined if the answer is refused at once. */
 export function openRelay(attempt: Source, status: number, headers: UpstreamHeaders): Relay | undefined {
@@ -51,6 +54,9 @@ export function openRelay(attempt: Source, status: number, headers: UpstreamHead
       framing,
     )
   }
+  if (type.startsWith(EVENTSTREAM_TYPE)) {
+    return binaryRelay(attempt, status, flat, type, framing)
+  }
   if (isJsonStream(attempt, type)) {
     return new ReframeRelay(
       attempt,
@@ -66,6 +72,14 @@ export function openRelay(attempt: Source, status: number, headers: UpstreamHead
     return undefined
   }
   return new RawRelay(attempt, status, flat, lengthOf(headers), type.startsWith('text/'))
+}
+
+/** Of a stream of binary messages: as such a stream again, or as the event stream that they hold. */
+function binaryRelay(attempt: Source, status: number, headers: string[], type: string, framing: Framing): Relay {
+  const frames = framesOf(type, attempt.route.limits, attempt.exchange.response)
+  return framing === 'sse' || framing === 'sse-crlf'
+    ? new UnwrappedRelay(attempt, status, headers, frames, framing)
+    : new ReframeRelay(attempt, status, headers, frames, framing)
 }
 
 /** A stream of JSON documents on a route whose streams can have several framings. */

@@ -1,11 +1,12 @@
 import type { Frame } from '../../core/codec.js'
-import { errorBody } from '../../core/error-bodies.js'
+import { errorBody, exceptionName } from '../../core/error-bodies.js'
 import { GatewayError } from '../../core/errors.js'
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import type { UsagePaths } from '../../core/plan.js'
 import type { Framing } from '../../core/route-settings.js'
 import { type EndMembers, endMembers } from '../../wire/end-members.js'
-import { closing, contentType, encodeFrame } from '../../wire/framing.js'
+import { isException } from '../../wire/eventstream-frame.js'
+import { contentType, FrameWriter } from '../../wire/framing.js'
 import { type Numbers, usagePlaces } from '../../wire/usage.js'
 import { upstreamMessage } from '../upstream-words.js'
 import type { Frames } from './frames.js'
@@ -23,8 +24,10 @@ export class ReframeRelay implements Relay {
   readonly #headers: string[]
   readonly #frames: Frames
   readonly #framing: Framing
+  readonly #out: FrameWriter
   /** The stream is incomplete without one of these; undefined once one was read. */
   #members: EndMembers | undefined
+  #events: readonly string[] | undefined
   #first = true
   #done = false
   /** The last reported value of each count. */
@@ -36,6 +39,9 @@ export class ReframeRelay implements Relay {
     this.#headers = headers
     this.#frames = frames
     this.#framing = framing
+    this.#out = new FrameWriter(framing)
+    const { events = [] } = attempt.route.protocol?.end ?? {}
+    this.#events = events.length === 0 ? undefined : events
     this.#members = endMembers(attempt.route.protocol?.end)
   }
 
@@ -62,14 +68,15 @@ export class ReframeRelay implements Relay {
       this.fail(new GatewayError('bad_upstream_response', message, { phase: 'fin' }))
       return
     }
-    if (this.#members !== undefined) {
+    if (this.#members !== undefined || this.#events !== undefined) {
       this.fail(truncated('fin'))
       return
     }
     this.settle()
     this.#done = true
     this.#attempt.complete(true)
-    this.#attempt.call.end(closing(this.#framing))
+    this.#out.close()
+    this.#attempt.call.end(this.#out.take())
   }
 
   broken(error: GatewayError): boolean {
@@ -94,22 +101,22 @@ export class ReframeRelay implements Relay {
 
   private pass(frames: ReturnType<Frames['push']>): void {
     const paths = this.#attempt.route.protocol?.usage
-    let text = ''
     for (const frame of frames) {
       const message = parse(frame.data)
-      if (message === undefined || isObject(message.error)) {
-        this.send(text)
+      if (message === undefined || isObject(message.error) || isException(frame.event)) {
+        this.send()
         this.refuse(frame, message)
         return
       }
-      text += encodeFrame(this.#framing, frame, this.#first)
+      this.#out.add(frame)
       this.#first = false
       // Counts are cumulative, and not every message has them.
       if (paths !== undefined) this.count(message, paths)
       if (this.#members?.standAt(message) === true) this.#members = undefined
+      if (frame.event !== undefined && this.#events?.includes(frame.event) === true) this.#events = undefined
       this.#attempt.call.tally.events++
     }
-    this.send(text)
+    this.send()
   }
 
   private count(message: JsonObject, paths: UsagePaths): void {
@@ -119,11 +126,11 @@ export class ReframeRelay implements Relay {
     this.#numbers = numbers
   }
 
-  private send(text: string): void {
-    if (text === '') return
+  private send(): void {
+    if (this.#out.isEmpty) return
     this.#attempt.content()
     this.begin()
-    this.#attempt.write(Buffer.from(text))
+    this.#attempt.write(this.#out.take())
   }
 
   /** A message that is not an object, or that reports an error: the upstream's own words pass if they contain no secret. */
@@ -136,7 +143,9 @@ export class ReframeRelay implements Relay {
       return
     }
     this.#done = true
-    const body = Buffer.from(encodeFrame(this.#framing, frame, this.#first) + closing(this.#framing))
+    this.#out.add(frame)
+    this.#out.close()
+    const body = this.#out.take()
     if (this.#first) {
       this.#attempt.failed(500, error, { status: this.#status, headers: this.headers(), body })
       return
@@ -170,7 +179,9 @@ export class ReframeRelay implements Relay {
     const { call, route } = this.#attempt
     this.#attempt.brokeOff(error)
     const data = JSON.stringify(errorBody(error, route.errors, call.id))
-    call.end(encodeFrame(this.#framing, { data }, false) + closing(this.#framing))
+    this.#out.add(this.#framing === 'aws-eventstream' ? { event: exceptionName(error), data } : { data })
+    this.#out.close()
+    call.end(this.#out.take())
   }
 }
 

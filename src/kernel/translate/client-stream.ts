@@ -6,7 +6,7 @@ import type { OverflowFile } from '../../stores/overflow.js'
 import { SealGatherer } from '../../translate/seals.js'
 import { usageOf } from '../../translate/text.js'
 import type { TextTranslator } from '../../translate/translator.js'
-import { closing, contentType, encodeFrame } from '../../wire/framing.js'
+import { contentType, FrameWriter } from '../../wire/framing.js'
 import type { Call } from '../call.js'
 import type { Source } from '../relay/relay.js'
 import { slot } from '../slot.js'
@@ -36,8 +36,7 @@ export class ClientStream {
   readonly #encoder: StreamEncoder
   readonly #framing: Framing
   readonly #headers: string[]
-  #out = ''
-  #first = true
+  readonly #out: FrameWriter
   #state: 'open' | 'finishing' | 'breaking' | 'over' = 'open'
   #error: GatewayError | undefined
   /** The last event, if it is sent later. */
@@ -52,6 +51,7 @@ export class ClientStream {
     const overflow = overflowOf(call)
     this.#encoder = translator.encoder(overflow)
     this.#framing = framing
+    this.#out = new FrameWriter(framing)
     this.#headers = headers
     this.#seals = translator.server.server.returnsSeals ? undefined : new SealGatherer(overflow)
   }
@@ -69,7 +69,7 @@ export class ClientStream {
         this.#error = mapUpstreamError(event.error, this.#attempt, call.begun ? [] : this.#headers)
         this.#state = 'breaking'
         // The stream begins with an error: nothing was sent, so another target may succeed.
-        if (!call.begun && this.#out === '') return
+        if (!call.begun && this.#out.isEmpty) return
         break
       case 'finish':
         this.#attempt.usage = usageOf(event.usage) ?? this.#attempt.usage
@@ -99,7 +99,7 @@ export class ClientStream {
   flush(): void {
     const { call } = this.#attempt
     if (this.#state === 'over') return
-    if (this.#state === 'breaking' && !call.begun && this.#out === '') {
+    if (this.#state === 'breaking' && !call.begun && this.#out.isEmpty) {
       this.#state = 'over'
       this.#attempt.failed(
         conditionOf(this.#error),
@@ -112,7 +112,7 @@ export class ClientStream {
       return
     }
     if (this.#last !== undefined) {
-      if (this.#out !== '') this.send()
+      if (!this.#out.isEmpty) this.send()
       this.finishAfter(this.#last.then(frame => this.add(frame)))
       return
     }
@@ -121,8 +121,8 @@ export class ClientStream {
       this.finishAfter(this.#seals.remember(call.kernel.sealMemory, call.caller?.name))
       return
     }
-    if (this.#state !== 'open') this.#out += closing(this.#framing)
-    if (this.#out !== '') this.send()
+    if (this.#state !== 'open') this.#out.close()
+    if (!this.#out.isEmpty) this.send()
     if (this.#state === 'finishing') {
       this.#attempt.complete(false)
       call.end()
@@ -145,7 +145,7 @@ export class ClientStream {
     const { call } = this.#attempt
     this.#state = 'over'
     const finish = (): void => {
-      this.#out += closing(this.#framing)
+      this.#out.close()
       this.send()
       this.#attempt.complete(false)
       call.end()
@@ -154,8 +154,7 @@ export class ClientStream {
   }
 
   private add(frame: Frame): void {
-    this.#out += encodeFrame(this.#framing, frame, this.#first)
-    this.#first = false
+    this.#out.add(frame)
   }
 
   private send(): void {
@@ -164,9 +163,7 @@ export class ClientStream {
       const lines = ['content-type', contentType(this.#framing), 'cache-control', 'no-cache']
       call.begin(200, [...this.#headers, ...lines, ...this.#translator.losses.headers()])
     }
-    const bytes = Buffer.from(this.#out)
-    this.#out = ''
-    this.#attempt.write(bytes)
+    this.#attempt.write(this.#out.take())
   }
 }
 

@@ -8,7 +8,7 @@ import type { TextResult } from '../../core/text.js'
 import type { Transform } from '../../core/transform.js'
 import type { Translated, TranslatedBody, Translator } from '../../translate/translator.js'
 import { asBuffer } from '../../wire/bytes.js'
-import { closing, contentType, encodeFrame } from '../../wire/framing.js'
+import { contentType, FrameWriter } from '../../wire/framing.js'
 import { PassingUsage, usageOf } from '../../wire/usage.js'
 import { answerDocument, answerLease, malformedAnswer, reserveAnswer } from '../answer-document.js'
 import type { MemoryLease } from '../memory.js'
@@ -241,9 +241,13 @@ function sendFrames(attempt: Answering, translator: Translator, frames: readonly
   call.tally.events += frames.length
   headers.push('content-type', contentType(framing), 'cache-control', 'no-cache', ...translator.losses.headers())
   call.begin(200, headers)
-  for (const [i, frame] of frames.entries()) attempt.write(Buffer.from(encodeFrame(framing, frame, i === 0)))
-  const end = closing(framing)
-  if (end !== '') attempt.write(Buffer.from(end))
+  const writer = new FrameWriter(framing)
+  for (const frame of frames) {
+    writer.add(frame)
+    attempt.write(writer.take())
+  }
+  writer.close()
+  if (!writer.isEmpty) attempt.write(writer.take())
   attempt.complete(true)
   call.end()
 }

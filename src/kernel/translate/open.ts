@@ -1,5 +1,6 @@
 import { GatewayError } from '../../core/errors.js'
 import type { Translator } from '../../translate/translator.js'
+import { EVENTSTREAM_TYPE } from '../../wire/eventstream.js'
 import { framesOf } from '../relay/frames.js'
 import { framingOf } from '../relay/framing.js'
 import type { Relay, Source } from '../relay/relay.js'
@@ -35,6 +36,7 @@ export function openTranslation(
 }
 
 function isStream(type: string): boolean {
+  if (type.startsWith(EVENTSTREAM_TYPE)) return true
   return type.startsWith('text/event-stream') || type.includes('ndjson') || type.includes('jsonl')
 }
 

@@ -1,17 +1,33 @@
 import { messageBlocks } from '../../families/messages.js'
-import { endpoint, eventStream, json, namedEvent, type Protocol, type StreamEvent } from '../../protocol.js'
+import {
+  type Answer,
+  type Call,
+  endpoint,
+  eventStream,
+  json,
+  namedEvent,
+  type Protocol,
+  type StreamEvent,
+} from '../../protocol.js'
 import { promptTokens } from '../../text/usage.js'
 import { type Reply, reply } from './message.js'
 import { messageModelById, messageModels } from './models.js'
 import { readCountRequest, readMessagesRequest } from './request.js'
 
 /** `POST /v1/messages`, whole or as a stream of typed events that ends with `message_stop`. */
-const messages = endpoint(messageBlocks, 'POST /v1/messages', { body: 'json', models: ['sim-messages'] }, call => {
+const messages = endpoint(
+  messageBlocks,
+  'POST /v1/messages',
+  { body: 'json', models: ['sim-messages'] },
+  answerMessages,
+)
+
+export function answerMessages(call: Call): Answer {
   const request = readMessagesRequest(call)
   const answer = reply(request, call)
   if (!request.stream) return json(whole(answer))
   return eventStream(events(answer), error => [namedEvent('error', messageBlocks.body(error, call.requestId))])
-})
+}
 
 const countTokens = endpoint(messageBlocks, 'POST /v1/messages/count_tokens', { body: 'json' }, call =>
   json({ input_tokens: promptTokens(readCountRequest(call).text).input }),
