@@ -11,7 +11,18 @@ export const SIDEBAR = [
   [
     'Run it',
     [
-      ...['deploying', 'operating', 'console', 'logging', 'metrics', 'traces', 'credentials', 'clouds', 'identity', 'egress'],
+      ...[
+        'deploying',
+        'operating',
+        'console',
+        'logging',
+        'metrics',
+        'traces',
+        'credentials',
+        'clouds',
+        'identity',
+        'egress',
+      ],
       ...['regions', 'audit', 'plan', 'receipts', 'scaling', 'reliability'],
     ],
   ],

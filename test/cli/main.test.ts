@@ -61,7 +61,8 @@ t.test('gateway --help fits a screen, and names every command', async t => {
   const lines = stdout.trimEnd().split('\n')
   t.ok(lines.length <= 24 && lines.every(line => line.length <= 80), stdout)
   const source = readFileSync(join(packageRoot(), 'README.md'), 'utf8')
-  for (const [, name = ''] of source.matchAll(/^\| `gateway (\w+)/gm)) t.match(stdout, new RegExp(`\\b${name}\\b`), name)
+  for (const [, name = ''] of source.matchAll(/^\| `gateway (\w+)/gm))
+    t.match(stdout, new RegExp(`\\b${name}\\b`), name)
 })
 
 t.test('gateway without a command shows help on stderr and exits 2', async t => {

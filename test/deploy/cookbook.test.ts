@@ -71,7 +71,11 @@ t.test('each recipe passes its own tests', async t => {
   })
   const stdout = new Sink()
   const stderr = new Sink()
-  const code = await runFiles(files, { stdout, stderr, stdin: Readable.from([]), env: {} })
+  const code = await runFiles(
+    files,
+    { format: 'tap', update: false, watch: false },
+    { stdout, stderr, stdin: Readable.from([]), env: {} },
+  )
   t.equal(code, 0, stderr.text)
   for (const failure of stdout.text.split(/^(?=ok |not ok |# )/m).filter(part => part.startsWith('not ok')))
     t.fail(failure)

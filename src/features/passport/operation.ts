@@ -11,6 +11,7 @@ const STREAMS = {
   'sse-crlf': 'text/event-stream',
   ndjson: 'application/x-ndjson',
   array: 'application/json',
+  'aws-eventstream': 'application/vnd.amazon.eventstream',
 }
 
 /** What operations of one document share. */
