@@ -59,8 +59,8 @@ export interface AdminHost {
     /** Writes and reloads, or leaves all as it was. Undefined: the file is another one by now. */
     apply(text: string, digest: string): Promise<CheckedDraft | undefined>
     back(generation: number, digest: string): Promise<CheckedDraft | undefined>
-    versions(): readonly object[]
-    version(generation: number): object | undefined
+    /** The text that served at a generation. */
+    version(generation: number): Promise<object | undefined>
   }
   /** Tasks behind a cursor, at most so many; undefined where the text is not a cursor. */
   tasks(filter: TaskQuery, limit: number, after: string | undefined): Promise<Page<Task> | undefined>
@@ -72,7 +72,7 @@ export interface PastGeneration {
   readonly digest: string
   /** When it began to serve, milliseconds since the epoch. */
   readonly at: number
-  readonly origin: 'start' | 'files' | 'reload' | 'rollback'
+  readonly origin: 'start' | 'files' | 'reload' | 'console' | 'rollback'
   /** The names that it added, removed and changed. */
   readonly changes: object
   /** Whether it can serve again. */

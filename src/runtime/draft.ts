@@ -3,12 +3,10 @@ import { readFile } from 'node:fs/promises'
 import { holdsSecret } from '../config/secret-lines.js'
 import type { Problem } from '../core/problems.js'
 import { inSlices } from '../core/steps.js'
-import type { Kernel } from '../kernel/kernel.js'
 import { changesBetween } from './changes.js'
 import { type LoadOptions, loadPlan } from './load.js'
 import type { PlanSource } from './reload.js'
 import { replaceFile } from './replace-file.js'
-import { type Version, Versions } from './versions.js'
 
 interface Checked {
   readonly isValid: boolean
@@ -29,17 +27,13 @@ const LEFT_OUT = /^# line (\d+) may hold a secret and is not shown$/gm
 /** What the console knows of the configuration file, and how it changes it. */
 export class FileDrafts {
   readonly #options: Pick<LoadOptions, 'file' | 'env' | 'overrides'>
-  readonly #kernel: Kernel
   readonly #plans: () => PlanSource
-  readonly #versions = new Versions()
-  /** Whether the console has written the text that is being loaded. */
+  /** Whether a draft is being written. */
   #isWriting = false
 
-  constructor({ file, env, overrides }: LoadOptions, kernel: Kernel, plans: () => PlanSource) {
+  constructor({ file, env, overrides }: LoadOptions, plans: () => PlanSource) {
     this.#options = { file, env, ...(overrides === undefined ? {} : { overrides }) }
-    this.#kernel = kernel
     this.#plans = plans
-    void this.served()
   }
 
   async file(): Promise<ShownText & { readonly file: string; readonly digest: string }> {
@@ -74,7 +68,7 @@ export class FileDrafts {
   async #write(text: string, before: string, checked: Checked): Promise<Checked> {
     await replaceFile(this.#options.file, text)
     try {
-      const { plan, problems } = await this.#plans().reload()
+      const { plan, problems } = await this.#plans().reload('console')
       if (plan !== undefined) return checked
       await this.#restore(before)
       return { isValid: false, problems, changes: {} }
@@ -91,27 +85,13 @@ export class FileDrafts {
 
   /** As {@link apply}, with the text of a former generation. */
   async back(generation: number, digest: string): Promise<Checked | undefined> {
-    const version = this.#versions.of(generation)
-    return version === undefined ? undefined : await this.apply(version.text, digest)
+    const text = await this.#plans().pastText(generation)
+    return text === undefined ? undefined : await this.apply(text, digest)
   }
 
-  versions(): readonly Omit<Version, 'text'>[] {
-    return this.#versions.all.map(({ text: _, ...version }) => version)
-  }
-
-  version(generation: number): ShownText | undefined {
-    const version = this.#versions.of(generation)
-    return version && shown(version.text)
-  }
-
-  /** Another plan serves: its text is kept. */
-  async served(): Promise<void> {
-    const { number: generation, plan } = this.#kernel.generation
-    if (plan.admin?.console !== true) return
-    const origin = this.#isWriting ? 'console' : this.#versions.all.length === 0 ? 'start' : 'reload'
-    const text = await this.#text().catch(() => undefined)
-    if (text === undefined || this.#versions.of(generation) !== undefined) return
-    this.#versions.add({ generation, at: Date.now(), origin, text })
+  async version(generation: number): Promise<ShownText | undefined> {
+    const text = await this.#plans().pastText(generation)
+    return text === undefined ? undefined : shown(text)
   }
 
   async #text(): Promise<string> {

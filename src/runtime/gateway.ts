@@ -80,7 +80,6 @@ export class Gateway {
   readonly #server: Server | HttpsServer
   readonly #health: Health
   readonly #reloads: PlanSource
-  readonly #drafts: FileDrafts
   readonly #admin: Admin | undefined
   readonly #metrics: GatewayMetrics
   /** Whether no supervisor says what holds for all workers. */
@@ -128,10 +127,8 @@ export class Gateway {
     if (this.#descriptors !== undefined) {
       onCrowded(this.#server, this.#descriptors, socket => this.#kernel.crowded.add(socket))
     }
-    this.#drafts = new FileDrafts(options, this.#kernel, () => this.#reloads)
-    const onSwap = (): Promise<void> => this.#drafts.served()
     const mine = { kernel: this.#kernel, server: this.#server, pools: this.#pools, log: this.#log }
-    const served = { ...mine, embedded, places, onSwap }
+    const served = { ...mine, embedded, places }
     const parts = { target: new Swap(served), health: this.#health, log: this.#log, descriptors: this.#descriptors }
     this.#reloads = seat?.planSource(running, parts) ?? new Reloads(options, loaded, running, parts)
     this.#metrics.attach({
@@ -163,7 +160,7 @@ export class Gateway {
       drain: () => (seat === undefined ? void this.close() : seat.drain()),
       ...(seat !== undefined && { restart: () => seat.restart() }),
       ...shownParts(pipeline, this.#metrics),
-      draft: this.#drafts,
+      draft: new FileDrafts(options, () => this.#reloads),
       ...generationsOf(() => this.#reloads),
     }
   }

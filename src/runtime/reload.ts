@@ -28,8 +28,8 @@ export interface PlanSource {
   readonly running: Running
   /** Follows the files of `loaded` from now on. */
   follow(loaded: LoadedPlan): Promise<void>
-  /** Reads the files again. Without a plan in what it resolves with, nothing has changed. */
-  reload(): Promise<LoadedPlan>
+  /** Reads the files again. `by`: who asks. Without a plan in what it resolves with, nothing has changed. */
+  reload(by?: Asker): Promise<LoadedPlan>
   /** The generations of the process, the newest first. */
   history(): Promise<ReturnType<History['list']>>
   /**
@@ -37,6 +37,8 @@ export interface PlanSource {
    * they change, or when someone asks for it. Undefined: the generation is no longer known.
    */
   rollback(number: number): Promise<LoadedPlan | undefined>
+  /** What the main file said at that generation; undefined where it is no longer known. */
+  pastText(number: number): Promise<string | undefined>
   /** Keys of the store have limits: from now on requests are counted, also if the files have none. */
   count(): Promise<void>
   /** A rotated secret may have been missed; it is looked for once a generation. */
@@ -54,6 +56,9 @@ interface Served {
   /** Most descriptors that the process may have open, where the system says so. */
   readonly descriptors: number | undefined
 }
+
+/** Who asks for a reload: a person or program, or the console, which has written the file. */
+export type Asker = 'reload' | 'console'
 
 type Past = NonNullable<ReturnType<History['find']>>
 
@@ -83,6 +88,8 @@ export class Reloads implements PlanSource {
   /** Keys that cannot be used, each with the reason. */
   #unusable: ReadonlyMap<string, string>
   #reread = 0
+  /** Who requested the last one that was requested. */
+  #asker: Asker = 'reload'
   /** Whether the next reload was requested; otherwise the log says that files have changed. */
   #isAsked = false
   /** The generation that the next reload returns to. */
@@ -139,8 +146,9 @@ export class Reloads implements PlanSource {
   }
 
   /** Reads the files again; calls that come while they are being read share one further reading. */
-  reload(): Promise<LoadedPlan> {
+  reload(by: Asker = 'reload'): Promise<LoadedPlan> {
     this.#isAsked = true
+    this.#asker = by
     return this.#turns.run()
   }
 
@@ -154,6 +162,10 @@ export class Reloads implements PlanSource {
     this.#returning = past
     this.#isAsked = true
     return await this.#turns.run()
+  }
+
+  async pastText(number: number): Promise<string | undefined> {
+    return this.#history.find(number)?.text.toString('utf8')
   }
 
   async count(): Promise<void> {
@@ -261,7 +273,7 @@ export class Reloads implements PlanSource {
     this.#health.restart = needsRestart(this.#first, plan)
     this.#health.off = plan.off
     const told = warnings.length > 0 ? { warnings: warnings.map(briefly) } : {}
-    const origin = past !== undefined ? 'rollback' : isAsked ? 'reload' : 'files'
+    const origin = past !== undefined ? 'rollback' : isAsked ? this.#asker : 'files'
     this.#remember({ number, digest: plan.digest, origin, changes }, past?.text ?? this.#options.text)
     const back = past === undefined ? {} : { back_to: past.generation.number }
     this.#log.info({ generation: number, digest: plan.digest, ...back, ...changes, ...told }, 'reloaded')

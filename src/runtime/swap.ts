@@ -27,8 +27,6 @@ interface Served {
   readonly embedded: Embedded
   readonly places: Places
   readonly log: Log
-  /** Another plan serves. */
-  onSwap(): Promise<void>
 }
 
 /** Puts plans into service in this process. */
@@ -40,7 +38,7 @@ export class Swap implements Target {
   }
 
   async prepare({ plan }: Running, number: number): Promise<Prepared> {
-    const { kernel, server, pools, embedded, places, log, onSwap } = this.#served
+    const { kernel, server, pools, embedded, places, log } = this.#served
     await embedded.prepare(plan)
     const generation = new Generation(plan, number, pools, places)
     try {
@@ -55,7 +53,6 @@ export class Swap implements Target {
         applyLimits(server, plan.limits)
         renewCertificate(server, plan.listen)
         log.configure(plan.log)
-        void onSwap()
       },
       drop: () => generation.retire(),
     }

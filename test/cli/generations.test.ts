@@ -15,7 +15,7 @@ for (const [title, words] of [
   ['two workers', `workers: 2\n${STORE}`],
 ] as const) {
   t.test(`${title}: gateway rollback serves an older generation until the file changes`, async t => {
-    const { line } = await adminLine()
+    const { line, origin: admin } = await adminLine()
     const good = words === '' ? GOOD : GOOD.replace(/^store:.*\n/m, '')
     const file = `${good}${line}\n${words}`
     const cwd = t.testdir({ 'gateway.yaml': file })
@@ -46,6 +46,14 @@ for (const [title, words] of [
     const asked = await run(['generations', '--json'], { cwd, env })
     t.match(JSON.parse(asked.stdout)[0], { number: 3, serving: true, returnable: true })
     t.notOk((await served()).includes('again'))
+
+    const planned = await run(['plan', admin, '--format', 'json'], { cwd, env })
+    t.equal(planned.code, 0, planned.stderr)
+    t.match(planned.stdout, /"again"/, 'what serves is compared, and not the file on the disk')
+    const past = await fetch(`${admin}/admin/generations/1/file`, {
+      headers: { authorization: `Bearer ${ADMIN_SECRET}` },
+    })
+    t.notMatch(((await past.json()) as { text: string }).text, 'again: sim')
 
     replace(`${wider}# mended\n`)
     await gateway.until(/"msg":"reloaded","generation":4/)

@@ -8,21 +8,29 @@ import { Editor } from '../ui/editor.js'
 import { Card, Empty, Failure, State } from '../ui/parts.js'
 
 interface Version {
-  readonly generation: number
+  readonly number: number
   readonly at: number
-  readonly origin: 'start' | 'reload' | 'console'
+  readonly origin: keyof typeof ORIGINS
+  readonly serving: boolean
+  readonly returnable: boolean
 }
 
-const ORIGINS = { start: 'the start', reload: 'the file', console: 'the console' }
+const ORIGINS = {
+  start: 'the start',
+  files: 'the file',
+  reload: 'a reload',
+  console: 'the console',
+  rollback: 'a way back',
+}
 const EVERY_MS = 5000
 
 /** Texts of the file that have served, and the way back to one. */
 export function Versions() {
-  const versions = useFetched<List<Version>>('/admin/plan/versions', EVERY_MS)
+  const versions = useFetched<List<Version>>('/admin/generations', EVERY_MS)
   const file = useFetched<PlanFile>('/admin/plan/file')
   const chosen = Number(parameter('generation') ?? Number.NaN)
   const one = useFetched<{ readonly text: string }>(
-    Number.isInteger(chosen) ? `/admin/plan/versions/${chosen}` : undefined,
+    Number.isInteger(chosen) ? `/admin/generations/${chosen}/file` : undefined,
   )
   const failure = useSignal<string | undefined>(undefined)
   const all = versions.data.value?.data ?? []
@@ -52,7 +60,7 @@ export function Versions() {
             </tr>
           </thead>
           <tbody>
-            {all.map(({ generation, at, origin }, index) => (
+            {all.map(({ number: generation, at, origin, serving, returnable }) => (
               <tr key={generation}>
                 <td>
                   <strong>{generation}</strong>
@@ -60,14 +68,14 @@ export function Versions() {
                 <td>{day(at)}</td>
                 <td>{ORIGINS[origin]}</td>
                 <td>
-                  {index === 0 ? (
+                  {serving ? (
                     <State level="ok">Serves</State>
                   ) : (
                     <a href={`/plan?view=generations&generation=${generation}`}>Difference</a>
                   )}
                 </td>
                 <td class="n">
-                  {index === 0 ? null : (
+                  {serving || !returnable ? null : (
                     <button
                       type="button"
                       class="btn"

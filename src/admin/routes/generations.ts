@@ -10,7 +10,7 @@ const GENERATION = objectOf({
   serving: FLAG,
   requests: COUNT,
   at: MOMENT,
-  origin: { type: 'string', enum: ['start', 'files', 'reload', 'rollback'] },
+  origin: { type: 'string', enum: ['start', 'files', 'reload', 'console', 'rollback'] },
   changes: { type: 'object' },
   returnable: FLAG,
 })

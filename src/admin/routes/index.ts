@@ -12,7 +12,7 @@ import { models } from './models.js'
 import { changeKey, revokeKey, rotateKey, showKey } from './one-key.js'
 import { openApi } from './openapi.js'
 import { explain, plan } from './plan.js'
-import { applyPlan, checkPlan, planFile, planVersion, planVersions } from './plan-file.js'
+import { applyPlan, checkPlan, planFile, planVersion } from './plan-file.js'
 import { playRequest } from './play.js'
 import { reload } from './reload.js'
 import { restart } from './restart.js'
@@ -52,7 +52,7 @@ const ROUTES: readonly AdminRoute[] = [
   planFile,
   checkPlan,
   applyPlan,
-  planVersions,
+
   planVersion,
   explain,
   playRequest,

@@ -1,16 +1,5 @@
 import type { AdminHost, CheckedDraft } from '../host.js'
-import { pageOf } from '../pages.js'
-import {
-  AdminError,
-  type AdminRequest,
-  type AdminRoute,
-  COUNT,
-  FLAG,
-  MOMENT,
-  objectOf,
-  type Schema,
-  TEXT,
-} from '../route.js'
+import { AdminError, type AdminRequest, type AdminRoute, COUNT, FLAG, objectOf, type Schema, TEXT } from '../route.js'
 
 /** Largest draft of the file, bytes. */
 const MAX_TEXT_BYTES = 2 * 1024 * 1024
@@ -61,7 +50,7 @@ export const applyPlan: AdminRoute = {
     if (!mayWrite(request, host))
       throw new AdminError(403, 'forbidden', 'the file can be written where it says admin: { write: true }')
     if (typeof digest !== 'string') throw new AdminError(400, 'invalid_request', 'digest: expected that of the file')
-    if (generation !== undefined) versionOf(generation, host)
+    if (generation !== undefined) await versionOf(generation, host)
     const done = await (typeof generation === 'number'
       ? host.draft.back(generation, digest)
       : host.draft.apply(textOf(request), digest))
@@ -75,31 +64,20 @@ export const applyPlan: AdminRoute = {
   },
 }
 
-export const planVersions: AdminRoute = {
-  method: 'GET',
-  path: '/admin/plan/versions',
-  summary: 'The texts of the configuration file that have served since the start, newest first.',
-  status: 200,
-  answer: pageOf(objectOf({ generation: COUNT, at: MOMENT, origin: { enum: ['start', 'reload', 'console'] } })),
-  async handle(_request, host) {
-    return { data: host.draft.versions() }
-  },
-}
-
 export const planVersion: AdminRoute = {
   method: 'GET',
-  path: '/admin/plan/versions/{generation}',
-  summary: 'One of these texts. Lines that may hold a secret are masked.',
+  path: '/admin/generations/{generation}/file',
+  summary: 'What the configuration file said at that generation. Lines that may hold a secret are masked.',
   status: 200,
   answer: objectOf({ text: TEXT, masked: FLAG }),
   async handle({ params: { generation } }, host) {
-    return versionOf(Number(generation), host)
+    return await versionOf(Number(generation), host)
   },
 }
 
-function versionOf(generation: unknown, host: AdminHost): object {
-  const found = typeof generation === 'number' ? host.draft.version(generation) : undefined
-  if (found === undefined) throw new AdminError(404, 'not_found', 'no text of this generation is kept')
+async function versionOf(generation: unknown, host: AdminHost): Promise<object> {
+  const found = typeof generation === 'number' ? await host.draft.version(generation) : undefined
+  if (found === undefined) throw new AdminError(404, 'not_found', 'the text of this generation is no longer known')
   return found
 }
 

@@ -41,6 +41,12 @@ async function compiled(file: string, shown: string, io: Io): Promise<NamedSide>
   throw invalid(shown)
 }
 
+/** A generation of a running gateway. */
+interface Served {
+  readonly number: number
+  readonly serving: boolean
+}
+
 interface Revision {
   readonly commit: string
   /** Of the repository's root, absolute. */
@@ -86,11 +92,14 @@ async function extracted({ commit, root, path }: Revision, folder: string): Prom
   return join(folder, path)
 }
 
-/** The plan that a gateway serves: its file, as long as it is the one that was loaded. */
+/** The plan that a gateway serves: what its file said then, with the included files and variables of now. */
 async function running(origin: string, file: string, io: Io): Promise<NamedSide> {
   const api = await adminApiOf(file, origin.replace(/\/+$/, ''), io)
-  const answer = await goodAnswer(await askAdmin(api, '/admin/plan/file'))
-  const { text, masked } = (await answer.json()) as { readonly text: string; readonly masked: boolean }
+  const ask = async (path: string): Promise<unknown> => (await goodAnswer(await askAdmin(api, path))).json()
+  const { data } = (await ask('/admin/generations')) as { readonly data: readonly Served[] }
+  const number = data.find(({ serving }) => serving)?.number
+  const answer = await ask(`/admin/generations/${number}/file`)
+  const { text, masked } = answer as { readonly text: string; readonly masked: boolean }
   if (masked) {
     const why = 'its file has secrets in plain text, which the admin API does not show: name them by { env: NAME }'
     throw new CommandError(`${origin} cannot be compared: ${why}`, EXIT.failed)

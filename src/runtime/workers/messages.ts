@@ -5,6 +5,7 @@ import type { CommonHealth } from '../health.js'
 import type { History } from '../history.js'
 import type { Overrides } from '../load.js'
 import type { Entries } from '../reading/messages.js'
+import type { Asker } from '../reload.js'
 
 /** A new process receives messages from now on; what was sent before is lost. */
 export const HELLO = topic<null>('hello')
@@ -29,10 +30,11 @@ export const HEALTH = topic<CommonHealth>('health')
 export const END = topic<{ readonly isUrgent: boolean }>('end')
 
 /** A worker asks the supervisor for a reload in all workers. `counted`: keys of the store have limits. */
-export const RELOAD = topic<{ readonly counted: boolean }, ReloadOutcome>('reload')
+export const RELOAD = topic<{ readonly counted: boolean; readonly by?: Asker }, ReloadOutcome>('reload')
 
-/** A worker asks the supervisor which generations there were, and to return to one of them in all workers. */
+/** A worker asks the supervisor which generations there were, what the file said then, and to return to one in all workers. */
 export const HISTORY = topic<null, ReturnType<History['list']>>('history')
+export const PAST_TEXT = topic<{ readonly number: number }, string | null>('past text')
 export const ROLLBACK = topic<{ readonly number: number }, ReloadOutcome | null>('rollback')
 
 /** An upstream has refused a credential. */

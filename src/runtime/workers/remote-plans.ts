@@ -1,10 +1,11 @@
 import { type CommonHealth, type Health, takeCommon } from '../health.js'
 import type { LoadedPlan, Running } from '../load.js'
-import type { PlanSource } from '../reload.js'
+import type { Asker, PlanSource } from '../reload.js'
 import type { Prepared, Target } from '../swap.js'
 import type { Link } from './link.js'
 import {
   HISTORY,
+  PAST_TEXT,
   PREPARE_TIMEOUT_MS,
   RELOAD,
   REREAD,
@@ -39,8 +40,8 @@ export class RemotePlans implements PlanSource {
 
   async follow(): Promise<void> {}
 
-  async reload(): Promise<LoadedPlan> {
-    return await this.#ask(false)
+  async reload(by?: Asker): Promise<LoadedPlan> {
+    return await this.#ask(false, by)
   }
 
   async history(): ReturnType<PlanSource['history']> {
@@ -50,6 +51,10 @@ export class RemotePlans implements PlanSource {
   async rollback(number: number): Promise<LoadedPlan | undefined> {
     const outcome = await this.#link.ask(ROLLBACK, { number }, PREPARE_TIMEOUT_MS)
     return outcome === null ? undefined : this.#loadedAs(outcome)
+  }
+
+  async pastText(number: number): Promise<string | undefined> {
+    return (await this.#link.ask(PAST_TEXT, { number }, STEP_TIMEOUT_MS)) ?? undefined
   }
 
   async count(): Promise<void> {
@@ -91,8 +96,10 @@ export class RemotePlans implements PlanSource {
     takeCommon(this.#health, common)
   }
 
-  async #ask(counted: boolean): Promise<LoadedPlan> {
-    return this.#loadedAs(await this.#link.ask(RELOAD, { counted }, PREPARE_TIMEOUT_MS))
+  async #ask(counted: boolean, by?: Asker): Promise<LoadedPlan> {
+    return this.#loadedAs(
+      await this.#link.ask(RELOAD, { counted, ...(by === undefined ? {} : { by }) }, PREPARE_TIMEOUT_MS),
+    )
   }
 
   #loadedAs({ isValid, problems }: ReloadOutcome): LoadedPlan {

@@ -15,6 +15,7 @@ import {
   DRAIN,
   HEALTH,
   HISTORY,
+  PAST_TEXT,
   RELOAD,
   REREAD,
   RESTART,
@@ -152,12 +153,13 @@ export class Supervisor {
 
   async #greet(member: Member): Promise<void> {
     const { number, link } = member
-    link.on(RELOAD, async ({ counted }) => {
+    link.on(RELOAD, async ({ counted, by }) => {
       if (counted) await this.#reloads.count()
-      const { plan, problems } = counted ? this.#reloads.loaded : await this.#reloads.reload()
+      const { plan, problems } = counted ? this.#reloads.loaded : await this.#reloads.reload(by)
       return { isValid: plan !== undefined, problems }
     })
     link.on(HISTORY, () => this.#reloads.history())
+    link.on(PAST_TEXT, async ({ number: generation }) => (await this.#reloads.pastText(generation)) ?? null)
     link.on(ROLLBACK, async ({ number: generation }) => {
       const loaded = await this.#reloads.rollback(generation)
       return loaded === undefined ? null : { isValid: loaded.plan !== undefined, problems: loaded.problems }
