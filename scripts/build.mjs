@@ -22,7 +22,15 @@ const compiler = spawnSync(process.execPath, ['node_modules/typescript-native/bi
 process.exitCode = compiler.status ?? 1
 if (process.exitCode === 0) {
   await import('./preparse.mjs')
+  await manPages()
   await bundle()
+}
+
+/** Pages for man(1), which the package manager installs. */
+async function manPages() {
+  const { main } = await import('../dist/cli/main.js')
+  rmSync(join(ROOT, 'dist/man'), { recursive: true, force: true })
+  await main(['man', '--into', join(ROOT, 'dist/man')], { stdout: process.stdout, stderr: process.stderr, env: {} })
 }
 
 /** The modules of all commands in one file, and those of the thread: finding, reading and linking 700 takes longer than running them. */

@@ -14,6 +14,7 @@ import { CommandError, coloured, EXIT, type Io, type Output, paints, print } fro
 import { keysCommand } from './keys.js'
 import { ledgerCommand } from './ledger.js'
 import { lintCommand } from './lint.js'
+import { manCommand } from './man.js'
 import { openApiCommand } from './openapi.js'
 import { planCommand } from './plan.js'
 import { probeCommand } from './probe.js'
@@ -66,6 +67,7 @@ const COMMANDS: readonly Define[] = [
   initCommand,
   importCommand,
   completionCommand,
+  manCommand,
   tryCommand,
   simulateCommand,
   workCommand,

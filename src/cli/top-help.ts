@@ -2,10 +2,10 @@ import type { Command, Help } from 'commander'
 
 /** Commands by what one does with them, for a help that fits a screen. Those that are in no group come last. */
 const GROUPS: Readonly<Record<string, readonly string[]>> = {
-  Serve: ['serve', 'reload', 'simulate', 'work'],
-  Begin: ['init', 'import', 'schema', 'completion'],
-  Check: ['validate', 'lint', 'test', 'audit', 'doctor', 'fmt'],
-  Explain: ['explain', 'routes', 'openapi'],
+  Serve: ['serve', 'reload', 'generations', 'rollback', 'simulate', 'work'],
+  Begin: ['init', 'import', 'probe', 'schema', 'completion', 'man'],
+  Check: ['validate', 'lint', 'test', 'record', 'audit', 'doctor', 'fmt'],
+  Explain: ['explain', 'plan', 'blast', 'routes', 'openapi'],
   Use: ['try', 'console', 'top', 'tail'],
   Keep: ['keys', 'tasks', 'spend', 'ledger', 'receipts', 'store'],
 }
