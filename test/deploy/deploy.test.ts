@@ -264,13 +264,31 @@ t.test('the plain manifests are those of the chart; their configuration is valid
   t.end()
 })
 
+t.test('the action compares two configurations, and its job has the result', t => {
+  const { runs }: { runs: { steps: { name: string; run?: string }[] } } = yaml('action.yml')
+  const script = runs.steps.find(({ name }) => name === 'Plan')?.run ?? 'exit 1'
+  const folder = t.testdir({
+    bin: { gateway: `#!/bin/sh\nexec ${process.execPath} ${join(ROOT, 'bin/gateway.js')} "$@"\n` },
+    'old.yaml': readFileSync(join(ROOT, 'gateway.yaml'), 'utf8'),
+    'new.yaml': readFileSync(join(ROOT, 'gateway.yaml'), 'utf8').replace('sim-text:', 'sim-other:'),
+  })
+  chmodSync(join(folder, 'bin/gateway'), 0o755)
+  const files = { BASE: join(folder, 'old.yaml'), FILE: join(folder, 'new.yaml'), RUNNER_TEMP: folder }
+  const summary = join(folder, 'summary.md')
+  const env = { PATH: `${join(folder, 'bin')}:${process.env.PATH}`, ...files, GITHUB_STEP_SUMMARY: summary }
+  const compare = (failOn: string): number | null =>
+    spawnSync('bash', ['-e', '-c', script], { env: { ...env, FAIL_ON: failOn }, encoding: 'utf8' }).status
+  t.equal(compare(''), 0)
+  t.match(readFileSync(summary, 'utf8'), /sim-other/)
+  t.equal(compare('unreachable'), 1)
+  t.end()
+})
+
 t.test('the action runs commands that exist', t => {
   const { runs, inputs }: { runs: { steps: { run?: string }[] }; inputs: Record<string, { default: string }> } =
     yaml('action.yml')
   t.equal(inputs.file?.default, 'gateway.yaml')
-  const commands = runs.steps.flatMap(({ run = '' }) =>
-    [...run.matchAll(/^gateway (.+)$/gm)].map(([, rest = '']) => rest),
-  )
+  const commands = runs.steps.flatMap(({ run = '' }) => /^gateway (.+)$/.exec(run)?.slice(1) ?? [])
   t.ok(commands.length >= 3)
   for (const command of commands) {
     const args = command.replace('"$FILE"', join(ROOT, 'gateway.yaml')).split(' ')
