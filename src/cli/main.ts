@@ -15,7 +15,7 @@ import { keysCommand } from './keys.js'
 import { ledgerCommand } from './ledger.js'
 import { lintCommand } from './lint.js'
 import { manCommand } from './man.js'
-import { openApiCommand } from './openapi.js'
+import { openapiCommand } from './openapi.js'
 import { planCommand } from './plan.js'
 import { probeCommand } from './probe.js'
 import { receiptsCommand } from './receipts.js'
@@ -46,7 +46,7 @@ const COMMANDS: readonly Define[] = [
   planCommand,
   blastCommand,
   routesCommand,
-  openApiCommand,
+  openapiCommand,
   auditCommand,
   keysCommand,
   storeCommand,

@@ -8,7 +8,7 @@ interface Options extends SourceOptions {
 }
 
 /** `gateway openapi`: what a key may do, as `GET /v1/openapi.json` answers it. */
-export const openApiCommand: Define = (parent, io, end) => {
+export const openapiCommand: Define = (parent, io, end) => {
   takesSource(parent.command('openapi'))
     .description('print what a key may do as an OpenAPI document, as GET /v1/openapi.json answers it')
     .argument('[file]', FILE_WORDS)

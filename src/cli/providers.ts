@@ -15,6 +15,8 @@ export interface Provider {
   readonly base: string | undefined
   /** The variable that its key is usually in; the description says so. */
   readonly variable: string | undefined
+  /** Whether requests are signed for a region, which the address of the upstream names. */
+  readonly hasRegion: boolean
   /** Whether it can take a key at all. */
   readonly takesSecret: boolean
   /** Whether requests of other protocols are translated to one that wants a limit on every answer. */
@@ -30,9 +32,9 @@ export async function providers(): Promise<readonly Provider[]> {
   const folder = join(packageRoot(), 'routes')
   const [kinds, files] = await Promise.all([readAll(join(folder, 'kinds')), readAll(folder)])
   const served = new Set([...files.values()].flatMap(file => Object.keys(objectAt(file, 'protocols'))))
-  // Of the simulator one is enough to begin with: the kinds that build on it are for trying translation.
+  // Of the simulator one is enough to begin with: the kinds that build on it are for trying translation. Recordings come later.
   const offered = [...kinds.keys()].filter(
-    name => kinds.get(name)?.kind !== 'simulator' && !name.startsWith('simulator-'),
+    name => kinds.get(name)?.kind !== 'simulator' && !name.startsWith('simulator-') && name !== 'recorded',
   )
   const useful = offered.filter(name => spoken(lineage(kinds, name)).some(protocol => served.has(protocol)))
   const routes = [...files.values()].flatMap(file => Object.values(objectAt(file, 'routes'))).filter(isObject)
@@ -76,6 +78,7 @@ function provider(name: string, layers: readonly JsonObject[], routes: readonly 
     description,
     base: typeof base === 'string' ? base : undefined,
     variable: /key is usually in ([A-Z][A-Z0-9_]*)/.exec(description)?.[1],
+    hasRegion: layers.some(({ credential }) => isObject(credential) && credential.type === 'aws-sigv4'),
     takesSecret: layers.some(layer => layer.credential !== undefined),
     models: new Map(reached.flatMap(({ model }) => wordsOf(model))),
     anyModel: reached.some(({ model }) => typeof model === 'string'),

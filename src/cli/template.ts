@@ -47,13 +47,13 @@ function schemaLine(file: string): string {
 }
 
 /** Never resolves (RFC 2606, section 2), so that no key is sent to a stranger. */
-function placeholder(name: string): string {
-  return `https://${name}.invalid`
+function placeholder(name: string, hasRegion: boolean): string {
+  return `https://${name}${hasRegion ? '.us-east-1' : ''}.invalid`
 }
 
-function upstream({ name, description, base, address, variable, takesSecret, wantsLimit }: Chosen): string {
+function upstream({ name, description, base, address, variable, hasRegion, takesSecret, wantsLimit }: Chosen): string {
   const fields = [`kind: ${name}`]
-  const where = address ?? (base === undefined ? placeholder(name) : undefined)
+  const where = address ?? (base === undefined ? placeholder(name, hasRegion) : undefined)
   if (where !== undefined) fields.push(`base: ${JSON.stringify(where)}`)
   if (variable !== undefined) fields.push(`secret: { env: ${variable} }`)
   if (wantsLimit) fields.push('traits: { max_output: 8192 }')

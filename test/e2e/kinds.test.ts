@@ -196,7 +196,7 @@ for (const film of FILMS) {
 
 /** Kinds whose calls other tests follow. */
 const ELSEWHERE =
-  /^(simulator|bearer|bedrock|vertex|foundry|openai|azure-openai|anthropic|messages|gemini|native-generate|cohere|deepseek|fireworks|groq|jina|llama-cpp|lm-studio|midjourney-proxy|dify|assemblyai|black-forest-labs|suno-api|mistral|new-api|ollama|one-api|openrouter|runway|together|vllm|voyage|xai)/
+  /^(simulator|bearer|bedrock|vertex|foundry|openai|azure-openai|anthropic|messages|gemini|native-generate|cohere|deepseek|fireworks|groq|jina|llama-cpp|lm-studio|midjourney-proxy|dify|assemblyai|black-forest-labs|suno-api|mistral|new-api|ollama|one-api|openrouter|recorded|runway|together|vllm|voyage|xai)/
 
 t.test('each kind that comes with the gateway has a test', async t => {
   const shipped = readdirSync(join(packageRoot(), 'routes', 'kinds')).map(file => file.replace(/\.yaml$/, ''))

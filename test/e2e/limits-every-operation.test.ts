@@ -5,6 +5,11 @@ import {
   PermissionDeniedError as AnthropicPermissionDenied,
   RateLimitError as AnthropicRateLimit,
 } from '@anthropic-ai/sdk'
+import {
+  AccessDeniedException,
+  BedrockRuntimeServiceException,
+  ThrottlingException,
+} from '@aws-sdk/client-bedrock-runtime'
 import { ApiError } from '@google/genai'
 import { CohereError } from 'cohere-ai'
 import { APIError, PermissionDeniedError, RateLimitError } from 'openai'
@@ -33,12 +38,15 @@ const SOCKETS = ['WS /v1/responses', 'WS /v1/realtime']
 
 const RATE: Readonly<Record<Client, Class>> = {
   ...{ openai: RateLimitError, anthropic: AnthropicRateLimit, genai: ApiError, cohere: CohereError },
+  converse: ThrottlingException,
 }
 const FORBIDDEN: Readonly<Record<Client, Class>> = {
   ...{ openai: PermissionDeniedError, anthropic: AnthropicPermissionDenied, genai: ApiError, cohere: CohereError },
+  converse: AccessDeniedException,
 }
 const LARGE: Readonly<Record<Client, Class>> = {
   ...{ openai: APIError, anthropic: AnthropicApiError, genai: ApiError, cohere: CohereError },
+  converse: BedrockRuntimeServiceException,
 }
 
 /** Requests that an upstream may be asked for; the others cost nothing. */
@@ -57,8 +65,8 @@ interface Kind {
 const KINDS: readonly Kind[] = [
   {
     ...{ name: 'routes', words: 'routes: ["GET /nothing"]', status: 403, classes: FORBIDDEN },
-    // Every key may see what is left of its limits.
-    holds: ({ answer }) => answer !== 'usage',
+    // Every key may see what is left of its limits, and what it may do.
+    holds: ({ answer }) => answer !== 'usage' && answer !== 'openapi',
   },
   { name: 'networks', words: 'networks: [203.0.113.0/24]', status: 403, classes: FORBIDDEN, holds: () => true },
   { name: 'requests', words: 'limits: { requests: 1/day }', status: 429, classes: RATE, holds: isCounted },
@@ -149,8 +157,12 @@ t.test(
           const before = stage.log.items.filter(isRequest).length
           const error = await thrown(operation.run({ origin: stage.origin, key }))
           t.ok(error instanceof classes[operation.client], `${error}`)
-          const found = (error ?? {}) as { status?: number; statusCode?: number }
-          t.equal(found.status ?? found.statusCode, status)
+          const found = (error ?? {}) as {
+            status?: number
+            statusCode?: number
+            $metadata?: { httpStatusCode?: number }
+          }
+          t.equal(found.status ?? found.statusCode ?? found.$metadata?.httpStatusCode, status)
           const [line] = (await stage.log.count(before + 1, isRequest)).slice(before)
           t.match(line, { route: id, status })
         })

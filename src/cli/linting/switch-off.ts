@@ -24,7 +24,8 @@ export const SWITCH_RULES: readonly Explained[] = [
 ]
 
 /** `lint-off: rule, rule (why)`; `lint-off-file` holds for the whole file. */
-const SWITCH = /^lint-off(?<whole>-file)?:\s*(?<ids>[\w-]+(?:\s*,\s*[\w-]+)*)/
+const SWITCH = /^lint-off(?<whole>-file)?:(?<rest>.*)/
+const ID = /^\s*([\w-]+)\s*/
 
 interface Switch {
   readonly comment: Comment
@@ -81,10 +82,22 @@ export class Switches {
 }
 
 function switchesOf(comment: Comment, lines: readonly string[]): readonly Switch[] {
-  const { whole, ids } = SWITCH.exec(comment.text)?.groups ?? {}
-  if (ids === undefined) return []
+  const { whole, rest } = SWITCH.exec(comment.text)?.groups ?? {}
+  if (rest === undefined) return []
   const range = whole === undefined ? entryAt(comment, lines) : { first: 1, last: lines.length }
-  return ids.split(',').map(id => ({ comment, id: id.trim(), ...range }))
+  return idsOf(rest).map(id => ({ comment, id, ...range }))
+}
+
+/** The ids, with commas between them; what follows says why. */
+function idsOf(rest: string): readonly string[] {
+  const ids: string[] = []
+  for (const part of rest.split(',')) {
+    const [found, id] = ID.exec(part) ?? []
+    if (found === undefined || id === undefined) return ids
+    ids.push(id)
+    if (found.length < part.length) return ids
+  }
+  return ids
 }
 
 /** The line of the comment, or the first one below it that says something, and what is indented below that. */

@@ -1,9 +1,11 @@
+import { type BedrockRuntimeClient, ConverseCommand, ConverseStreamCommand } from '@aws-sdk/client-bedrock-runtime'
 import { GoogleGenAI } from '@google/genai'
 import { toFile } from 'openai'
+import { converseSdk } from './converse.js'
 import { type Asked, anthropic, OPERATIONS, openai } from './operations.js'
 
 /** The client that sends an operation, and so what its errors are. */
-export type Client = 'openai' | 'anthropic' | 'genai' | 'cohere'
+export type Client = 'openai' | 'anthropic' | 'genai' | 'cohere' | 'converse'
 
 export interface EveryOperation {
   readonly client: Client
@@ -33,6 +35,10 @@ const byGenai = (apiVersion: string, run: (client: GoogleGenAI) => PromiseLike<u
   client: 'genai',
   run: async asked => run(genai(asked, apiVersion)),
 })
+const byConverse = (run: (client: BedrockRuntimeClient) => PromiseLike<unknown>): EveryOperation => ({
+  client: 'converse',
+  run: async ({ origin, key }) => run(converseSdk(origin, key)),
+})
 /** No SDK has a method for it: the client of the compatible family sends it. */
 const raw = (method: 'get' | 'post' | 'head', path: string, body?: object): EveryOperation =>
   byOpenai(client => {
@@ -50,6 +56,12 @@ function known(name: string): EveryOperation {
     client: isRerank ? 'cohere' : client[operation.family],
     run: asked => operation.run(asked, operation.model),
   }
+}
+
+const TURN = { modelId: 'sim-text', messages: [{ role: 'user' as const, content: [{ text: 'Say hello.' }] }] }
+const CONVERSE: Readonly<Record<string, EveryOperation>> = {
+  'POST /model/{model}/converse': byConverse(one => one.send(new ConverseCommand(TURN))),
+  'POST /model/{model}/converse-stream': byConverse(one => one.send(new ConverseStreamCommand(TURN))),
 }
 
 const COMPATIBLE: Readonly<Record<string, EveryOperation>> = {
@@ -223,4 +235,5 @@ export const EVERY_OPERATION: Readonly<Record<string, EveryOperation>> = {
   ...native('v1beta'),
   ...native('v1'),
   ...NATIVE_FILES,
+  ...CONVERSE,
 }

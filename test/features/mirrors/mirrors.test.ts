@@ -47,6 +47,8 @@ ${more}`,
 
 /** Neither what makes or keeps something, nor forms, nor what costs nothing. */
 const COPIED: readonly string[] = [
+  'POST /model/{model}/converse',
+  'POST /model/{model}/converse-stream',
   'POST /v1/audio/speech',
   'POST /v1/chat/completions',
   'POST /v1/completions',
