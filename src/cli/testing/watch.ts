@@ -1,4 +1,4 @@
-import { watch } from 'node:fs'
+import { statSync, watch } from 'node:fs'
 import { dirname } from 'node:path'
 import { nextSignal } from '../signals.js'
 
@@ -9,8 +9,14 @@ const GATHER_MS = 100
 export async function watchFiles(run: () => Promise<readonly string[]>): Promise<void> {
   const signal = nextSignal('SIGINT', 'SIGTERM').then(() => 'end' as const)
   for (;;) {
+    const since = Date.now()
     const files = new Set(await run())
     const change = changeOf(files)
+    // A file that was saved while the tests ran may have been read before.
+    if ([...files].some(file => isNewer(file, since))) {
+      change.stop()
+      continue
+    }
     const next = await Promise.race([signal, change.happened])
     change.stop()
     if (next === 'end') return
@@ -35,4 +41,8 @@ function changeOf(files: ReadonlySet<string>): { readonly happened: Promise<'cha
       for (const watcher of watchers) watcher.close()
     },
   }
+}
+
+function isNewer(file: string, since: number): boolean {
+  return (statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0) > since
 }
