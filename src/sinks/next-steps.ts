@@ -32,6 +32,10 @@ const NEXT_STEPS: Readonly<Record<string, string>> = {
   'reload failed': 'look at `error`, then reload again; the last valid configuration serves',
   'reload failed; the last valid configuration stays':
     'mend the problems that are listed; `gateway validate` shows them',
+  'other files or variables have changed since that generation, and are as they are now':
+    'put them back too if they belong together; `gateway plan` compares',
+  'no admin API, console and metrics: their port is in use':
+    'free the port, or name another one under admin.port or by --admin-port',
   'the files are unchanged': 'mend what the warnings name',
   'needs a restart to take effect': 'restart when it suits: `gateway reload --restart`, or start the process anew',
   'the event loop stood still': 'look for large bodies, or a machine that is short of CPU; `workers` uses more cores',
