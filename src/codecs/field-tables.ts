@@ -1,4 +1,4 @@
-import type { FieldMapping } from '../core/fields.js'
+import type { Carry, FieldMapping } from '../core/fields.js'
 
 type Words<S extends string> = S extends `${infer Word} ${infer Rest}` ? Word | Words<Rest> : S
 
@@ -6,6 +6,13 @@ type Words<S extends string> = S extends `${infer Word} ${infer Rest}` ? Word | 
 export function carried<S extends string>(names: S): Readonly<Record<Words<S>, 'carried'>> {
   return Object.fromEntries(names.split(' ').map(name => [name, 'carried'])) as Readonly<Record<Words<S>, 'carried'>>
 }
+
+/** `why` the field is left out. */
+export const dropped = (why: string): Carry => ({ dropped: why })
+/** `why` a request with the field is refused. */
+export const refused = (why: string): Carry => ({ refused: why })
+/** `how` the field is carried. */
+export const approximated = (how: string): Carry => ({ approximated: how })
 
 /**
  * The same entry for several members below one path. `names` are separated by blanks, members of a member follow it in

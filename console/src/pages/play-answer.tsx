@@ -1,7 +1,17 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { short } from '../format.js'
-import type { Whole } from './play-operation.js'
+
+/** An answer that came whole. */
+export interface Whole {
+  readonly status: number
+  readonly type: string
+  readonly id: string | undefined
+  /** Of JSON. */
+  readonly data: unknown
+  /** The address of other content, in this page. */
+  readonly url: string | undefined
+}
 
 interface Props {
   readonly whole: Whole

@@ -5,7 +5,7 @@ import { milliseconds, text } from '../format.js'
 import { parameter } from '../router.js'
 import type { PlanAnswer } from '../types.js'
 import { ChooseKey, ChooseModel } from '../ui/choose.js'
-import { Shown } from './play-answer.js'
+import { Shown, type Whole } from './play-answer.js'
 import { attempt, base64Of } from './run.js'
 
 export interface OperationSpec {
@@ -91,17 +91,6 @@ export const OPERATIONS: readonly OperationSpec[] = [
     json: (model, prompt) => ({ model, prompt }),
   },
 ]
-
-/** An answer that came whole. */
-export interface Whole {
-  readonly status: number
-  readonly type: string
-  readonly id: string | undefined
-  /** Of JSON. */
-  readonly data: unknown
-  /** The address of other content, in this page. */
-  readonly url: string | undefined
-}
 
 async function wholeOf(response: Response, id: string | undefined): Promise<Whole> {
   const type = response.headers.get('content-type') ?? ''

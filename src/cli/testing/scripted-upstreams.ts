@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { parseDuration } from '../../config/units.js'
 import type { Json } from '../../core/json.js'
+import { textOfRequest } from '../../runtime/request-text.js'
 import type { Script, ScriptedAnswer } from './test-file.js'
 import { virtualPause } from './virtual-clock.js'
 
@@ -54,7 +55,7 @@ export class ScriptedUpstreams {
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const [, upstream = '', ...rest] = (request.url ?? '').split('/')
-    const body = await bodyOf(request)
+    const body = jsonOrText(await textOfRequest(request, MAX_REQUEST_BYTES))
     const before = this.calls.filter(call => call.upstream === upstream).length
     const headers = Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name, String(value)]))
     const call = { upstream, method: request.method ?? '', path: `/${rest.join('/')}`, headers, body }
@@ -96,17 +97,6 @@ function send(response: ServerResponse, { status = 200, headers = {}, body, even
 
 function textOf(value: Json | undefined): string {
   return value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value)
-}
-
-async function bodyOf(request: IncomingMessage): Promise<Json> {
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of request) {
-    size += (chunk as Buffer).length
-    if (size > MAX_REQUEST_BYTES) throw new Error('the request is too large')
-    chunks.push(chunk as Buffer)
-  }
-  return jsonOrText(Buffer.concat(chunks).toString('utf8'))
 }
 
 export function jsonOrText(text: string): Json {

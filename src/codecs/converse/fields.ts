@@ -1,5 +1,5 @@
 import type { Carry, Field, FieldMapping } from '../../core/fields.js'
-import { carried, every } from '../field-tables.js'
+import { approximated, carried, dropped, every, refused } from '../field-tables.js'
 
 const OWN: FieldMapping = { left: 'only this protocol has it' }
 const HOSTED: FieldMapping = 'hostedParts'
@@ -74,10 +74,6 @@ export const CONVERSE_FIELDS: Readonly<Record<string, FieldMapping>> = {
   'serviceTier.type': 'serviceTier',
   ...every('', 'guardrailConfig promptVariables additionalModelResponseFieldPaths performanceConfig', OWN),
 }
-
-const dropped = (why: string): Carry => ({ dropped: why })
-const refused = (why: string): Carry => ({ refused: why })
-const approximated = (how: string): Carry => ({ approximated: how })
 
 /** What becomes of each canonical field in a request. */
 export const CONVERSE_CARRIES: Readonly<Record<Field, Carry>> = {

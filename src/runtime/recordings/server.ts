@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Plan, Upstream } from '../../core/plan.js'
+import { textOfRequest } from '../request-text.js'
 import { comparable, type PlayedExchange, placeOf } from './exchange.js'
 import { Player } from './player.js'
 import { readExchanges } from './read.js'
@@ -66,24 +67,13 @@ export class RecordedUpstreams {
       response.writeHead(401).end()
       return
     }
-    const text = await textOf(request)
+    const text = await textOfRequest(request, MAX_REQUEST_BYTES)
     const { method = '', url = '' } = request
     const body = comparable(text, request.headers['content-type'] ?? '')
     const found = player.find({ ...placeOf(method, url), body })
     if ('miss' in found) refuse(response, found.miss)
     else await play(response, found, player.timing === 'recorded')
   }
-}
-
-async function textOf(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of request) {
-    size += (chunk as Buffer).length
-    if (size > MAX_REQUEST_BYTES) throw new Error('the request is too large')
-    chunks.push(chunk as Buffer)
-  }
-  return Buffer.concat(chunks).toString('utf8')
 }
 
 /** An error that all families of protocols can read. */
