@@ -88,10 +88,8 @@ export class Reloads implements PlanSource {
   /** Keys that cannot be used, each with the reason. */
   #unusable: ReadonlyMap<string, string>
   #reread = 0
-  /** Who requested the last one that was requested. */
-  #asker: Asker = 'reload'
-  /** Whether the next reload was requested; otherwise the log says that files have changed. */
-  #isAsked = false
+  /** Who requested the next reload; if no one did, the log says that files have changed. */
+  #asked: Asker | undefined
   /** The generation that the next reload returns to. */
   #returning: Past | undefined
   /** Digest of files that do not serve, because someone went back from them to an older generation. */
@@ -147,8 +145,7 @@ export class Reloads implements PlanSource {
 
   /** Reads the files again; calls that come while they are being read share one further reading. */
   reload(by: Asker = 'reload'): Promise<LoadedPlan> {
-    this.#isAsked = true
-    this.#asker = by
+    this.#asked = by
     return this.#turns.run()
   }
 
@@ -160,7 +157,7 @@ export class Reloads implements PlanSource {
     const past = this.#history.find(number)
     if (past === undefined) return undefined
     this.#returning = past
-    this.#isAsked = true
+    this.#asked ??= 'reload'
     return await this.#turns.run()
   }
 
@@ -183,8 +180,9 @@ export class Reloads implements PlanSource {
   }
 
   async #reload(): Promise<LoadedPlan> {
-    const [isAsked, past] = [this.#isAsked, this.#returning]
-    this.#isAsked = false
+    const [asked, past] = [this.#asked, this.#returning]
+    const isAsked = asked !== undefined
+    this.#asked = undefined
     this.#returning = undefined
     this.#log.debug({ asked: isAsked }, 'reloading the configuration')
     const loaded = await this.#load(isAsked, past)
@@ -197,7 +195,7 @@ export class Reloads implements PlanSource {
     const { plan, config } = loaded
     if (plan === undefined || config === undefined) this.#refuse(loaded, isAsked)
     else if (plan === this.#running.plan) this.#unchanged(loaded)
-    else await this.#apply({ plan, config }, loaded.problems, isAsked, past)
+    else await this.#apply({ plan, config }, loaded.problems, asked, past)
     this.#onHealth()
     return loaded
   }
@@ -254,12 +252,17 @@ export class Reloads implements PlanSource {
     this.#failed({ generation, problems: told }, digest + JSON.stringify(told), isAsked)
   }
 
-  async #apply(next: Running, warnings: readonly Problem[], isAsked: boolean, past: Past | undefined): Promise<void> {
+  async #apply(
+    next: Running,
+    warnings: readonly Problem[],
+    asked: Asker | undefined,
+    past: Past | undefined,
+  ): Promise<void> {
     const { plan, config } = next
     const withoutSecret = await inSlices(unusable(config))
     const changes = await inSlices(changesBetween(this.#running.config, config))
     const number = this.#health.generation + 1
-    const prepared = await this.#prepare(next, number, isAsked)
+    const prepared = await this.#prepare(next, number, asked !== undefined)
     if (this.#health.draining) return prepared.drop()
     const { plan: before } = this.#running
     await prepared.commit()
@@ -273,7 +276,7 @@ export class Reloads implements PlanSource {
     this.#health.restart = needsRestart(this.#first, plan)
     this.#health.off = plan.off
     const told = warnings.length > 0 ? { warnings: warnings.map(briefly) } : {}
-    const origin = past !== undefined ? 'rollback' : isAsked ? this.#asker : 'files'
+    const origin = past !== undefined ? 'rollback' : (asked ?? 'files')
     this.#remember({ number, digest: plan.digest, origin, changes }, past?.text ?? this.#options.text)
     const back = past === undefined ? {} : { back_to: past.generation.number }
     this.#log.info({ generation: number, digest: plan.digest, ...back, ...changes, ...told }, 'reloaded')
