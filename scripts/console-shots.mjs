@@ -6,13 +6,13 @@
 // Needs a build, and Chromium (CHROMIUM=/usr/bin/chromium).
 import { spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { chromium } from 'playwright-core'
+import { freePort } from './free-port.mjs'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const { values } = parseArgs({
@@ -77,15 +77,6 @@ models:
   sim-video: sim
   sim-realtime: sim
 `
-
-function freePort() {
-  return new Promise(resolve => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address()
-      server.close(() => resolve(port))
-    })
-  })
-}
 
 const folder = mkdtempSync(join(tmpdir(), 'console-shots-'))
 const [port, adminPort] = [await freePort(), await freePort()]

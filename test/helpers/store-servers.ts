@@ -1,5 +1,4 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import {
   chmodSync,
@@ -11,10 +10,12 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs'
-import { connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import type t from 'tap'
+import { packageRoot } from '../../src/core/package-root.js'
 
 type Test = Pick<typeof t, 'teardown' | 'comment'>
 
@@ -28,14 +29,14 @@ export interface StoreServer {
   restart(): Promise<void>
 }
 
+/** Shared with the scripts: ports that the system gives to no one else. */
+const freePorts: { readonly freePort: () => Promise<number> } = await import(
+  pathToFileURL(join(packageRoot(), 'scripts/free-port.mjs')).href
+)
+export const { freePort } = freePorts
+
 /** How long a server may take to come up, milliseconds. */
 const STARTING = 30_000
-/**
- * Ports of servers: below those that the system gives to anyone who asks for a free one, so that a server finds its own
- * again after it was away. A node of a cluster has a second port, 10,000 above its first.
- */
-const FIRST_PORT = 10_000
-const PORTS = 10_000
 
 const REDIS = find('redis-server', [])
 const POSTGRES = find('postgres', versionsOf('/usr/lib/postgresql'))
@@ -183,21 +184,6 @@ async function listens(port: number): Promise<boolean> {
   })
   socket.destroy()
   return open
-}
-
-export async function freePort(): Promise<number> {
-  for (;;) {
-    const port = FIRST_PORT + randomInt(PORTS)
-    const server = createServer().listen(port, '127.0.0.1')
-    const isFree = await once(server, 'listening').then(
-      () => true,
-      () => false,
-    )
-    if (!isFree) continue
-    server.close()
-    await once(server, 'close')
-    return port
-  }
 }
 
 function temporary(test: Test, name: string): string {
