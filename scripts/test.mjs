@@ -1,10 +1,12 @@
 #!/usr/bin/env node
-// Runs compiled test files, each in a process of its own, and adds up what they assert.
+// Runs compiled test files and adds up what they assert. Files of one folder share a process, some at a time, so that each need
+// not load and compile the gateway again; those of test/alone.txt have one to themselves, and so has any with --alone.
 //
 //   node scripts/test.mjs                        every test file
 //   node scripts/test.mjs test/wire test/cli/serve.test.ts   those of a folder, and one
 //   node scripts/test.mjs --list test/runtime-dependent.txt  those that a file lists, a path a line
 //   node scripts/test.mjs --jobs 1 --timeout 600 …           one at a time, each file for at most 600 seconds
+//   node scripts/test.mjs --alone …                          each file in a process of its own
 //   node scripts/test.mjs --each test/wire                   with a line for each test as it ends
 //   node scripts/test.mjs --results FILE …                   with a JSON line in FILE for each test and assertion
 //   node scripts/test.mjs --rerun …                          files that fail run once more, alone (RERUN_FAILED=true does the same)
@@ -28,10 +30,11 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { join, relative, resolve } from 'node:path'
+import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { Parser } from 'tap-parser'
+import { END_OF_FILE } from './test-words.mjs'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const BUILT = join(ROOT, '.test-build')
@@ -47,6 +50,8 @@ const NOTICE = /^# (SKIPPED|SAMPLED|MEASURED)/
 /** When more files fail, load is not the reason. */
 const MAX_RERUN_FILES = 5
 const SLOW_FILES_SHOWN = 12
+/** More share what they load with more others, and leave less to run side by side at the end. */
+const MAX_FILES_OF_A_PROCESS = 8
 /** A folder of memory: stores and servers that tests start there wait for no disk. */
 const MEMORY_FOLDER = '/dev/shm'
 const MIN_MEMORY_FOLDER_BYTES = 4 * 1024 ** 3
@@ -59,6 +64,7 @@ const { values, positionals } = parseArgs({
     jobs: { type: 'string', default: String(USUAL_JOBS) },
     timeout: { type: 'string', default: '900' },
     list: { type: 'string' },
+    alone: { type: 'boolean', default: false },
     each: { type: 'boolean', default: false },
     results: { type: 'string' },
     rerun: { type: 'boolean', default: process.env.RERUN_FAILED === 'true' },
@@ -99,29 +105,42 @@ function hasSource(file) {
   return existsSync(join(ROOT, relative(BUILT, file).replace(/\.js$/, '.ts')))
 }
 
-/** Runs one file; the promise never rejects. */
-function run(file) {
+/**
+ * Runs files in one process; the promise never rejects. Resolves to a result for each that was begun: files behind one that
+ * ended the process are none of them.
+ */
+function run(files) {
   const since = performance.now()
+  const name = relative(BUILT, files[0]).replace(/\W+/g, '-')
+  const program = files.length === 1 ? [files[0]] : [join(ROOT, 'scripts', 'test-group.mjs'), name]
   return new Promise(done => {
-    const child = spawn(process.execPath, ['--enable-source-maps', file], {
+    const child = spawn(process.execPath, ['--enable-source-maps', ...program], {
       cwd: ROOT,
       detached: true,
-      env: { ...process.env, TAP_TIMEOUT: String(TEST_TIMEOUT_SECONDS), ...(temporary && { TMPDIR: temporary }) },
+      env: {
+        ...process.env,
+        TAP_TIMEOUT: String(TEST_TIMEOUT_SECONDS),
+        ...(files.length > 1 && { TEST_FILES: files.join(',') }),
+        ...(temporary && { TMPDIR: temporary }),
+      },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     running.add(child)
-    let stderr = ''
-    let timedOut = false
+    const reports = [newReport(files[0], since)]
     const parser = new Parser()
-    const leaves = countLeaves(parser)
-    if (values.results !== undefined) keepResults(parser, relative(BUILT, file))
-    if (values.each) parser.on('assert', test => console.log(line(file, test)))
+    count(parser, reports, isEnd => {
+      reports.at(-1).seconds = (performance.now() - reports.at(-1).since) / 1000
+      const next = files[reports.length]
+      if (isEnd && next !== undefined) reports.push(newReport(next, performance.now()))
+      timer.refresh()
+    })
     parser.on('comment', text => NOTICE.test(text) && process.stdout.write(text))
     child.stdout.pipe(parser)
     child.stderr.setEncoding('utf8').on('data', text => {
       for (const line of text.split('\n')) if (NOTICE.test(line)) console.log(line)
-      stderr = (stderr + text).slice(-MAX_STDERR_CHARS)
+      reports.at(-1).stderr = (reports.at(-1).stderr + text).slice(-MAX_STDERR_CHARS)
     })
+    let timedOut = false
     const timer = setTimeout(() => {
       timedOut = true
       endGroup(child, 'SIGTERM')
@@ -136,44 +155,59 @@ function run(file) {
     const ended = once(child, 'close')
     parser.on('complete', async results => {
       const [code, signal] = await ended
-      const failures = leaves.failures.length > 0 ? leaves.failures : [...results.failures]
-      if (timedOut) failures.push({ fullname: `no end after ${timeoutSeconds} s` })
-      else if (signal) failures.push({ fullname: `ended by ${signal}` })
-      else if (code !== 0 && leaves.fail === 0) failures.push({ fullname: `exit status ${code}` })
-      else if (leaves.pass + leaves.fail + leaves.skip === 0) failures.push({ fullname: 'nothing was asserted' })
-      const seconds = (performance.now() - since) / 1000
-      done({ file, pass: leaves.pass, fail: Math.max(leaves.fail, failures.length), failures, stderr, seconds })
+      const isGood = reports.every(({ failures }) => failures.length === 0)
+      const end = { code, signal, timedOut, failures: isGood ? [...results.failures] : [], isGood }
+      done(reports.map((report, at) => closed(report, at === reports.length - 1 ? end : undefined)))
     })
   })
 }
 
+const newReport = (file, since) => ({ file, since, seconds: 0, pass: 0, fail: 0, skip: 0, failures: [], stderr: '' })
+
+/** What a file came to; `end`: how its process ended, if it was the last one there. */
+function closed({ since, ...report }, end) {
+  const failures = [...report.failures, ...(end?.failures ?? [])]
+  if (end?.timedOut) failures.push({ fullname: `no end after ${timeoutSeconds} s` })
+  else if (end?.signal) failures.push({ fullname: `ended by ${end.signal}` })
+  else if (end?.isGood && failures.length === 0 && end.code !== 0)
+    failures.push({ fullname: `exit status ${end.code}` })
+  if (failures.length === 0 && report.pass + report.skip === 0) failures.push({ fullname: 'nothing was asserted' })
+  const seconds = end === undefined ? report.seconds : (performance.now() - since) / 1000
+  return { ...report, seconds, fail: Math.max(report.fail, failures.length), failures }
+}
+
 /**
  * Counts assertions as a report is read: those inside subtests, and not the line that sums a subtest up, but for subtests
- * without any, which fail by throwing.
+ * without any, which fail by throwing. They count for the last one of `reports`; `onTest` is told of each test of a file that
+ * ends, and whether it is the subtest that ends a file.
  */
-function countLeaves(parser, counted = { pass: 0, fail: 0, skip: 0, failures: [] }) {
+function count(parser, reports, onTest) {
   let child
   parser.on('child', one => {
     child = one
-    countLeaves(one, counted)
+    count(one, reports)
   })
-  parser.on('assert', ({ ok, skip, todo, name, diag }) => {
+  parser.on('assert', test => {
+    const { ok, skip, todo, name, diag } = test
+    const report = reports.at(-1)
+    const isEnd = onTest !== undefined && name === END_OF_FILE
     const sumsUp = child !== undefined && child.count > 0
     child = undefined
-    if (skip || todo) counted.skip += 1
-    else if (!sumsUp) counted[ok ? 'pass' : 'fail'] += 1
-    if (!ok && !skip && !todo && !sumsUp) counted.failures.push({ fullname: `${parser.fullname} > ${name}`, diag })
+    if (!isEnd) {
+      if (skip || todo) report.skip += 1
+      else if (!sumsUp) report[ok ? 'pass' : 'fail'] += 1
+      if (!ok && !skip && !todo && !sumsUp) report.failures.push({ fullname: `${parser.fullname} > ${name}`, diag })
+      if (values.results !== undefined) keepResult(report.file, test)
+      if (values.each && onTest !== undefined) console.log(line(report.file, test))
+    }
+    onTest?.(isEnd)
   })
-  return counted
 }
 
-/** Appends what each test and assertion came to: `{ file, name, ok, skipped, ms }`; `ms` is of tests alone. */
-function keepResults(parser, file) {
-  parser.on('child', child => keepResults(child, file))
-  parser.on('assert', ({ ok, skip, todo, name, time }) => {
-    const result = { file, name, ok, skipped: Boolean(skip || todo), ms: time ?? undefined }
-    appendFileSync(values.results, `${JSON.stringify(result)}\n`)
-  })
+/** Appends what a test or assertion came to: `{ file, name, ok, skipped, ms }`; `ms` is of tests alone. */
+function keepResult(file, { ok, skip, todo, name, time }) {
+  const result = { file: relative(BUILT, file), name, ok, skipped: Boolean(skip || todo), ms: time ?? undefined }
+  appendFileSync(values.results, `${JSON.stringify(result)}\n`)
 }
 
 function line(file, { ok, skip, name }) {
@@ -217,21 +251,36 @@ for (const signal of ['SIGINT', 'SIGTERM']) {
   })
 }
 
-const listed =
-  values.list === undefined
-    ? []
-    : readFileSync(values.list, 'utf8')
-        .split('\n')
-        .filter(line => /^test/.test(line))
-const paths = [...positionals, ...listed]
+/** The paths that a file lists, one a line; the other lines say why. */
+const listedIn = list =>
+  readFileSync(list, 'utf8')
+    .split('\n')
+    .filter(line => /^test/.test(line))
+
+const paths = [...positionals, ...(values.list === undefined ? [] : listedIn(values.list))]
 const files = [...new Set((paths.length > 0 ? paths : ['test']).flatMap(filesOf))]
-const queue = [...files]
+const alone = new Set(listedIn(join(ROOT, 'test/alone.txt')).flatMap(filesOf))
+
+/** What runs in one process: files that have one to themselves come first, because they are the longest. */
+function processes() {
+  if (values.alone) return files.map(file => [file])
+  const shared = files.filter(file => !alone.has(file))
+  const groups = [...new Set(shared.map(dirname))].flatMap(folder => {
+    const ofFolder = shared.filter(file => dirname(file) === folder)
+    const count = Math.ceil(ofFolder.length / MAX_FILES_OF_A_PROCESS)
+    return Array.from({ length: count }, (_, at) => ofFolder.filter((_, index) => index % count === at))
+  })
+  return [...files.filter(file => alone.has(file)).map(file => [file]), ...groups]
+}
+
+const queue = processes()
 const results = []
 async function work() {
-  for (let file = queue.shift(); file !== undefined; file = queue.shift()) {
-    const result = await run(file)
-    results.push(result)
-    if (result.failures.length > 0) report(result)
+  for (let group = queue.shift(); group !== undefined; group = queue.shift()) {
+    const reports = await run(group)
+    results.push(...reports)
+    for (const result of reports) if (result.failures.length > 0) report(result)
+    queue.unshift(...group.slice(reports.length).map(file => [file]))
   }
 }
 
@@ -240,7 +289,7 @@ async function rerunFailed() {
   const failed = results.filter(result => result.failures.length > 0)
   if (failed.length > MAX_RERUN_FILES) return
   for (const first of failed) {
-    const second = await run(first.file)
+    const [second] = await run([first.file])
     if (second.failures.length > 0) continue
     results[results.indexOf(first)] = second
     flaky.push(first.file)
@@ -248,7 +297,7 @@ async function rerunFailed() {
 }
 
 const since = performance.now()
-await Promise.all(Array.from({ length: Math.min(Number(values.jobs), files.length) }, work))
+await Promise.all(Array.from({ length: Math.min(Number(values.jobs), queue.length) }, work))
 
 const flaky = []
 if (values.rerun) await rerunFailed()
