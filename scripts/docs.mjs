@@ -4,6 +4,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { faults } from './faults.mjs'
+import { logFields } from './log-fields.mjs'
 import { pictures } from './pictures.mjs'
 import { providers } from './providers.mjs'
 import { schemaTables } from './schema-tables.mjs'
@@ -14,12 +15,13 @@ const check = process.argv.includes('--check')
 
 const pages = {
   'docs/audit.md': audit,
-  'docs/checking.md': lintRules,
   'docs/reference/configuration.md': configuration,
   'docs/errors.md': errors,
   'docs/faults.md': faults,
   'docs/metrics.md': metrics,
   'docs/providers.md': () => providers(built),
+  'docs/reference/lint.md': lintRules,
+  'docs/reference/log.md': logFields,
   'docs/reference/simulator.md': simulator,
   'docs/reference/translation.md': translation,
   'README.md': () => pictures(built),

@@ -4,30 +4,25 @@ export const SIDEBAR = [
   [
     'Use it',
     [
-      ...['configuration', 'endpoints', 'sdks', 'clients', 'providers', 'routing', 'limits', 'translation', 'tasks'],
-      ...['image-tasks', 'errors', 'import'],
+      ...['configuration', 'endpoints', 'sdks', 'routing', 'limits', 'translation', 'tasks'],
+      ...['image-tasks', 'import'],
     ],
   ],
   [
     'Run it',
     [
-      ...[
-        'deploying',
-        'operating',
-        'console',
-        'logging',
-        'metrics',
-        'traces',
-        'credentials',
-        'clouds',
-        'identity',
-        'egress',
-      ],
-      ...['regions', 'audit', 'plan', 'receipts', 'scaling', 'reliability'],
+      ...['deploying', 'operating', 'console', 'logging', 'traces', 'credentials', 'clouds', 'identity', 'egress'],
+      ...['regions', 'plan', 'receipts', 'scaling'],
     ],
   ],
-  ['Test with it', ['library', 'testing', 'recording', 'probe', 'checking', 'simulator', 'faults']],
-  ['Reference', ['reference/configuration', 'reference/translation', 'reference/simulator', 'glossary']],
+  ['Test with it', ['library', 'testing', 'recording', 'probe', 'checking', 'simulator']],
+  [
+    'Reference',
+    [
+      ...['reference/configuration', 'reference/translation', 'reference/simulator', 'providers', 'errors', 'metrics'],
+      ...['reference/log', 'reference/lint', 'audit', 'clients', 'faults', 'reliability', 'glossary'],
+    ],
+  ],
   ['Change it', ['architecture', 'decisions/README']],
 ]
 
