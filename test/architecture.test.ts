@@ -19,6 +19,7 @@ const TITLES: Readonly<Record<keyof typeof RULES, string>> = {
   vendors: 'src names no vendor, in code or comment',
   evaluation: 'nothing evaluates strings or imports a computed module',
   sql: 'no SQL is put together from strings',
+  units: 'constants that are times, sizes or bounds say their unit',
 }
 
 /** Snippets that break one rule each: they prove that the rule can fail. */
@@ -93,6 +94,12 @@ const BAD: Readonly<Record<keyof typeof RULES, readonly Source[]>> = {
     { path: 'src/stores/a.ts', text: 'const q = `SELECT * FROM keys WHERE name = $' + '{name}`' },
     { path: 'src/stores/a.ts', text: "const q = 'DELETE FROM keys WHERE name = ' + name" },
   ],
+  units: [
+    { path: 'src/net/a.ts', text: 'const CONNECT_TIMEOUT = 5000' },
+    { path: 'src/net/a.ts', text: 'const MOST = -1' },
+    { path: 'src/net/a.ts', text: 'const RECENT = 15 * 60 * 1000' },
+    { path: 'src/net/a.ts', text: 'const ROOM = (64 * 1024)' },
+  ],
 }
 
 const SOUND: readonly Source[] = [
@@ -114,6 +121,10 @@ const SOUND: readonly Source[] = [
   { path: 'src/net/a.ts', text: "import { Pool } from 'undici'\n// a coherent voyager" },
   { path: 'src/stores/a.ts', text: "const q = 'SELECT name FROM keys WHERE digest = $1'" },
   { path: 'bin/gateway.js', text: "import '../dist/cli/main.js'" },
+  {
+    path: 'src/net/a.ts',
+    text: 'const MAX_AGE_MS = 5 * 60_000\nconst BYTES_PER_SECOND = 1000\nconst SIZE = sizeOf(x)',
+  },
 ]
 
 t.test('there is something to read', async t => {

@@ -2,11 +2,11 @@ import type { Page } from './host.js'
 import { AdminError, type AdminRequest, objectOf, type Schema, TEXT } from './route.js'
 
 const MAX_PAGE_ITEMS = 1000
-const USUAL_PAGE_ITEMS = 100
+const DEFAULT_PAGE_ITEMS = 100
 
 /** Parameters of every list. */
 export const PAGE_QUERY: Readonly<Record<string, Schema>> = {
-  limit: { type: 'integer', minimum: 1, maximum: MAX_PAGE_ITEMS, default: USUAL_PAGE_ITEMS },
+  limit: { type: 'integer', minimum: 1, maximum: MAX_PAGE_ITEMS, default: DEFAULT_PAGE_ITEMS },
   after: { type: 'string', description: '`next` of the page before.' },
 }
 
@@ -17,7 +17,7 @@ export function pageOf(item: Schema): Schema {
 
 export function limitOf({ query }: AdminRequest): number {
   const { limit } = query
-  if (limit === undefined) return USUAL_PAGE_ITEMS
+  if (limit === undefined) return DEFAULT_PAGE_ITEMS
   const number = /^\d{1,4}$/.test(limit) ? Number(limit) : 0
   if (number >= 1 && number <= MAX_PAGE_ITEMS) return number
   throw new AdminError(400, 'invalid_parameter', `limit: expected a number from 1 to ${MAX_PAGE_ITEMS}`)

@@ -23,11 +23,11 @@ function sentence({ path, message, suggestion }: Problem): string {
 /** One JSON document: `{ valid, problems }`, the problems as {@link Problem} describes them. */
 function json(problems: readonly Problem[]): string {
   const valid = problems.every(problem => problem.severity !== 'error')
-  const told = problems.map(problem => ({
+  const shown = problems.map(problem => ({
     ...problem,
     position: { ...problem.position, file: fileName(problem.position.file) },
   }))
-  return JSON.stringify({ valid, problems: told }, undefined, 2)
+  return JSON.stringify({ valid, problems: shown }, undefined, 2)
 }
 
 /**

@@ -6,7 +6,7 @@ const PROGRAM = 'systemd-notify'
 /** Longest time that one message may take, milliseconds. */
 const MESSAGE_TIMEOUT_MS = 5_000
 /** Messages of the watchdog within its time: one may be late. */
-const MESSAGES_A_PERIOD = 2
+const MESSAGES_PER_PERIOD = 2
 
 /** What the service manager hears of a process that it started with `Type=notify`. */
 export interface ServiceManager {
@@ -43,7 +43,7 @@ export function serviceManager({ env, stderr }: Pick<Io, 'env' | 'stderr'>): Ser
       send('READY=1', `MAINPID=${process.pid}`)
       const period = watchdogMs(env)
       if (period !== undefined)
-        setInterval(() => waiting === 0 && send('WATCHDOG=1'), period / MESSAGES_A_PERIOD).unref()
+        setInterval(() => waiting === 0 && send('WATCHDOG=1'), period / MESSAGES_PER_PERIOD).unref()
     },
     stopping: () => send('STOPPING=1'),
   }

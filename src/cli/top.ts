@@ -15,7 +15,7 @@ interface Options extends SourceOptions {
 }
 
 const MS_PER_SECOND = 1000
-const USUAL_SECONDS = 2
+const DEFAULT_SECONDS = 2
 /** Rows of each table. */
 const MAX_ROWS = 20
 /** Clears the screen and goes to its first place. */
@@ -30,7 +30,7 @@ export const topCommand: Define = (parent, io, end) => {
     )
     .argument('[file]', FILE_WORDS)
     .option('--admin <origin>', 'where its admin API is, instead of the address in the file')
-    .option('--interval <seconds>', 'time between two looks', seconds, USUAL_SECONDS)
+    .option('--interval <seconds>', 'time between two looks', seconds, DEFAULT_SECONDS)
     .option('--once', 'print the rates of one interval and end; so it does unless the output is a terminal')
     .addHelpText('after', example('gateway top', 'gateway top --once --interval 10'))
     .action(async (file: string | undefined, options: Options) => {

@@ -31,8 +31,8 @@ function codeOf({ code }: JsonObject): string | undefined {
 function messageOf(document: JsonObject): string | undefined {
   const inner = document.error
   if (typeof inner === 'string') return inner.slice(0, MAX_MESSAGE_CHARS)
-  const told = objectOf(inner) ?? document
-  const text = stringOf(told.message) ?? stringOf(told.detail) ?? firstDetail(told.detail)
+  const error = objectOf(inner) ?? document
+  const text = stringOf(error.message) ?? stringOf(error.detail) ?? firstDetail(error.detail)
   return text?.slice(0, MAX_MESSAGE_CHARS)
 }
 

@@ -29,7 +29,7 @@ export class Report {
   /** Sections that cannot be read as a whole, and those with any error. */
   readonly #lost = new Set<string>()
   readonly #broken = new Set<string>()
-  readonly #told = new Set<string>()
+  readonly #reported = new Set<string>()
 
   /** Notes that a section cannot be read as a whole, so that not all names in it are known. */
   lose(section: string): void {
@@ -48,8 +48,8 @@ export class Report {
   add(problem: Problem): void {
     const { file, line, column } = problem.position
     const identity = JSON.stringify([file, line, column, problem.rule, problem.message])
-    if (this.#told.has(identity) || this.#isFull(problem.severity)) return
-    this.#told.add(identity)
+    if (this.#reported.has(identity) || this.#isFull(problem.severity)) return
+    this.#reported.add(identity)
     this.#counts[problem.severity]++
     this.#problems.push(problem)
   }

@@ -43,7 +43,7 @@ export function checkSchema(document: Document, type: FileType, report: Report):
   const mistyped = new Set(errors.filter(error => error.keyword === 'type').map(error => error.instancePath))
   const renamed = renamedKeys(errors, document, type)
   const strays = new Strays(type === 'kind' ? {} : document.tree.value, NAMED, unknownAtTop(errors))
-  const told = new Set(document.tree.faults.map(fault => JSON.stringify([fault.path, ''])))
+  const reported = new Set(document.tree.faults.map(fault => JSON.stringify([fault.path, ''])))
   for (const error of errors) {
     if (mistyped.has(error.instancePath) && error.keyword !== 'type' && error.propertyName === undefined) continue
     const path = pathOf(error, document)
@@ -53,22 +53,22 @@ export function checkSchema(document: Document, type: FileType, report: Report):
     if (path.length === 1 && type !== 'kind') loseSections([entry], report)
     const stray = strayProblem(error, path, strays)
     if (stray !== undefined) {
-      if (stray.message !== undefined && !told.has(stray.message))
+      if (stray.message !== undefined && !reported.has(stray.message))
         report.error('bad-indentation', new Site(document, stray.path), stray.message, { on: 'key' })
-      if (stray.message !== undefined) told.add(stray.message)
+      if (stray.message !== undefined) reported.add(stray.message)
       continue
     }
     if (
-      told.has(identity) ||
+      reported.has(identity) ||
       (error.keyword === 'required' && renamed.has(memberOf(error, error.params.missingProperty)))
     )
       continue
-    told.add(identity)
+    reported.add(identity)
     const { rule, message, site, ...details } = problemOf(error, new Site(document, path), type)
     // What a mapping should look like is said once, however many of its members differ.
     const sentence = JSON.stringify([site.text, message])
-    if (!told.has(sentence)) report.error(rule, site, message, details)
-    told.add(sentence)
+    if (!reported.has(sentence)) report.error(rule, site, message, details)
+    reported.add(sentence)
     if (type !== 'kind' && error.keyword === 'additionalProperties' && error.instancePath === '')
       loseSections(sectionsMeant(document, path, details.meant?.()), report)
   }

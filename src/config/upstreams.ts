@@ -69,8 +69,8 @@ function readUpstream(
   const own = written.at(-1)?.value ?? raw
   const { secret, others = [], off, assumed = false } = readCredentialSecret(own, written, context)
   // Disabled upstreams need no variables: missing ones are reported only for enabled ones.
-  const told = off === undefined && !assumed ? context : { ...context, report: new Report() }
-  const layers = written.map(layer => filled(layer, entry.site, told))
+  const scoped = off === undefined && !assumed ? context : { ...context, report: new Report() }
+  const layers = written.map(layer => filled(layer, entry.site, scoped))
   const endpoints = mergeSpeaks(layers, context)
   const credential = mergeCredential(layers, secret, context)
   const base = recordings === undefined ? readBase(layers, entry.site, off, context) : RECORDED_BASE
@@ -92,22 +92,22 @@ function readUpstream(
     },
     speaks: toRecord([...endpoints].map(([name, { config }]) => [name, config])),
     tasks: layers.flatMap(({ value, site }) =>
-      value.tasks === undefined ? [] : [readTask(value.tasks, site.child('tasks'), told)],
+      value.tasks === undefined ? [] : [readTask(value.tasks, site.child('tasks'), scoped)],
     ),
     timeouts: Object.assign(
       {},
-      ...layers.map(({ value, site }) => readTimeouts(value.timeouts, site.child('timeouts'), told)),
+      ...layers.map(({ value, site }) => readTimeouts(value.timeouts, site.child('timeouts'), scoped)),
     ),
-    health: readLayers(layers, endpoints.has('models'), told),
-    retry: Object.assign({}, ...layers.map(({ value, site }) => readRetry(value.retry, site.child('retry'), told))),
+    health: readLayers(layers, endpoints.has('models'), scoped),
+    retry: Object.assign({}, ...layers.map(({ value, site }) => readRetry(value.retry, site.child('retry'), scoped))),
     request: verbsOf(layers, 'request', context),
     response: verbsOf(layers, 'response', context),
     passesUnknown: raw.resources?.unknown === 'pass',
     traits: Object.assign({}, ...layers.map(({ value }) => value.traits)),
-    ...readScopeLimits(raw.limits, entry.site, told),
+    ...readScopeLimits(raw.limits, entry.site, scoped),
     ...(raw.on_client_abort === undefined ? {} : { onClientAbort: raw.on_client_abort }),
     ...mergePrices(layers, context),
-    ...upstreamEgress(raw, base, egress, entry.site, told),
+    ...upstreamEgress(raw, base, egress, entry.site, scoped),
     ...(raw.region === undefined ? {} : { region: raw.region }),
     ...(recordings === undefined ? {} : { recordings }),
   }

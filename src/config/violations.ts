@@ -13,9 +13,9 @@ const WRAPPERS = new Set(['if', 'anyOf', 'oneOf', 'allOf', 'not', 'propertyNames
 /** The message for clients about a document that does not match, in familiar words. Never empty. */
 export function violationsOf(errors: readonly ErrorObject[], document: unknown): readonly Violation[] {
   const best = errors.some(isChoice) ? meant(errors.filter(isTelling)) : errors.filter(isTelling)
-  const told = mergeTypes(best).map(error => violationOf(error, document))
+  const all = mergeTypes(best).map(error => violationOf(error, document))
   const seen = new Set<string>()
-  const distinct = told.filter(
+  const distinct = all.filter(
     ({ param, message }) => !seen.has(`${param} ${message}`) && seen.add(`${param} ${message}`),
   )
   return distinct.length > 0

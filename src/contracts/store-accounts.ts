@@ -1,10 +1,10 @@
 import { type Commit, type LeaseChange, type LeaseState, MAX_COMMIT, MAX_ENTRY_BYTES } from '../core/accounts.js'
 import type { Store } from '../core/store.js'
-import { type Check, HOUR, START } from './store-stage.js'
+import { type Check, HOUR_MS, START } from './store-stage.js'
 
 const ACCOUNT = 'key:ann budget day 2027-01-15'
 const DAY = '2027-01-15'
-const MINUTE = 60_000
+const MINUTE_MS = 60_000
 const RACERS = 500
 
 /** What every driver does with accounts that processes share, and with the ledger that explains them. */
@@ -91,54 +91,54 @@ export function accountContract(check: Check): void {
   })
 
   check('what a lease holds is free again when it ends, and not before', async (t, store) => {
-    await change(store, 1, { hold: 100, until: START + MINUTE })
-    await change(store, 1, { account: 'another', hold: 9, until: START + MINUTE })
-    t.same(await change(store, 1, { writer: 'b', hold: 40 }, START + MINUTE - 1), { spent: 0, held: 100, lease: 0 })
-    t.same(await store.accounts.read([ACCOUNT], START + MINUTE - 1), [{ spent: 0, held: 100 }])
-    t.same(await store.accounts.read([ACCOUNT], START + MINUTE), [{ spent: 0, held: 0 }])
-    t.same(await change(store, 2, { writer: 'b', hold: 40 }, START + MINUTE), { spent: 0, held: 40, lease: 40 })
-    const late = await change(store, 2, { spend: 100, hold: 100 }, START + MINUTE)
+    await change(store, 1, { hold: 100, until: START + MINUTE_MS })
+    await change(store, 1, { account: 'another', hold: 9, until: START + MINUTE_MS })
+    t.same(await change(store, 1, { writer: 'b', hold: 40 }, START + MINUTE_MS - 1), { spent: 0, held: 100, lease: 0 })
+    t.same(await store.accounts.read([ACCOUNT], START + MINUTE_MS - 1), [{ spent: 0, held: 100 }])
+    t.same(await store.accounts.read([ACCOUNT], START + MINUTE_MS), [{ spent: 0, held: 0 }])
+    t.same(await change(store, 2, { writer: 'b', hold: 40 }, START + MINUTE_MS), { spent: 0, held: 40, lease: 40 })
+    const late = await change(store, 2, { spend: 100, hold: 100 }, START + MINUTE_MS)
     t.same(late, { spent: 100, held: 40, lease: 0 }, 'late spend counts, and takes from no other lease')
   })
 
   check('a lease that is renewed lasts longer', async (t, store) => {
-    await change(store, 1, { hold: 10, until: START + MINUTE })
-    await change(store, 2, { hold: 10, until: START + 2 * MINUTE })
-    t.same(await store.accounts.read([ACCOUNT], START + MINUTE), [{ spent: 0, held: 10 }])
-    t.same(await change(store, 3, { hold: 10, until: START + HOUR }, START + 2 * MINUTE), {
+    await change(store, 1, { hold: 10, until: START + MINUTE_MS })
+    await change(store, 2, { hold: 10, until: START + 2 * MINUTE_MS })
+    t.same(await store.accounts.read([ACCOUNT], START + MINUTE_MS), [{ spent: 0, held: 10 }])
+    t.same(await change(store, 3, { hold: 10, until: START + HOUR_MS }, START + 2 * MINUTE_MS), {
       spent: 0,
       held: 10,
       lease: 10,
     })
-    t.same(await store.accounts.read([ACCOUNT], START + HOUR), [{ spent: 0, held: 0 }])
+    t.same(await store.accounts.read([ACCOUNT], START + HOUR_MS), [{ spent: 0, held: 0 }])
   })
 
   check('an account is forgotten at its end with all its leases, and the latest end holds', async (t, store) => {
-    await change(store, 1, { spend: 40, hold: 60, expires: START + HOUR, until: START + 3 * HOUR })
-    await change(store, 1, { writer: 'b', spend: 1, hold: 0, expires: START + 2 * HOUR })
+    await change(store, 1, { spend: 40, hold: 60, expires: START + HOUR_MS, until: START + 3 * HOUR_MS })
+    await change(store, 1, { writer: 'b', spend: 1, hold: 0, expires: START + 2 * HOUR_MS })
     await change(store, 2, { writer: 'b', spend: 1, hold: 0, expires: START })
-    t.same(await store.accounts.read([ACCOUNT], START + 2 * HOUR - 1), [{ spent: 42, held: 60 }])
-    t.same(await store.accounts.read([ACCOUNT], START + 2 * HOUR), [{ spent: 0, held: 0 }])
-    const next = { spend: 1, hold: 100, expires: START + 9 * HOUR, until: START + 9 * HOUR }
-    t.same(await change(store, 2, next, START + 2 * HOUR), { spent: 1, held: 99, lease: 99 })
+    t.same(await store.accounts.read([ACCOUNT], START + 2 * HOUR_MS - 1), [{ spent: 42, held: 60 }])
+    t.same(await store.accounts.read([ACCOUNT], START + 2 * HOUR_MS), [{ spent: 0, held: 0 }])
+    const next = { spend: 1, hold: 100, expires: START + 9 * HOUR_MS, until: START + 9 * HOUR_MS }
+    t.same(await change(store, 2, next, START + 2 * HOUR_MS), { spent: 1, held: 99, lease: 99 })
   })
 
   check('what never ends is kept', async (t, store) => {
     const never = { expires: 8.65e15, until: 8.64e15 }
     t.same(await change(store, 1, { spend: 3, hold: 50, ...never }), { spent: 3, held: 50, lease: 50 })
-    await store.sweep(START + 1000 * 24 * HOUR, 10)
-    t.same(await store.accounts.read([ACCOUNT], START + 1000 * 24 * HOUR), [{ spent: 3, held: 50 }])
+    await store.sweep(START + 1000 * 24 * HOUR_MS, 10)
+    t.same(await store.accounts.read([ACCOUNT], START + 1000 * 24 * HOUR_MS), [{ spent: 3, held: 50 }])
     t.same(await change(store, 2, { spend: 1, hold: 0, ...never }), { spent: 4, held: 0, lease: 0 })
   })
 
   check('clocks of processes may differ', async (t, store) => {
-    await change(store, 1, { hold: 60, until: START + MINUTE })
-    const ahead = START + MINUTE / 2
-    const held = await change(store, 1, { writer: 'ahead', hold: 100, until: ahead + MINUTE }, ahead)
+    await change(store, 1, { hold: 60, until: START + MINUTE_MS })
+    const ahead = START + MINUTE_MS / 2
+    const held = await change(store, 1, { writer: 'ahead', hold: 100, until: ahead + MINUTE_MS }, ahead)
     t.same(held, { spent: 0, held: 100, lease: 40 }, 'half a minute ahead, the lease has not ended')
-    const settled = await change(store, 2, { spend: 60, hold: 60, until: START + MINUTE })
+    const settled = await change(store, 2, { spend: 60, hold: 60, until: START + MINUTE_MS })
     t.same(settled, { spent: 60, held: 40, lease: 0 }, 'half a minute behind, all of it is there')
-    await change(store, 2, { writer: 'ahead', hold: 40, until: START + 3 * HOUR }, START + HOUR)
+    await change(store, 2, { writer: 'ahead', hold: 40, until: START + 3 * HOUR_MS }, START + HOUR_MS)
     t.same(await change(store, 3, { spend: 5, hold: 0 }), { spent: 65, held: 40, lease: 0 }, 'after a jump')
   })
 
@@ -232,12 +232,12 @@ export function accountContract(check: Check): void {
     for (const [n, account] of ['~', '!', ' ', 'a b', 'a~', 'A:/{}%', 'x'.repeat(512)].entries()) {
       const changes = [
         lease({ account, lease: '~', spend: amount, hold: 2, bound: Number.MAX_SAFE_INTEGER }),
-        lease({ account, lease: '!', hold: 3, bound: Number.MAX_SAFE_INTEGER, until: START + MINUTE }),
+        lease({ account, lease: '!', hold: 3, bound: Number.MAX_SAFE_INTEGER, until: START + MINUTE_MS }),
         lease({ account, lease: 'y'.repeat(128), hold: 5, bound: Number.MAX_SAFE_INTEGER }),
       ]
       const [, , last] = await store.accounts.commit({ ...commit(1, changes), writer: `~${n}` })
       t.same(last, { spent: amount, held: 10, lease: 5 }, account)
-      t.same(await store.accounts.read([account], START + MINUTE), [{ spent: amount, held: 7 }], account)
+      t.same(await store.accounts.read([account], START + MINUTE_MS), [{ spent: amount, held: 7 }], account)
     }
   })
 
@@ -272,20 +272,20 @@ export function accountContract(check: Check): void {
   })
 
   check('sweeping removes what has ended, and leaves the rest as it is', async (t, store) => {
-    await change(store, 1, { spend: 5, hold: 50, until: START + MINUTE })
-    await change(store, 1, { account: 'old', writer: 'b', spend: 5, hold: 50, expires: START + MINUTE })
+    await change(store, 1, { spend: 5, hold: 50, until: START + MINUTE_MS })
+    await change(store, 1, { account: 'old', writer: 'b', spend: 5, hold: 50, expires: START + MINUTE_MS })
     await change(store, 1, { account: 'held', writer: 'c', hold: 50 })
-    for (let n = 0; n < 10; n++) await store.sweep(START + MINUTE, 2)
-    t.same(await store.accounts.read([ACCOUNT, 'old', 'held'], START + MINUTE), [
+    for (let n = 0; n < 10; n++) await store.sweep(START + MINUTE_MS, 2)
+    t.same(await store.accounts.read([ACCOUNT, 'old', 'held'], START + MINUTE_MS), [
       { spent: 5, held: 0 },
       { spent: 0, held: 0 },
       { spent: 0, held: 50 },
     ])
-    const now = START + MINUTE
+    const now = START + MINUTE_MS
     t.same(await change(store, 2, { account: 'old', writer: 'b', hold: 7 }, now), { spent: 0, held: 7, lease: 7 })
     const repeated = await change(store, 1, { spend: 5, hold: 50 }, now)
     t.same(repeated, { spent: 5, held: 0, lease: 0 }, 'numbers are remembered')
-    const end = START + 30 * 24 * HOUR
+    const end = START + 30 * 24 * HOUR_MS
     for (let n = 0; n < 10; n++) await store.sweep(end, 100)
     t.equal(await store.sweep(end, 100), 0, 'nothing is left')
     t.same(await store.accounts.read([ACCOUNT, 'old', 'held'], end), Array(3).fill({ spent: 0, held: 0 }))
@@ -326,7 +326,7 @@ export function accountContract(check: Check): void {
 }
 
 function lease(parts: Partial<LeaseChange>): LeaseChange {
-  const [expires, until] = [START + 24 * HOUR, START + 2 * HOUR]
+  const [expires, until] = [START + 24 * HOUR_MS, START + 2 * HOUR_MS]
   return { account: ACCOUNT, expires, bound: 100, lease: 'a', spend: 0, hold: 0, until, ...parts }
 }
 
@@ -336,7 +336,7 @@ function entry(text: string, day = DAY): Commit['entries'][number] {
 
 function commit(number: number, leases: readonly LeaseChange[], values: readonly string[] = [], day = DAY): Commit {
   const entries = values.map(text => entry(text, day))
-  return { writer: 'a', number, remembered: START + 24 * HOUR, now: START, leases, entries }
+  return { writer: 'a', number, remembered: START + 24 * HOUR_MS, now: START, leases, entries }
 }
 
 /** A commit of one lease, which has the name of its writer. */

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { type ByteRange, MAX_PIECE_BYTES, type Place, type Store, StoreError } from '../core/store.js'
-import { type Check, HOUR, START } from './store-stage.js'
+import { type Check, HOUR_MS, START } from './store-stage.js'
 
 const PLACE: Place = { namespace: 'films', owner: 'ann', key: 'film-1' }
-const KEEP = { expires: START + HOUR, limit: 64 * MAX_PIECE_BYTES }
+const KEEP = { expires: START + HOUR_MS, limit: 64 * MAX_PIECE_BYTES }
 
 /** What every driver does with bytes by reference. */
 export function blobContract(check: Check): void {
@@ -59,8 +59,8 @@ export function blobContract(check: Check): void {
 
   check('a later blob takes the place of the former one, whole', async (t, store) => {
     await store.blobs.put(PLACE, chunks(3 * MAX_PIECE_BYTES, MAX_PIECE_BYTES), KEEP)
-    await store.blobs.put(PLACE, chunks(20, 7), { ...KEEP, expires: START + 2 * HOUR })
-    t.equal((await store.blobs.get(PLACE))?.expires, START + 2 * HOUR)
+    await store.blobs.put(PLACE, chunks(20, 7), { ...KEEP, expires: START + 2 * HOUR_MS })
+    t.equal((await store.blobs.get(PLACE))?.expires, START + 2 * HOUR_MS)
     t.equal(await digest(store, PLACE), hash(bytes(20)))
   })
 
@@ -113,7 +113,7 @@ export function blobContract(check: Check): void {
     t.equal(await store.blobs.get(PLACE), undefined)
     t.equal(await store.blobs.delete(PLACE), false)
     await store.sweep(clock.now, 10)
-    t.equal(await store.blobs.put(PLACE, chunks(3, 3), { ...KEEP, expires: clock.now + HOUR }), 3)
+    t.equal(await store.blobs.put(PLACE, chunks(3, 3), { ...KEEP, expires: clock.now + HOUR_MS }), 3)
     t.equal(await digest(store, PLACE), hash(bytes(3)))
   })
 

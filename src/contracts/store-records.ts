@@ -1,5 +1,5 @@
 import { MAX_VALUE_BYTES, type StoredRecord, StoreError } from '../core/store.js'
-import { type Check, draft, HOUR, keys, made, plain, START, text } from './store-stage.js'
+import { type Check, draft, HOUR_MS, keys, made, plain, START, text } from './store-stage.js'
 
 /** What every driver does with records. */
 export function recordContract(check: Check): void {
@@ -62,7 +62,7 @@ export function recordContract(check: Check): void {
     await Promise.all(
       names.map((name, n) => store.create(draft(name, { value: Buffer.from(`value ${n}`), expires: expiryOf(n) }))),
     )
-    clock.now = START + HOUR
+    clock.now = START + HOUR_MS
     const reads = [...names, ...names.slice(0, 7)].map(name => store.get('things', 'ann', name))
     const foreign = names.map(name => store.get('things', 'bob', name))
     const found = await Promise.all(reads)
@@ -108,12 +108,12 @@ export function recordContract(check: Check): void {
   check('a change counts the version up and keeps the rest', async (t, store) => {
     const first = await made(store, draft('a'))
     const second = await store.replace(first, { value: Buffer.from('two') })
-    const third = second && (await store.replace(second, { value: Buffer.from('three'), expires: START + 2 * HOUR }))
+    const third = second && (await store.replace(second, { value: Buffer.from('three'), expires: START + 2 * HOUR_MS }))
     t.equal(third?.version, first.version + 2)
     const found = await store.get('things', 'ann', 'a')
     t.same(plain(found), {
       ...draft('a'),
-      expires: START + 2 * HOUR,
+      expires: START + 2 * HOUR_MS,
       value: [...Buffer.from('three')],
       version: first.version + 2,
       fence: 0,
@@ -131,7 +131,7 @@ export function recordContract(check: Check): void {
     const first = await made(store, draft('a'))
     const changes = await Promise.all(
       Array.from({ length: 20 }, (_, n) =>
-        store.replace(first, { value: Buffer.from(`${n}`), expires: START + HOUR + n }),
+        store.replace(first, { value: Buffer.from(`${n}`), expires: START + HOUR_MS + n }),
       ),
     )
     const won = changes.filter(one => one !== undefined)
@@ -171,7 +171,7 @@ export function recordContract(check: Check): void {
     t.same(plain(await store.get('things', 'ann', 'a')), plain(second))
     t.equal(await store.nextDue('things'), START + 2)
     clock.now = second.expires
-    const third = await made(store, draft('a', { created: clock.now, expires: clock.now + HOUR }))
+    const third = await made(store, draft('a', { created: clock.now, expires: clock.now + HOUR_MS }))
     t.equal(await store.replace({ ...second, expires: third.expires }, { value: Buffer.from('stale') }), undefined)
     t.equal(await store.delete(second), false)
     t.same(plain(await store.get('things', 'ann', 'a')), plain(third))
@@ -190,9 +190,9 @@ export function recordContract(check: Check): void {
     }
     t.equal(all.length, names.length ** 2)
     t.equal(await store.nextDue('things'), START)
-    const claimed = await store.claim('things', { now: START, until: START + HOUR, limit: 100 })
+    const claimed = await store.claim('things', { now: START, until: START + HOUR_MS, limit: 100 })
     t.equal(claimed.length, names.length ** 2, 'what is due is due for every owner')
-    clock.now = START + HOUR
+    clock.now = START + HOUR_MS
     t.equal(await store.sweep(clock.now, 100), names.length ** 2)
   })
 
@@ -240,7 +240,7 @@ export function recordContract(check: Check): void {
 
   check('sweeping leaves what was given more time', async (t, store, clock) => {
     const first = await made(store, draft('a', { expires: START + 1000 }))
-    await store.replace(first, { value: first.value, expires: START + HOUR })
+    await store.replace(first, { value: first.value, expires: START + HOUR_MS })
     clock.now = START + 2000
     t.equal(await store.sweep(clock.now, 10), 0)
     t.not(await store.get('things', 'ann', 'a'), undefined)
@@ -306,5 +306,5 @@ export function recordContract(check: Check): void {
 
 /** Each seventh has expired after an hour. */
 function expiryOf(n: number): number {
-  return START + (n % 7 === 0 ? HOUR : 2 * HOUR)
+  return START + (n % 7 === 0 ? HOUR_MS : 2 * HOUR_MS)
 }

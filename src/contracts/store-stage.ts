@@ -35,12 +35,12 @@ export interface Case {
 export type Check = (title: string, run: Run) => void
 
 export const START = 1_800_000_000_000
-export const HOUR = 3_600_000
+export const HOUR_MS = 3_600_000
 
 /** A record of `ann` among `things`, made at the start and good for an hour. */
 export function draft(key: string, parts: Partial<Draft> = {}): Draft {
   const value = Buffer.from(`value of ${key}`)
-  return { namespace: 'things', owner: 'ann', key, created: START, expires: START + HOUR, value, ...parts }
+  return { namespace: 'things', owner: 'ann', key, created: START, expires: START + HOUR_MS, value, ...parts }
 }
 
 export function text(record: StoredRecord | undefined): string | undefined {

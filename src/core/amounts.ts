@@ -59,5 +59,5 @@ export interface Demand {
   /** Of video. */
   readonly seconds: number
   /** Of sound to be heard, by its bytes. */
-  readonly heard: number
+  readonly audioSeconds: number
 }

@@ -31,11 +31,11 @@ export function unitsOf(usage: Usage, price: Price | undefined): Units {
   const rest = restOf(usage)
   const isOutput = usage.output === undefined && (price?.output ?? 0) > (price?.input ?? 0)
   const [read, written] = isOutput ? [input, output + rest] : [input + rest, output]
-  const [fresh, ofCache, intoCache, heard] = parts(read, cached, cacheWrite, inputAudio)
+  const [fresh, ofCache, intoCache, audio] = parts(read, cached, cacheWrite, inputAudio)
   put('input', fresh)
   put('cached', ofCache)
   put('cache_write', intoCache)
-  put('input_audio', heard)
+  put('input_audio', audio)
   const [said, thought, spoken] = parts(written, reasoning, outputAudio, 0)
   put('output', said)
   put('reasoning', thought)

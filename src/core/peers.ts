@@ -10,9 +10,9 @@ export interface Peers {
   /** 1 and up; 0: this process is the only one, or the supervisor. */
   readonly number: number
   /** Tells all other workers. False: dropped, because too much waits to be sent, or it is too large. */
-  tell<Told>(topic: Topic<Told>, content: Told): boolean
+  tell<Content>(topic: Topic<Content>, content: Content): boolean
   /** Tells the supervisor alone. */
-  report<Told>(topic: Topic<Told>, content: Told): boolean
+  report<Content>(topic: Topic<Content>, content: Content): boolean
   /** Asks all other workers. Those that fail, end, or do not answer in time (1 s, unless said) are not among the answers. */
   ask<Question, Answer>(
     topic: Topic<Question, Answer>,

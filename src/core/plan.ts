@@ -375,7 +375,7 @@ export interface ModelSource {
   readonly upstream: Upstream
   readonly call: Call
   /** Those of the upstream's names that the glob stands for, as clients write them. */
-  names(told: readonly string[]): readonly string[]
+  names(reported: readonly string[]): readonly string[]
 }
 
 export interface ModelTable {
@@ -383,7 +383,7 @@ export interface ModelTable {
    * Models that this caller may use and that some upstream serves now: the declared ones in the order of the file, then
    * the names that {@link sources} gave.
    */
-  list(caller: Caller, told?: readonly string[]): readonly ModelEntry[]
+  list(caller: Caller, reported?: readonly string[]): readonly ModelEntry[]
   /** Upstreams that are asked which names the caller's globs stand for. */
   sources(caller: Caller): readonly ModelSource[]
   find(name: string, caller: Caller): ModelEntry | undefined

@@ -3,7 +3,7 @@ import type { Price, PriceUnit, Tariff } from './bounds.js'
 import { costOf, type Units, worstCost } from './cost.js'
 
 /** Tokens of an answer whose length nothing bounds: no request, no model and no limit. */
-const UNKNOWN_OUTPUT = 16_384
+const UNKNOWN_OUTPUT_TOKENS = 16_384
 /** Tokens of one picture, where pictures are charged by tokens: the largest need some 6,200. */
 const TOKENS_PER_IMAGE = 8192
 /** Tokens of sound for one character that is spoken. */
@@ -25,7 +25,11 @@ export function worstOf(
 ): Worst {
   const price = tariff?.price
   const input = paths?.free === true ? 0 : demand.input
-  const output = outputOf(demand, paths, Math.min(maxOutput ?? UNKNOWN_OUTPUT, tariff?.maxOutput ?? UNKNOWN_OUTPUT))
+  const output = outputOf(
+    demand,
+    paths,
+    Math.min(maxOutput ?? UNKNOWN_OUTPUT_TOKENS, tariff?.maxOutput ?? UNKNOWN_OUTPUT_TOKENS),
+  )
   const ofTokens = paths?.batch === true ? 0 : worstCost(input, output, price)
   const cost = paths?.free === true ? 0 : ofTokens + costOf(otherUnits(demand, price, demand.images), price)
   return { input, output, tokens: input + output, cost }
@@ -43,13 +47,13 @@ export function writesText(paths: AmountPaths | undefined): boolean {
 
 /** What the request itself says of what it takes beside tokens. */
 export function otherUnits(demand: Demand, price: Price | undefined, images: number): Units {
-  const { characters, searches, seconds, heard, requests } = demand
+  const { characters, searches, seconds, audioSeconds, requests } = demand
   const units: Partial<Record<PriceUnit, number>> = {}
   if (images > 0) units.image = images
   if (characters > 0) units.character = characters
   if (seconds > 0) units.video_second = seconds
   if (searches > 0 && price?.search !== undefined) units.search = searches
-  if (heard > 0 && price?.audio_second !== undefined) units.audio_second = heard
+  if (audioSeconds > 0 && price?.audio_second !== undefined) units.audio_second = audioSeconds
   if (price?.request !== undefined) units.request = Math.max(1, requests)
   return units
 }

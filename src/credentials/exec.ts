@@ -8,7 +8,7 @@ import type { Fetched } from './token-cache.js'
 /** Most that a command may print, bytes. */
 const MAX_OUTPUT_BYTES = 64 * 1024
 /** How long a token counts as valid if the command does not say. */
-const USUAL_LIFE_MS = 5 * 60_000
+const DEFAULT_LIFE_MS = 5 * 60_000
 
 /**
  * Runs a command, without a shell, and reads a token from its output: an ExecCredential of Kubernetes (`status.token`,
@@ -42,12 +42,12 @@ function failed(file: string, cause: Error & { code?: unknown; killed?: boolean;
 
 function tokenIn(output: string, from: string): Fetched<string> {
   const document = jsonOf(output)
-  if (document === undefined) return { value: plain(output.trim(), from), expires: Date.now() + USUAL_LIFE_MS }
+  if (document === undefined) return { value: plain(output.trim(), from), expires: Date.now() + DEFAULT_LIFE_MS }
   const status = isObject(document.status as never) ? (document.status as Record<string, unknown>) : document
   const token = status.token ?? status.access_token ?? status.accessToken
   if (typeof token !== 'string') throw new CredentialFault(`${from} printed JSON without a token`)
   const seconds = Number(status.expires_in)
-  const told = timeOf(status.expirationTimestamp ?? status.expiry ?? status.expiresOn ?? status.expires_at)
-  const expires = told ?? Date.now() + (seconds > 0 ? seconds * 1000 : USUAL_LIFE_MS)
+  const stated = timeOf(status.expirationTimestamp ?? status.expiry ?? status.expiresOn ?? status.expires_at)
+  const expires = stated ?? Date.now() + (seconds > 0 ? seconds * 1000 : DEFAULT_LIFE_MS)
   return { value: plain(token, from), expires }
 }

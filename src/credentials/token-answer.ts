@@ -4,7 +4,7 @@ import { CredentialFault } from '../net/signer.js'
 import type { Fetched } from './token-cache.js'
 
 /** How long a token counts as valid if its server does not say. */
-const USUAL_LIFE_MS = 5 * 60_000
+const DEFAULT_LIFE_MS = 5 * 60_000
 const MAX_SAID_CHARS = 200
 
 /** A token answer by RFC 6749 §5, or its refusal as a fault: the server's `error` is named, nothing else of it. */
@@ -41,7 +41,7 @@ export function timeOf(text: unknown): number | undefined {
 /** Of `expires_in`, seconds. */
 function lifeOf(seconds: unknown): number {
   const life = Number(seconds)
-  return Number.isFinite(life) && life > 0 ? life * 1000 : USUAL_LIFE_MS
+  return Number.isFinite(life) && life > 0 ? life * 1000 : DEFAULT_LIFE_MS
 }
 
 /** The code of an OAuth error; its description may quote what was sent. */

@@ -16,13 +16,13 @@ const DEFAULT_CREATED_SECONDS = Date.UTC(2025, 0, 1) / 1000
 const LISTING = 'models'
 
 /** Clients' names for the names that an upstream listed, if the glob matches them. */
-function namesFor(name: string, as: string | undefined, told: readonly string[]): readonly string[] {
+function namesFor(name: string, as: string | undefined, reported: readonly string[]): readonly string[] {
   const glob = new Glob(name)
-  if (as === undefined) return told.filter(one => glob.matches(one))
+  if (as === undefined) return reported.filter(one => glob.matches(one))
   // Of a name that is always the same, or of two stars, no one can tell what clients would write.
   if (!isGlob(as) || name.indexOf('*') !== name.lastIndexOf('*')) return []
   const written = new Glob(as)
-  return told.flatMap(one => {
+  return reported.flatMap(one => {
     const star = written.capture(one)
     return star === undefined ? [] : [name.replace('*', () => star)]
   })
@@ -52,8 +52,8 @@ export class ModelCatalog implements ModelTable {
   }
 
   /** Globs are listed by the names that are declared for them; where a key names a model that a glob serves, that name stands for itself. */
-  list(caller: Caller, told: readonly string[] = []): readonly ModelEntry[] {
-    const names = new Set([...this.index.listed, ...caller.models.filter(name => !isGlob(name)), ...told])
+  list(caller: Caller, reported: readonly string[] = []): readonly ModelEntry[] {
+    const names = new Set([...this.index.listed, ...caller.models.filter(name => !isGlob(name)), ...reported])
     return [...names].flatMap(name => this.find(name, caller) ?? [])
   }
 
@@ -67,7 +67,9 @@ export class ModelCatalog implements ModelTable {
           const endpoint = compiled?.endpoints.get(LISTING)
           if (compiled === undefined || endpoint === undefined || compiled.upstream.off !== undefined) return []
           if (!mayReach(regions, compiled.upstream.region)) return []
-          return [{ upstream: compiled.upstream, call: endpoint.call, names: told => namesFor(model.name, as, told) }]
+          return [
+            { upstream: compiled.upstream, call: endpoint.call, names: reported => namesFor(model.name, as, reported) },
+          ]
         }),
       )
   }

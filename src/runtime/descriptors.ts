@@ -8,8 +8,8 @@ import type { Log } from '../sinks/log.js'
 /** What a process has open besides connections: the store, the log, watched files, the runtime's own. */
 const OWN_DESCRIPTORS = 64
 /** Descriptors that are reserved for upstreams and files: an eighth of all, within these bounds. */
-const MIN_RESERVE = 16
-const MAX_RESERVE = 1024
+const MIN_RESERVED_DESCRIPTORS = 16
+const MAX_RESERVED_DESCRIPTORS = 1024
 
 /** Most descriptors that this process may have open (`ulimit -n`); undefined where the system does not say. */
 export function descriptorLimit(): number | undefined {
@@ -43,7 +43,7 @@ export function descriptorsWanted({ limits, upstreams }: Plan): number {
  * is free, so the number of a new connection says how many are in use.
  */
 export function onCrowded(server: Server | HttpsServer, limit: number, crowded: (socket: Socket) => void): void {
-  const first = limit - Math.min(MAX_RESERVE, Math.max(MIN_RESERVE, Math.floor(limit / 8)))
+  const first = limit - Math.min(MAX_RESERVED_DESCRIPTORS, Math.max(MIN_RESERVED_DESCRIPTORS, Math.floor(limit / 8)))
   const event = 'setSecureContext' in server ? 'secureConnection' : 'connection'
   server.on(event, (socket: Socket) => {
     if (descriptorOf(socket) >= first) crowded(socket)

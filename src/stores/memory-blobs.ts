@@ -11,7 +11,7 @@ import {
 } from '../core/store.js'
 import { chunkRanges, inChunks } from './chunks.js'
 
-interface Held {
+interface MemoryBlob {
   readonly pieces: readonly Buffer[]
   readonly size: number
   readonly expires: number
@@ -19,7 +19,7 @@ interface Held {
 
 /** Blobs of this process; where they are as many as may be, a further one is refused. */
 export class MemoryBlobs implements Blobs {
-  readonly #blobs = new Map<string, Held>()
+  readonly #blobs = new Map<string, MemoryBlob>()
   readonly #maxBytes: number
   readonly #now: () => number
   readonly #check: () => void
@@ -95,7 +95,7 @@ export class MemoryBlobs implements Blobs {
   }
 }
 
-async function* read({ pieces, size }: Held, range: ByteRange): AsyncGenerator<Buffer> {
+async function* read({ pieces, size }: MemoryBlob, range: ByteRange): AsyncGenerator<Buffer> {
   for (const { index, from, to } of chunkRanges(size, range)) {
     const piece = pieces[index]
     if (piece !== undefined) yield piece.subarray(from - index * MAX_PIECE_BYTES, to - index * MAX_PIECE_BYTES)

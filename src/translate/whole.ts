@@ -61,8 +61,8 @@ export class WholeTranslator implements Translator {
 
   document(answer: Json, others: readonly Json[] = []): Translated {
     const { result, spent } = this.#resultOf(answer, others)
-    const told = usageOf(result)
-    const usage = spent === undefined ? told : sumOfUsage(told, spent)
+    const reported = usageOf(result)
+    const usage = spent === undefined ? reported : sumOfUsage(reported, spent)
     this.#noteMissing(result)
     const { encodeEvents, encodeBytes } = this.#server
     if ('stream' in this.#request && this.#request.stream && encodeEvents !== undefined) {

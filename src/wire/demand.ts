@@ -68,7 +68,7 @@ function demand(input: InputSize, at: Values, paths: AmountPaths, size: number):
     requests: paths.batch ? (items ?? 0) : 1,
     searches: paths.items.length === 0 || paths.batch ? 0 : Math.max(1, Math.ceil((items ?? 1) / DOCUMENTS_PER_SEARCH)),
     seconds: paths.seconds.length === 0 ? 0 : (largest(paths.seconds, at) ?? UNSAID_SECONDS),
-    heard: paths.audio ? Math.ceil(size / BYTES_PER_AUDIO_SECOND) : 0,
+    audioSeconds: paths.audio ? Math.ceil(size / BYTES_PER_AUDIO_SECOND) : 0,
   }
 }
 
@@ -121,5 +121,5 @@ export const SESSION: Demand = {
   searches: 0,
   requests: 1,
   seconds: 0,
-  heard: 0,
+  audioSeconds: 0,
 }

@@ -55,14 +55,14 @@ export class EventUsage {
     const mentions = mentionsOf(bytes, this.#places.names)
     const starts = new EventStarts(bytes)
     let end = bytes.length
-    for (let told = 0; told < MAX_EVENTS && !this.#places.isComplete(numbers); ) {
+    for (let filled = 0; filled < MAX_EVENTS && !this.#places.isComplete(numbers); ) {
       const found = mentions.pop()
       if (found === undefined) return
       if (found >= end) continue
       const start = starts.before(found)
       // The event's beginning is missing: the event was longer than the tail, or began long before the end.
       if (start === 0 && tail.isCut) return
-      if (this.#places.fill(numbers, documentOf(bytes.subarray(start, end))) > 0) told++
+      if (this.#places.fill(numbers, documentOf(bytes.subarray(start, end))) > 0) filled++
       end = start
     }
   }

@@ -55,8 +55,8 @@ export class MessageUsage {
     // Some protocols have no types.
     const type = this.#type.value(0)
     if (type !== undefined && this.#types.length > 0 && !this.#types.includes(String(type))) return
-    const told = this.#message.usage()
-    if (told !== undefined) this.#usage = sumOfUsage(this.#usage, told)
+    const reported = this.#message.usage()
+    if (reported !== undefined) this.#usage = sumOfUsage(this.#usage, reported)
   }
 
   /** Decides by the message's beginning. True also if the type comes later, or in another chunk. */

@@ -3,7 +3,7 @@
 /** Types of fields on the wire. */
 const VARINT = 0
 const FIXED64 = 1
-const LENGTH = 2
+const LENGTH_DELIMITED = 2
 const FIXED32 = 5
 
 const FIRST_BYTES = 4096
@@ -32,7 +32,7 @@ export class ProtobufWriter {
 
   /** A message in a field. */
   message(field: number, write: () => void): void {
-    this.#tag(field, LENGTH)
+    this.#tag(field, LENGTH_DELIMITED)
     const at = this.#at
     // Most lengths take one byte.
     this.#room(1)
@@ -52,7 +52,7 @@ export class ProtobufWriter {
   }
 
   string(field: number, text: string): void {
-    this.#tag(field, LENGTH)
+    this.#tag(field, LENGTH_DELIMITED)
     const length = Buffer.byteLength(text)
     this.#room(MAX_VARINT_BYTES + length)
     this.#varint(length)
@@ -61,7 +61,7 @@ export class ProtobufWriter {
 
   /** Bytes that are given in hex. */
   hex(field: number, digits: string): void {
-    this.#tag(field, LENGTH)
+    this.#tag(field, LENGTH_DELIMITED)
     this.#room(1 + digits.length)
     this.#varint(digits.length / 2)
     this.#at += this.#bytes.write(digits, this.#at, 'hex')
@@ -163,7 +163,7 @@ export function framed(field: number, pieces: readonly Uint8Array[]): readonly U
 /** The tag and the length of a field with a message. */
 function headOf(field: number, length: number): Uint8Array {
   const bytes: number[] = []
-  for (const value of [field * 8 + LENGTH, length]) {
+  for (const value of [field * 8 + LENGTH_DELIMITED, length]) {
     let rest = value
     while (rest >= PART) {
       bytes.push((rest % PART) + PART)

@@ -41,7 +41,7 @@ export class SseRelay {
   #afterCr = false
   #whole = false
   /** Whether a member has occurred with which the stream may end. */
-  #told = false
+  #mayEnd = false
   #isGarbage = false
   #failure: Uint8Array | undefined
   #first: Uint8Array | undefined
@@ -136,7 +136,7 @@ export class SseRelay {
     }
     this.#events++
     const isLast = reader.isLast
-    if (isLast || kind !== 'nothing') this.#whole = isLast || this.#told
+    if (isLast || kind !== 'nothing') this.#whole = isLast || this.#mayEnd
     if (this.#members?.mayStandIn(bytes.subarray(start, blank)) === true) this.judge(reader.data(bytes, start, end))
     this.#ended = isLast && (!this.#repeats || kind === 'nothing')
     if (kind === 'nothing') return
@@ -151,7 +151,7 @@ export class SseRelay {
   private judge(data: Buffer): void {
     if (this.#members?.standIn(data) !== true) return
     this.#members = undefined
-    this.#told = true
+    this.#mayEnd = true
     this.#whole = true
   }
 

@@ -278,8 +278,8 @@ function takeCount({ ends }: Step, value: unknown, missing: Missing): void {
   const { numbers, ranks } = missing
   for (const { index, rank, field } of ends) {
     const before = ranks[index]
-    const isTold = before === undefined ? numbers[index] !== undefined : before <= rank
-    if (isTold || !isCount(value, field)) continue
+    const isKnown = before === undefined ? numbers[index] !== undefined : before <= rank
+    if (isKnown || !isCount(value, field)) continue
     if (before === undefined) missing.found++
     numbers[index] = value
     ranks[index] = rank

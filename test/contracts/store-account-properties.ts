@@ -1,4 +1,4 @@
-import { type Check, HOUR, START } from '../../src/contracts/store-stage.js'
+import { type Check, HOUR_MS, START } from '../../src/contracts/store-stage.js'
 import type { Commit, LeaseChange } from '../../src/core/accounts.js'
 import { fc } from '../helpers/property.js'
 import { AccountModel } from './account-model.js'
@@ -105,7 +105,7 @@ class Run {
     this.#numbers.set(writer, number)
     const change: LeaseChange = {
       account: this.accounts[account],
-      expires: START + 24 * HOUR,
+      expires: START + 24 * HOUR_MS,
       bound: BOUND,
       lease: writer,
       spend: Math.floor((this.held(this.accounts[account], writer) * spends) / 1000),
@@ -114,7 +114,7 @@ class Run {
     }
     const value = Buffer.from(JSON.stringify({ name: change.account, spend: change.spend }))
     const entries = change.spend > 0 ? [{ day: DAY, value }] : []
-    const commit = { writer, number, remembered: START + 24 * HOUR, now: this.now, leases: [change], entries }
+    const commit = { writer, number, remembered: START + 24 * HOUR_MS, now: this.now, leases: [change], entries }
     const late = this.#late.map(one => ({ ...one, now: this.now }))
     this.#late = again === 'later' ? [commit] : []
     return [commit, ...(again === 'now' ? [commit] : []), ...late]

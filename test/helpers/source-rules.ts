@@ -141,7 +141,19 @@ export function importsOf({ path, text }: Source): Import[] {
 }
 
 /** Each rule says what is wrong with one file; nothing where it is sound. */
-export const RULES = { layers, pipeline, features, messages, doors, builtins, disk, vendors, evaluation, sql } as const
+export const RULES = {
+  layers,
+  pipeline,
+  features,
+  messages,
+  doors,
+  builtins,
+  disk,
+  vendors,
+  evaluation,
+  sql,
+  units,
+} as const
 
 function pipeline(source: Source): string[] {
   if (!source.path.startsWith('src/kernel/')) return []
@@ -279,6 +291,34 @@ function sql(source: Source): string[] {
     const isSql = ts.isStringLiteralLike(node.left) && SQL.test(`${node.left.text} `)
     return isSql ? 'puts SQL together with +' : undefined
   })
+}
+
+/** Ends of names that say how much of what, but not in which unit. */
+const BARE =
+  /(?:^|_)(?:TIMEOUT|DELAY|WAIT|PAUSE|AGE|INTERVAL|TTL|LIFE|LIFETIME|GRACE|PERIOD|DEADLINE|COOLDOWN|RETENTION|MARGIN|SECOND|MINUTE|HOUR|DAY|SIZE|LENGTH|MEMORY|MAX|MIN|MOST|LEAST|LONGEST|SHORTEST|LARGEST|USUAL|DEFAULT)$/
+const RATIO = /(?:^|_)PER_[A-Z_]+$/
+const TIME = /(?:^|_)(?:NS|US|MS|S|SECONDS|MINUTES|HOURS|DAYS)(?:_|$)/
+const AMOUNT = /(?:^|_)(?:BYTES|KIB|MIB|CHARS|PIXELS|NUMBERS)(?:_|$)/
+
+/** Numbers that are times, sizes or bounds have their unit in their name: `CONNECT_TIMEOUT_MS`, `MAX_LINE_BYTES`, `MAX_PARTS`. */
+function units(source: Source): string[] {
+  return visit(source, node => {
+    if (!ts.isVariableDeclaration(node) || node.initializer === undefined || !isNumber(node.initializer))
+      return undefined
+    const [name, value] = [node.name.getText(), node.initializer.getText()]
+    if (!/^[A-Z][A-Z0-9_]*$/.test(name) || RATIO.test(name)) return undefined
+    const isAmount = /\b1024\b.*\*|\*.*\b1024\b/.test(value)
+    const isTime = !isAmount && /\b60\b.*\*|\*.*\b60(?:_000)?\b/.test(value)
+    const lacks = BARE.test(name) || (isTime && !TIME.test(name)) || (isAmount && !AMOUNT.test(name))
+    return lacks ? `${name} does not say its unit` : undefined
+  })
+}
+
+/** Made of numbers alone: `2 * 60_000`. */
+function isNumber(node: ts.Expression): boolean {
+  if (ts.isParenthesizedExpression(node)) return isNumber(node.expression)
+  if (ts.isPrefixUnaryExpression(node)) return isNumber(node.operand)
+  return ts.isBinaryExpression(node) ? isNumber(node.left) && isNumber(node.right) : ts.isNumericLiteral(node)
 }
 
 /** Regular expression literals of a file, with their lines. */

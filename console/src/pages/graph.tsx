@@ -8,7 +8,7 @@ const NODE = { width: 232, height: 30 }
 const COLUMNS = [0, 384, 768]
 const WIDTH = 1000
 /** Nodes of a column; the rest is named by its number. */
-const MOST = 40
+const MAX_NAMES = 40
 
 interface Node {
   readonly id: string
@@ -39,7 +39,7 @@ function nodesOf({ keys, models, upstreams }: PlanAnswer): readonly Node[] {
   const serves = (groups: PlanAnswer['models'][number]['groups']): boolean =>
     groups.some(group => group.some(({ upstream }) => isOn.has(upstream)))
   const column = (nodes: readonly Node[]): readonly Node[] =>
-    [...nodes].sort((one, other) => Number(one.isOff) - Number(other.isOff)).slice(0, MOST)
+    [...nodes].sort((one, other) => Number(one.isOff) - Number(other.isOff)).slice(0, MAX_NAMES)
   return [
     ...column(
       keys.map(({ name, off, group }) => ({
@@ -180,7 +180,7 @@ export function Graph({ plan }: { readonly plan: PlanAnswer }) {
 function Paths({ plan: { keys, models } }: { readonly plan: PlanAnswer }) {
   return (
     <dl class="paths">
-      {models.slice(0, MOST).map(({ name, groups }) => (
+      {models.slice(0, MAX_NAMES).map(({ name, groups }) => (
         <div key={name}>
           <dt>
             <strong>{name}</strong>

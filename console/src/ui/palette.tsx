@@ -12,7 +12,7 @@ interface Entry {
   readonly act: () => void
 }
 
-const MOST = 12
+const MAX_FOUND = 12
 
 function entriesOf(plan: PlanAnswer | undefined, typed: string): readonly Entry[] {
   const to = (name: string, hint: string, address: string): Entry => ({ name, hint, act: () => go(address) })
@@ -35,7 +35,7 @@ function entriesOf(plan: PlanAnswer | undefined, typed: string): readonly Entry[
   const fitting = found.filter(({ name, hint }) => words.every(word => `${name} ${hint}`.toLowerCase().includes(word)))
   const id = typed.trim()
   const isId = /^[0-9a-f-]{32,36}$/i.test(id)
-  return [...(isId ? [to(`Open request ${id}`, 'request', `/requests/${id}`)] : []), ...fitting].slice(0, MOST)
+  return [...(isId ? [to(`Open request ${id}`, 'request', `/requests/${id}`)] : []), ...fitting].slice(0, MAX_FOUND)
 }
 
 /** Everything by its name, from the keyboard. */

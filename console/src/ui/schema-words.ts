@@ -12,7 +12,6 @@ interface Schema {
   readonly anyOf?: readonly Schema[]
   readonly oneOf?: readonly Schema[]
   readonly allOf?: readonly Schema[]
-  // biome-ignore lint/suspicious/noThenProperty: a word of JSON Schema
   readonly then?: Schema
   readonly else?: Schema
   readonly definitions?: Readonly<Record<string, Schema>>

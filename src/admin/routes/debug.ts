@@ -1,7 +1,7 @@
 import { cpuProfile, heapSnapshot, MAX_PROFILE_SECONDS } from '../profiling.js'
 import { AdminError, type AdminRoute, COUNT, type StreamAnswer, TEXT } from '../route.js'
 
-const USUAL_SECONDS = 10
+const DEFAULT_SECONDS = 10
 
 /** With several workers any of them answers: the number says whose process it is, or must be. */
 const WORKER = { worker: COUNT }
@@ -20,7 +20,7 @@ export const debugCpu: AdminRoute = {
   status: 200,
   answer: TEXT,
   stream: 'application/json',
-  async handle({ query: { seconds = String(USUAL_SECONDS), worker } }, { kernel }): Promise<StreamAnswer> {
+  async handle({ query: { seconds = String(DEFAULT_SECONDS), worker } }, { kernel }): Promise<StreamAnswer> {
     checkWorker(worker, kernel.peers.number)
     const number = /^\d{1,2}$/.test(seconds) ? Number(seconds) : 0
     if (number < 1 || number > MAX_PROFILE_SECONDS)

@@ -17,7 +17,7 @@ export type ScriptedModel = Said | readonly Said[] | ((call: Call) => Said)
 const CHARACTERS_A_TOKEN = 4
 const CHARACTERS_A_PIECE = 8
 /** Seconds since the epoch: the same in all answers. */
-const CREATED = 1_700_000_000
+const CREATED_S = 1_700_000_000
 
 /** The upstream of scripted models: it answers in the chat protocol, as a stream if the request asks for one. */
 export function answerer(models: Readonly<Record<string, ScriptedModel>>): Answerer {
@@ -66,7 +66,7 @@ function eventsOf(model: string, said: string | ToolCall, request: JsonObject): 
 }
 
 function head(model: string, object: string): JsonObject {
-  return { id: 'chatcmpl-test', object, created: CREATED, model }
+  return { id: 'chatcmpl-test', object, created: CREATED_S, model }
 }
 
 function callOf({ tool, arguments: given = {} }: ToolCall): JsonObject {

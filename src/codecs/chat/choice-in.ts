@@ -131,15 +131,15 @@ export class ChoiceDecoder {
 
   private readReasoning(delta: JsonObject, events: TextEvent[]): void {
     const { reasoning_details: details, reasoning_content: content, reasoning } = delta
-    let told = false
+    let hasText = false
     if (Array.isArray(details)) {
       for (const detail of details) {
         if (!isObject(detail)) continue
-        told ||= textOfDetail(detail) !== ''
+        hasText ||= textOfDetail(detail) !== ''
         this.readDetail(detail, events)
       }
     }
-    if (told) return
+    if (hasText) return
     if (typeof content === 'string' && content !== '') this.think(content, 'reasoning_content', events)
     else if (typeof reasoning === 'string' && reasoning !== '') this.think(reasoning, 'reasoning', events)
   }

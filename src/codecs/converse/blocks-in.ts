@@ -59,9 +59,9 @@ export class BlocksIn {
       this.#parts.add({ type: 'reasoning', text: '', redacted: true, at, ...decodeRedacted(redacted) })
       return
     }
-    const told = thought.object('reasoningText')
-    const text = told?.string('text') ?? ''
-    const signature = told?.string('signature') ?? ''
+    const reasoning = thought.object('reasoningText')
+    const text = reasoning?.string('text') ?? ''
+    const signature = reasoning?.string('signature') ?? ''
     const borrowed = text === '' ? decodeBorrowedSeal(signature) : undefined
     if (borrowed !== undefined) this.#parts.borrowed(borrowed, at)
     else if (signature !== '') this.#parts.add({ type: 'reasoning', text, at, ...unwrapThought(signature, PROTOCOL) })

@@ -89,9 +89,9 @@ export function hosted(block: JsonObject): Part {
 function decodeThought(thought: JsonObject): Part | undefined {
   const redacted = stringOf(thought.redactedContent)
   if (redacted !== undefined) return { type: 'reasoning', text: '', redacted: true, ...decodeRedacted(redacted) }
-  const told = objectOf(thought.reasoningText)
-  const text = stringOf(told?.text) ?? ''
-  const signature = stringOf(told?.signature) ?? ''
+  const reasoning = objectOf(thought.reasoningText)
+  const text = stringOf(reasoning?.text) ?? ''
+  const signature = stringOf(reasoning?.signature) ?? ''
   if (text === '' && signature === '') return undefined
   return { type: 'reasoning', text, ...(signature !== '' && { seal: unwrapSeal(signature, PROTOCOL) }) }
 }

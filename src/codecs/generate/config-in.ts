@@ -88,11 +88,12 @@ function reasoningIn(thinking: Reader | undefined, left: Left[]): ReasoningWish 
   if (thinking === undefined) return undefined
   leaveOthers(thinking, new Set(['includeThoughts', 'thinkingBudget', 'thinkingLevel']), left)
   const level = thinking.string('thinkingLevel')?.toLowerCase()
-  const isTold = level !== undefined && level !== 'thinking_level_unspecified'
-  if (isTold && !isEffort(level)) throw invalid(thinking.path('thinkingLevel'), 'expected MINIMAL, LOW, MEDIUM or HIGH')
+  const isGiven = level !== undefined && level !== 'thinking_level_unspecified'
+  if (isGiven && !isEffort(level))
+    throw invalid(thinking.path('thinkingLevel'), 'expected MINIMAL, LOW, MEDIUM or HIGH')
   const shown = thinking.boolean('includeThoughts')
   const wish: ReasoningWish = given({
-    effort: isTold && isEffort(level) ? level : undefined,
+    effort: isGiven && isEffort(level) ? level : undefined,
     budget: whole(thinking, 'thinkingBudget'),
     show: shown === undefined ? undefined : shown ? ('auto' as const) : ('none' as const),
   })

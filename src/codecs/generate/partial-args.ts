@@ -3,7 +3,7 @@ import { arrayOf, badUpstream, numberOf, objectOf, stringOf } from '../read.js'
 
 /** Most steps into arguments, longest list in them, and longest text in all, in characters. */
 const MAX_DEPTH = 64
-const MAX_LIST_LENGTH = 10_000
+const MAX_LIST_ITEMS = 10_000
 const MAX_TEXT_CHARS = 16 * 1024 * 1024
 
 const NO_PLACE = "A chunk of a call's arguments has no place."
@@ -87,7 +87,7 @@ function stepsOf(path: string): (string | number)[] {
     if (found === null || steps.length >= MAX_DEPTH) throw badUpstream(NO_PLACE)
     const [, name, index, single, double] = found
     if (index === undefined) steps.push(name ?? (single ?? double ?? '').replace(/\\(.)/g, '$1'))
-    else if (Number(index) < MAX_LIST_LENGTH) steps.push(Number(index))
+    else if (Number(index) < MAX_LIST_ITEMS) steps.push(Number(index))
     else throw badUpstream(NO_PLACE)
   }
   return steps

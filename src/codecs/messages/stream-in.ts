@@ -117,14 +117,14 @@ export class MessagesDecoder implements StreamDecoder {
     const place = { candidate: 0, index: this.#parts } as const
     if (block.type === 'text') {
       events.push({ type: 'part-start', ...place, part: { type: 'text', text: '' } })
-      this.told(block.text, events)
+      this.firstText(block.text, events)
       for (const citation of decodeCitations(block.citations))
         events.push({ type: 'part-citation', ...place, citation })
       return { kind: 'text', index: this.#parts++ }
     }
     if (block.type === 'thinking') {
       events.push({ type: 'part-start', ...place, part: { type: 'reasoning', text: '' } })
-      this.told(block.thinking, events)
+      this.firstText(block.thinking, events)
       return { kind: 'thinking', index: this.#parts++, signature: stringOf(block.signature) ?? '' }
     }
     const part = decodeBlock(block, this.#ids.of(0, this.#parts))
@@ -140,7 +140,7 @@ export class MessagesDecoder implements StreamDecoder {
   }
 
   /** What a block began with. */
-  private told(text: Json | undefined, events: TextEvent[]): void {
+  private firstText(text: Json | undefined, events: TextEvent[]): void {
     if (typeof text !== 'string' || text === '') return
     events.push({ type: 'part-delta', candidate: 0, index: this.#parts, text })
   }

@@ -135,8 +135,8 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     const usage = readUsage(response.usage)
     const serviceTier = stringOf(response.service_tier)
     events.push({ type: 'end', candidate: 0, end })
-    const told = { ...(usage !== undefined && { usage }), ...(serviceTier !== undefined && { serviceTier }) }
-    events.push({ type: 'finish', ...told })
+    const facts = { ...(usage !== undefined && { usage }), ...(serviceTier !== undefined && { serviceTier }) }
+    events.push({ type: 'finish', ...facts })
     this.#done = true
   }
 

@@ -130,16 +130,16 @@ export class ResponsesStreamEncoder implements StreamEncoder {
   /** As recorded: an `error` event with its members nested and flat, and then `response.failed`. */
   private fail(error: GatewayError): readonly Frame[] {
     const inner = compatibleError(error)
-    const told = this.#sequence.frame('error', {
+    const failure = this.#sequence.frame('error', {
       error: inner,
       code: inner.code ?? null,
       message: error.message,
       param: inner.param ?? null,
     })
-    if (this.#base === undefined) return [told]
+    if (this.#base === undefined) return [failure]
     const done = this.#output.filter(item => item.type !== undefined)
     const response = { ...this.#base.with('failed', done), error: { code: codeOf(error), message: error.message } }
-    return [told, this.#sequence.frame('response.failed', { response })]
+    return [failure, this.#sequence.frame('response.failed', { response })]
   }
 }
 

@@ -26,8 +26,8 @@ function answer(call: Call, route: Route): Maybe<void> {
   const shape = modelShape(call.family)
   const methods: MethodsOf = model => methodsOf(model, routes)
   if (route.answer === 'models') {
-    const show = (told: readonly string[]): void => {
-      const entries = models.list(caller, told)
+    const show = (reported: readonly string[]): void => {
+      const entries = models.list(caller, reported)
       call.answer(
         200,
         shape.list(entries, methods, name => call.query?.get(name) ?? undefined),

@@ -72,8 +72,8 @@ export class ModelLists {
         maxBytes: MAX_LIST_BYTES,
       }
       const { status, body } = await send(pool, request, timeouts)
-      const told = status === 200 ? namesIn(parseJson(body.toString('utf8'))) : undefined
-      return this.#store(place, told ?? before, told === undefined ? FAILED_LIST_TTL_MS : LIST_TTL_MS)
+      const reported = status === 200 ? namesIn(parseJson(body.toString('utf8'))) : undefined
+      return this.#store(place, reported ?? before, reported === undefined ? FAILED_LIST_TTL_MS : LIST_TTL_MS)
     } catch {
       return this.#store(place, before, FAILED_LIST_TTL_MS)
     } finally {
@@ -82,14 +82,14 @@ export class ModelLists {
     }
   }
 
-  #store(place: string, told: readonly string[], forMs: number): readonly string[] {
+  #store(place: string, reported: readonly string[], forMs: number): readonly string[] {
     this.#cache.delete(place)
-    this.#cache.set(place, { names: told, until: Date.now() + forMs })
+    this.#cache.set(place, { names: reported, until: Date.now() + forMs })
     for (const oldest of this.#cache.keys()) {
       if (this.#cache.size <= MAX_LISTS) break
       this.#cache.delete(oldest)
     }
-    return told
+    return reported
   }
 }
 

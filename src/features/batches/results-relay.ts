@@ -81,11 +81,11 @@ export class ResultsRelay implements Relay {
 
   private renamed(line: Buffer): Uint8Array {
     const place = findValue(line, this.#rule.model)
-    const told = place && parseJson(line.toString('utf8', place.start, place.end))
-    if (place === undefined || typeof told !== 'string') return line
+    const model = place && parseJson(line.toString('utf8', place.start, place.end))
+    if (place === undefined || typeof model !== 'string') return line
     const named = findValue(line, this.#rule.id)
     const request = named && parseJson(line.toString('utf8', named.start, named.end))
-    const name = nameOfResult(this.#names, typeof request === 'string' ? request : undefined, told)
+    const name = nameOfResult(this.#names, typeof request === 'string' ? request : undefined, model)
     if (name === undefined) return line
     return apply(line, [{ start: place.start, end: place.end, bytes: Buffer.from(JSON.stringify(name)) }])
   }

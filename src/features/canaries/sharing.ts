@@ -3,21 +3,21 @@ import type { Canaries, Known } from './canaries.js'
 import type { Heard } from './watch.js'
 
 /** What a worker tells of a canary: outcomes that it has seen, or that the canary rests. */
-interface Told {
+interface CanaryNews {
   readonly name: string
   readonly heard?: Heard
   /** Milliseconds of the clock that the workers share. */
   readonly restsUntil?: number
 }
 
-const SEEN = topic<Told>('canaries: seen')
+const SEEN = topic<CanaryNews>('canaries: seen')
 /** A worker that has just begun asks which canaries rest. */
-const RESTING = topic<null, readonly Told[]>('canaries: resting')
+const RESTING = topic<null, readonly CanaryNews[]>('canaries: resting')
 
 /** Outcomes without a failure wait until there are so many. */
-const MOST_WAITING = 100
+const MAX_WAITING_OUTCOMES = 100
 /** Failures are sent at once, but not more often than this, milliseconds; what waits is sent with the next outcome. */
-const SHORTEST_PAUSE_MS = 50
+const MIN_PAUSE_MS = 50
 
 class Waiting {
   canary = { requests: 0, failures: 0 }
@@ -26,7 +26,7 @@ class Waiting {
 
   get isUrgent(): boolean {
     const { canary, others } = this
-    return canary.failures + others.failures > 0 || canary.requests + others.requests >= MOST_WAITING
+    return canary.failures + others.failures > 0 || canary.requests + others.requests >= MAX_WAITING_OUTCOMES
   }
 }
 
@@ -39,7 +39,7 @@ export class CanarySharing {
   constructor(peers: Peers, canaries: Canaries, now: () => number, onRest: (known: Known) => void) {
     this.#peers = peers
     if (peers.number === 0) return
-    const hear = ({ name, heard, restsUntil }: Told): void => {
+    const hear = ({ name, heard, restsUntil }: CanaryNews): void => {
       const known = canaries.named(name)
       if (known === undefined) return
       const { canary, watch } = known
@@ -65,7 +65,7 @@ export class CanarySharing {
     const counts = isCanary ? waiting.canary : waiting.others
     counts.requests++
     if (hasFailed) counts.failures++
-    if (!waiting.isUrgent || now - waiting.toldAt < SHORTEST_PAUSE_MS) return
+    if (!waiting.isUrgent || now - waiting.toldAt < MIN_PAUSE_MS) return
     const { canary, others } = waiting
     this.#peers.tell(SEEN, { name: known.name, heard: { canary, others } })
     const next = new Waiting()
@@ -76,11 +76,11 @@ export class CanarySharing {
   /** This process has noticed that one fails more often. */
   rests(known: Known): void {
     this.#waiting.delete(known)
-    for (const told of resting(known)) this.#peers.tell(SEEN, told)
+    for (const news of resting(known)) this.#peers.tell(SEEN, news)
   }
 }
 
-function resting({ name, watch }: Known): readonly Told[] {
+function resting({ name, watch }: Known): readonly CanaryNews[] {
   const { restsUntil } = watch.standing
   return restsUntil === undefined ? [] : [{ name, restsUntil }]
 }

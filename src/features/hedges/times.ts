@@ -3,9 +3,9 @@ const CLASSES_PER_DOUBLING = 12
 const DOUBLINGS = 22
 const CLASSES = CLASSES_PER_DOUBLING * DOUBLINGS
 /** When so many times have been counted, all counts are halved: later times count more. */
-const MOST = 400
+const MAX_COUNTED_TIMES = 400
 /** Times without which nothing is said. */
-const FEWEST = 20
+const MIN_COUNTED_TIMES = 20
 
 /** How long a target takes to begin its answers: some 400 times, of which the later ones count more, in 264 classes of 6 %. */
 export class Times {
@@ -17,14 +17,14 @@ export class Times {
     const place = Math.min(CLASSES - 1, at)
     this.#counts[place] = (this.#counts[place] as number) + 1
     this.#sum++
-    if (this.#sum < MOST) return
+    if (this.#sum < MAX_COUNTED_TIMES) return
     for (let one = 0; one < CLASSES; one++) this.#counts[one] = (this.#counts[one] as number) / 2
     this.#sum /= 2
   }
 
   /** The time in which this share of the answers began, milliseconds, at most 6 % too long; undefined: too few are known. */
   within(share: number): number | undefined {
-    if (this.#sum < FEWEST) return undefined
+    if (this.#sum < MIN_COUNTED_TIMES) return undefined
     let left = share * this.#sum
     for (let one = 0; one < CLASSES; one++) {
       left -= this.#counts[one] as number

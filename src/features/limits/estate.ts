@@ -2,7 +2,7 @@ import type { Accounts, LeaseChange } from '../../core/accounts.js'
 import { type Peers, topic } from '../../core/peers.js'
 
 /** Changes of the accounts in which a process's leases hold something. */
-interface Held {
+interface HeldAccounts {
   /** The name of all its leases. */
   readonly lease: string
   readonly added: readonly string[]
@@ -12,7 +12,7 @@ interface Held {
 }
 
 /** A worker says so to its supervisor, which gives the leases back if the worker dies. */
-export const HELD = topic<Held>('limits: held')
+export const HELD = topic<HeldAccounts>('limits: held')
 
 /** Names in one message. */
 const MAX_NAMES = 10_000

@@ -151,8 +151,8 @@ async function continueParent(
   const now = Date.now()
   for (let known: TaskEntry | undefined = parent; known !== undefined; ) {
     const { task } = known
-    const told = hook === undefined ? {} : { hook: { ...hook, sequence: task.hook?.sequence ?? 0 } }
-    const from = { ...task, ...told, ...(origin === undefined ? {} : { origin }), fields: {}, moved: now }
+    const withHook = hook === undefined ? {} : { hook: { ...hook, sequence: task.hook?.sequence ?? 0 } }
+    const from = { ...task, ...withHook, ...(origin === undefined ? {} : { origin }), fields: {}, moved: now }
     const next = applyUpstreamStatus({ ...from, deadline: now + shape.deadline }, reading, shape, now, false)
     const noted = notes === undefined ? next : { ...next, notes }
     const saved = await tasks.save(known, noted, now + shape.poll.first)

@@ -168,10 +168,10 @@ export class HookQueue {
       return
     }
     const { status, wait, blocked } = await this.attempt(notice)
-    const told = { task: notice.task, notice: notice.id, attempt, ...(status === undefined ? {} : { status }) }
+    const facts = { task: notice.task, notice: notice.id, attempt, ...(status === undefined ? {} : { status }) }
     if (status !== undefined && status >= 200 && status < 300) {
       await this.settle(record, notice, undefined)
-      this.onAttempt({ ...told, outcome: 'taken' })
+      this.onAttempt({ ...facts, outcome: 'taken' })
       return
     }
     const maxAttempts = this.#host.generation.plan.webhooks?.attempts
@@ -179,7 +179,7 @@ export class HookQueue {
     const pause = Math.max(RETRY_PAUSES_MS[Math.min(attempt, RETRY_PAUSES_MS.length) - 1] ?? 0, wait ?? 0)
     const due = over ? null : Date.now() + pause
     await this.settle(record, { ...notice, attempts: attempt }, due)
-    this.onAttempt({ ...told, outcome: over ? 'given up' : 'again', ...(blocked === undefined ? {} : { blocked }) })
+    this.onAttempt({ ...facts, outcome: over ? 'given up' : 'again', ...(blocked === undefined ? {} : { blocked }) })
   }
 
   /** Webhooks are disabled: check again later, until the notification expires. */

@@ -174,17 +174,17 @@ export class Tasks {
     const before = entry.task
     const presenter = presenterNamed(this.host.generation.plan, changed.kind)
     const task = withNotification(before, changed, Date.now(), presenter, await this.viewFor(changed))
-    const told = task.hook?.pending !== undefined
+    const isNotified = task.hook?.pending !== undefined
     // The task stays due until its notification is queued and its end reported.
     const owed = due === null && isEnded(task) && task.notes !== undefined
-    const soon = told || owed ? Math.min(due ?? Number.POSITIVE_INFINITY, Date.now() + RECHECK_MS) : due
+    const soon = isNotified || owed ? Math.min(due ?? Number.POSITIVE_INFINITY, Date.now() + RECHECK_MS) : due
     const expires = isEnded(task) && task.expires !== undefined ? recordExpiry(task, task.expires) : undefined
     const saved = await this.repository.replace(entry, task, soon, expires)
     if (saved === undefined) return undefined
     this.wake(task.kind, soon)
     if (before.state !== task.state) this.reportChange(before, task)
     await this.results.drop(before, task.artifacts)
-    const flushed = told ? await this.flush(saved, owed ? soon : due) : saved
+    const flushed = isNotified ? await this.flush(saved, owed ? soon : due) : saved
     return owed && flushed !== undefined ? await this.tellAndForget(flushed) : flushed
   }
 

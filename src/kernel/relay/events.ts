@@ -84,9 +84,9 @@ export class EventRelay implements Relay {
     // Some servers omit the last blank line: the end of the transfer replaces it.
     const rest = held > 0 ? stream.push(BLANK_LINE) : undefined
     const whole = rest === undefined ? held === 0 : this.isWhole(rest)
-    const told = stream.whole || stream.failure !== undefined || this.#attempt.route.protocol?.end === undefined
-    if (rest !== undefined && whole && told && !this.forward(rest.subarray(0, held))) return
-    if (whole && told && this.#begun && stream.content > 0) {
+    const isEndKnown = stream.whole || stream.failure !== undefined || this.#attempt.route.protocol?.end === undefined
+    if (rest !== undefined && whole && isEndKnown && !this.forward(rest.subarray(0, held))) return
+    if (whole && isEndKnown && this.#begun && stream.content > 0) {
       this.complete(true)
       return
     }

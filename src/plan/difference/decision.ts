@@ -39,13 +39,13 @@ export function decide({ plan }: Side, route: Route | undefined, model: string, 
   if (caller === undefined) return refusedAs('401 unauthenticated')
   const ask = { method: route.method, path: pathOf(route, model), model, key: caller.name, caller }
   const streams = typeof route.stream === 'object' ? [false, true] : [false]
-  const told = streams.map(stream => requestFacts(plan, { ...ask, stream }))
-  const error = told[0]?.error
+  const perStream = streams.map(stream => requestFacts(plan, { ...ask, stream }))
+  const error = perStream[0]?.error
   if (error !== undefined) return refusedAs(`${error.status} ${error.code}`)
-  const exchanges = told[0]?.exchanges ?? []
+  const exchanges = perStream[0]?.exchanges ?? []
   return {
     refused: undefined,
-    facts: told.map(({ key: _, bounds: __, request: ___, route: ____, ...facts }) => facts),
+    facts: perStream.map(({ key: _, bounds: __, request: ___, route: ____, ...facts }) => facts),
     shown: shownOrder(exchanges),
     lost: lossesOf(route, model),
   }

@@ -38,7 +38,7 @@ const CACHED_DECISIONS = 25_000
 /** Keys of the reports' maps; what is beyond is counted as `other`. */
 const MAX_NAMES = 1000
 
-interface Way {
+interface Routing {
   readonly refused: string | undefined
   /** Those that may be asked first, each with its share of 1. */
   readonly first: readonly { readonly exchange: Exchange; readonly share: number }[]
@@ -50,7 +50,7 @@ export class TrafficReplay {
   readonly #side: Side
   readonly #now: number
   readonly #routes: ReadonlyMap<string, Route>
-  readonly #ways = new LruCache<Way>(CACHED_DECISIONS)
+  readonly #routings = new LruCache<Routing>(CACHED_DECISIONS)
   readonly #moved = new Map<string, number>()
   readonly #refused = new Map<string, number>()
   readonly #lossy = new Map<string, number>()
@@ -68,23 +68,23 @@ export class TrafficReplay {
 
   add(request: PastRequest): void {
     this.#requests += 1
-    const way = this.#wayOf(request)
-    if (way.refused !== undefined) {
-      count(this.#refused, way.refused, 1)
+    const routing = this.#routingOf(request)
+    if (routing.refused !== undefined) {
+      count(this.#refused, routing.refused, 1)
       this.#before += request.cost ?? 0
       return
     }
-    const stays = way.first.some(({ exchange }) => exchange.upstream.name === request.upstream)
-    if (!stays && way.lost !== undefined) count(this.#lossy, way.lost, 1)
-    for (const { exchange, share } of way.first) {
+    const stays = routing.first.some(({ exchange }) => exchange.upstream.name === request.upstream)
+    if (!stays && routing.lost !== undefined) count(this.#lossy, routing.lost, 1)
+    for (const { exchange, share } of routing.first) {
       const to = exchange.upstream.name
       if (to === request.upstream) this.#same += share
       else count(this.#moved, to, share)
     }
-    this.#charge(request, way)
+    this.#charge(request, routing)
   }
 
-  #charge({ usage, cost }: PastRequest, { first }: Way): void {
+  #charge({ usage, cost }: PastRequest, { first }: Routing): void {
     if (cost === undefined) return
     const known = first.filter(({ exchange }) => exchange.tariff?.price !== undefined)
     if (usage === undefined || known.length < first.length) {
@@ -98,16 +98,16 @@ export class TrafficReplay {
     }
   }
 
-  #wayOf(request: PastRequest): Way {
+  #routingOf(request: PastRequest): Routing {
     const id = `${request.key}\0${request.model}\0${request.route}`
-    const known = this.#ways.get(id)
+    const known = this.#routings.get(id)
     if (known !== undefined) return known
-    const way = this.#decide(request)
-    this.#ways.set(id, way)
-    return way
+    const routing = this.#decide(request)
+    this.#routings.set(id, routing)
+    return routing
   }
 
-  #decide({ route: id, model, key }: PastRequest): Way {
+  #decide({ route: id, model, key }: PastRequest): Routing {
     const route = this.#routes.get(id)
     const decision = decide(this.#side, route, model, this.#callerOf(key))
     const order = decision.facts[0]?.exchanges.filter(({ group }, _, all) => group === all[0]?.group) ?? []

@@ -62,13 +62,13 @@ const VECTORS: Readonly<Record<VectorForm, string>> = {
 function outcome(answer: RequestFacts['answer'], error: RequestFacts['error']): readonly string[] {
   if (error !== undefined) {
     const { status, code, family, reason, body, allow } = error
-    const told = body === undefined ? '' : JSON.stringify(body)
+    const text = body === undefined ? '' : JSON.stringify(body)
     return [
       '',
       `answer  ${status} ${code}, in the shape of the family ${family}`,
-      ...(told.includes(JSON.stringify(reason).slice(1, -1)) ? [] : [`        ${reason}`]),
+      ...(text.includes(JSON.stringify(reason).slice(1, -1)) ? [] : [`        ${reason}`]),
       ...(allow === undefined ? [] : [`        allow: ${allow.join(', ')}`]),
-      ...(told === '' ? [] : [`client  ${told}`]),
+      ...(text === '' ? [] : [`client  ${text}`]),
     ]
   }
   if (answer === undefined) return []

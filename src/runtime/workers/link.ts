@@ -5,7 +5,7 @@ import { MAX_MESSAGE_BYTES, type PeerListener, type Topic } from '../../core/pee
 const MAX_UNSENT_BYTES = 32 * 1024 * 1024
 /** Questions without an answer yet. */
 const MAX_OPEN_QUESTIONS = 1024
-const USUAL_TIMEOUT_MS = 1000
+const DEFAULT_TIMEOUT_MS = 1000
 
 /** `id`: the number of a question, in its answer as well. */
 export interface Frame {
@@ -43,7 +43,7 @@ export class Link {
   }
 
   /** False: dropped, because too much waits to be sent, it is too large, or the other end is gone. */
-  tell<Told>({ name }: Topic<Told>, content: Told): boolean {
+  tell<Content>({ name }: Topic<Content>, content: Content): boolean {
     return this.#give('told', 0, name, serialize(content))
   }
 
@@ -51,7 +51,7 @@ export class Link {
   ask<Asked, Answer>(
     { name }: Topic<Asked, Answer>,
     content: Asked,
-    timeoutMs: number = USUAL_TIMEOUT_MS,
+    timeoutMs: number = DEFAULT_TIMEOUT_MS,
   ): Promise<Answer> {
     const id = ++this.#last
     return new Promise((resolve, reject) => {

@@ -15,7 +15,7 @@ const HEAR = topic<Passed, unknown>('peers: hear')
 /** A new worker hears the others from now on. Before, it loads and compiles: who asked would wait for it. */
 const READY = topic<null>('peers: ready')
 
-const USUAL_TIMEOUT_MS = 1000
+const DEFAULT_TIMEOUT_MS = 1000
 /** The supervisor gives up first. */
 const MARGIN_MS = 250
 
@@ -32,18 +32,18 @@ export class WorkerPeers implements Peers {
     link.tell(READY, null)
   }
 
-  tell<Told>({ name }: Topic<Told>, content: Told): boolean {
+  tell<Content>({ name }: Topic<Content>, content: Content): boolean {
     return this.#link.tell(TELL, { topic: name, content, from: this.number })
   }
 
-  report<Told>({ name }: Topic<Told>, content: Told): boolean {
+  report<Content>({ name }: Topic<Content>, content: Content): boolean {
     return this.#link.tell(REPORT as Topic<Passed>, { topic: name, content, from: this.number })
   }
 
   async ask<Question, Answer>(
     { name }: Topic<Question, Answer>,
     question: Question,
-    timeoutMs: number = USUAL_TIMEOUT_MS,
+    timeoutMs: number = DEFAULT_TIMEOUT_MS,
   ): Promise<readonly PeerAnswer<Answer>[]> {
     const asked = { topic: name, content: question, from: this.number, timeoutMs }
     const answers = await this.#link.ask(ASK, asked, timeoutMs + MARGIN_MS).catch(() => [])
@@ -76,12 +76,12 @@ export class Hub implements Peers {
     this.#links.delete(number)
   }
 
-  tell<Told>({ name }: Topic<Told>, content: Told): boolean {
+  tell<Content>({ name }: Topic<Content>, content: Content): boolean {
     this.#pass({ topic: name, content, from: this.number })
     return true
   }
 
-  report<Told>({ name }: Topic<Told>, content: Told): boolean {
+  report<Content>({ name }: Topic<Content>, content: Content): boolean {
     void heard(this.#listeners, name, content, this.number)
     return true
   }
@@ -89,7 +89,7 @@ export class Hub implements Peers {
   async ask<Question, Answer>(
     { name }: Topic<Question, Answer>,
     question: Question,
-    timeoutMs: number = USUAL_TIMEOUT_MS,
+    timeoutMs: number = DEFAULT_TIMEOUT_MS,
   ): Promise<readonly PeerAnswer<Answer>[]> {
     const answers = await this.#gather({ topic: name, content: question, from: this.number }, timeoutMs)
     return answers as readonly PeerAnswer<Answer>[]

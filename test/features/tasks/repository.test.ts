@@ -4,7 +4,7 @@ import { encodeTask, newTaskId, type Task } from '../../../src/features/tasks/re
 import { namespaceOf, TaskRepository } from '../../../src/features/tasks/repository.js'
 import { MemoryStore } from '../../../src/stores/memory.js'
 
-const HOUR = 3_600_000
+const HOUR_MS = 3_600_000
 
 /** Counts the records that are read. */
 class CountingStore extends MemoryStore {
@@ -28,7 +28,7 @@ t.test('a task is found by its id alone, and what is read for it are owners, not
   const book = new TaskRepository(store)
   const created = Date.now()
   const namespace = namespaceOf('video')
-  const last = { created, expires: created + HOUR }
+  const last = { created, expires: created + HOUR_MS }
   const ids: string[] = []
   const owners = ['ann', 'bob', 'cleo', 'dan']
   for (const owner of owners) {
@@ -61,7 +61,7 @@ t.test('a client’s own key leads to its task for 24 hours, and is free then', 
   const claim = { id: newTaskId(), digest: 'one' }
   const later = { id: newTaskId(), digest: 'two' }
   t.equal(await book.claimKey('ann', 'order-1', claim), true)
-  clock.now += 24 * HOUR - 60_000
+  clock.now += 24 * HOUR_MS - 60_000
   t.same(await book.claimed('ann', 'order-1'), claim)
   t.equal(await book.claimKey('ann', 'order-1', later), false)
   t.equal(await book.claimed('bob', 'order-1'), undefined)

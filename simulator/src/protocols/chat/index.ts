@@ -97,8 +97,8 @@ function* deltas(choice: Choice, legacy: boolean): Generator<object> {
   yield chunk({}, undefined, finish)
 
   function chunk(delta: object, logprob?: object, finished: string | null = null): object {
-    const told = logprob === undefined ? null : { content: [logprob], refusal: null }
-    return { index, delta, logprobs: told, finish_reason: finished }
+    const logprobs = logprob === undefined ? null : { content: [logprob], refusal: null }
+    return { index, delta, logprobs, finish_reason: finished }
   }
 }
 

@@ -112,8 +112,9 @@ function choice(
 ): Choice {
   const prompt = echo ? (prompts[Math.floor(index / n)] ?? '') : ''
   const all = [...tokenize(prompt), ...tokens]
-  const told = (from: number, to: number) => (logprobs === undefined ? null : columns(all, from, to, logprobs, text))
-  return { index, tokens: all, finish, logprobs: told }
+  const logprobsOf = (from: number, to: number) =>
+    logprobs === undefined ? null : columns(all, from, to, logprobs, text)
+  return { index, tokens: all, finish, logprobs: logprobsOf }
 }
 
 function columns(all: readonly string[], from: number, to: number, top: number, { seed }: TextRequest): object {

@@ -78,11 +78,11 @@ function candidate(request: GenerateRequest, reply: TextReply, index: number, se
 }
 
 function piecesOf(reply: TextReply, request: GenerateRequest, seed: Seed, { faults }: Call): readonly Piece[] {
-  const { told, thinking } = request
+  const { showsThoughts, thinking } = request
   const first = reply.parts.findIndex(part => part.type === 'call')
   return reply.parts.flatMap((part, at) => {
     if (part.type === 'text' && (request.image?.words === false || request.voice !== undefined)) return []
-    if (part.type !== 'call') return spokenPieces(part, told)
+    if (part.type !== 'call') return spokenPieces(part, showsThoughts)
     const { name } = part.tool
     const id = faults['call-ids'] ? { id: seed.fork('call', at).letters(16) } : {}
     // Arguments that the limit has cut are none.
@@ -112,11 +112,11 @@ function written(text: string): TextReply {
 }
 
 /** A piece for each token; hidden tokens are counted, too. */
-function spokenPieces({ type, tokens }: Exclude<ReplyPart, CallPart>, told: boolean): readonly Piece[] {
+function spokenPieces({ type, tokens }: Exclude<ReplyPart, CallPart>, showsThoughts: boolean): readonly Piece[] {
   switch (type) {
     case 'reasoning': {
       const spent = { output: 0, thoughts: 1 }
-      return tokens.map(text => ({ part: told ? { text, thought: true } : undefined, spent }))
+      return tokens.map(text => ({ part: showsThoughts ? { text, thought: true } : undefined, spent }))
     }
     case 'text':
       return tokens.map(text => ({ part: { text }, spent: { output: 1, thoughts: 0 } }))

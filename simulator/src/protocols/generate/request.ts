@@ -19,7 +19,7 @@ export interface GenerateRequest {
   /** How many candidates. */
   readonly n: number
   /** Whether the answer shows its thoughts, and whether it has any. */
-  readonly told: boolean
+  readonly showsThoughts: boolean
   readonly thinking: boolean
   /** How many alternatives of each token to send; undefined without log probabilities. */
   readonly logprobs: number | undefined
@@ -66,7 +66,7 @@ export function readRequest(object: JsonObject, model: string, { faults, seed }:
   const n = config.integer('candidateCount', { min: 1, max: MAX_CANDIDATES }) ?? 1
   const modalities = modalitiesOf(config)
   return {
-    ...{ model, text, n, told: asked.told, thinking, logprobs: logprobsOf(config) },
+    ...{ model, text, n, showsThoughts: asked.showsThoughts, thinking, logprobs: logprobsOf(config) },
     image: imageOf(config, modalities, n),
     voice: voiceOf(config, modalities, n),
     transcript: transcriptOf(contents),
@@ -142,14 +142,14 @@ const BUDGETS = [
 interface Thinking {
   readonly effort: string | undefined
   /** Whether the answer shows its thoughts. */
-  readonly told: boolean
+  readonly showsThoughts: boolean
 }
 
 /** `thinkingConfig`: a budget or a level, never both. Its mere presence lets the model decide. */
 function readThinking(config: Fields): Thinking {
   const thinking = config.fields('thinkingConfig')
-  if (thinking === undefined) return { effort: undefined, told: false }
-  const told = thinking.boolean('includeThoughts') ?? false
+  if (thinking === undefined) return { effort: undefined, showsThoughts: false }
+  const showsThoughts = thinking.boolean('includeThoughts') ?? false
   const budget = thinking.integer('thinkingBudget')
   const level = thinking.string('thinkingLevel')
   if (budget !== undefined && level !== undefined) {
@@ -160,7 +160,7 @@ function readThinking(config: Fields): Thinking {
       `The thinking budget ${budget} is invalid. Please choose a value between 0 and ${MAX_BUDGET_TOKENS}.`,
     )
   }
-  return { effort: budget === undefined ? levelOf(thinking, level) : effortOf(budget), told }
+  return { effort: budget === undefined ? levelOf(thinking, level) : effortOf(budget), showsThoughts }
 }
 
 function effortOf(budget: number): string {

@@ -45,12 +45,12 @@ export function submitted(call: Call, wish: Wish): Document {
     facts: { action, ...botOf(call), ...wish.facts },
   }
   const { state } = call.body
-  const told = typeof state === 'string' && state !== '' ? { state } : {}
-  const short = typeof state === 'string' && state.length <= MAX_STATE_CHARS ? told : {}
+  const written = typeof state === 'string' && state !== '' ? { state } : {}
+  const short = typeof state === 'string' && state.length <= MAX_STATE_CHARS ? written : {}
   const made = nameOf({ ...task, facts: { ...task.facts, ...short } }, 'digits')
   const name = wish.once === undefined ? made : call.tasks.once(wish.once, made)
   if (name !== made) return existing(call, name)
-  call.tasks.keep(name, { ...task, facts: { ...task.facts, ...told } })
+  call.tasks.keep(name, { ...task, facts: { ...task.facts, ...written } })
   if (code === CODES.exists) return existing(call, name)
   if (isModal(action)) return modal(name, prompt)
   if (code === CODES.queued) return queued(name)

@@ -16,9 +16,9 @@ export interface Standing {
 export function standing({ tasks, now }: Call, name: string, how: 'poll' | 'look'): Standing | undefined {
   const written = taskOf(name, 'imagine', 'digits')
   if (written === undefined || readFaults(written.asked).lost) return undefined
-  const told = tasks.resumed(name)
-  const task = { ...(tasks.get(name) ?? written), ...told }
-  if (isModal(actionOf(task)) && told === undefined) return { name, task, course: 'modal' }
+  const resumed = tasks.resumed(name)
+  const task = { ...(tasks.get(name) ?? written), ...resumed }
+  if (isModal(actionOf(task)) && resumed === undefined) return { name, task, course: 'modal' }
   return { name, task, course: tasks.course(task, now, how) }
 }
 

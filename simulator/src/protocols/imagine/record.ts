@@ -17,13 +17,13 @@ const REASONS = {
 const WAITING = { phase: 'queued', progress: 0 } as const
 
 /** A task's record. Times are in milliseconds. */
-export function recordOf({ name, task, course: told }: Standing, call: Call): JsonObject {
-  const course = told === 'modal' ? WAITING : told
+export function recordOf({ name, task, course: standing }: Standing, call: Call): JsonObject {
+  const course = standing === 'modal' ? WAITING : standing
   const { phase, progress } = course
   const action = actionOf(task)
   const asked = readFaults(task.asked)
   const hasFailed = phase === 'failed' || phase === 'blocked'
-  const status = told === 'modal' ? 'MODAL' : statusOf(STATUS, course, asked)
+  const status = standing === 'modal' ? 'MODAL' : statusOf(STATUS, course, asked)
   const hasPicture = (phase === 'running' || phase === 'done') && action !== 'VIDEO'
   const video = action === 'VIDEO' && phase === 'done' ? `${originOf(call)}/mj/video/${name}` : ''
   const { bot = 'MID_JOURNEY', state = '' } = task.facts

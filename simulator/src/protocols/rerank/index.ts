@@ -122,7 +122,7 @@ function textOfEither(document: Json, param: string, fields: readonly string[]):
  * never negative: ln(1 + (N − n + ½) / (n + ½)).
  */
 const SATURATION = 1.2
-const LENGTH = 0.75
+const LENGTH_WEIGHT = 0.75
 
 const WORDS = /[\p{L}\p{N}]+/gu
 
@@ -165,7 +165,7 @@ function rarity(term: string, documents: readonly Counted[]): number {
 function score({ times, length }: Counted, weights: ReadonlyMap<string, number>, average: number): number {
   let sum = 0
   for (const [term, often] of times) {
-    const norm = SATURATION * (1 - LENGTH + (LENGTH * length) / average)
+    const norm = SATURATION * (1 - LENGTH_WEIGHT + (LENGTH_WEIGHT * length) / average)
     sum += ((weights.get(term) ?? 0) * often * (SATURATION + 1)) / (often + norm)
   }
   return sum

@@ -58,8 +58,8 @@ function item(part: ReplyPart, seed: Seed, request: ResponsesRequest, whole: boo
       return { kind: 'reasoning', id: idOf('rs_', seed, store), tokens: summary ? part.tokens : [], sealed: sealedText }
     }
     case 'text': {
-      const told = logprobs === undefined ? [] : part.tokens.map((token, at) => logprobOf(token, at, logprobs, seed))
-      return message(idOf('msg_', seed, store), part.tokens, { logprobs: told, annotations: citation(part), whole })
+      const shown = logprobs === undefined ? [] : part.tokens.map((token, at) => logprobOf(token, at, logprobs, seed))
+      return message(idOf('msg_', seed, store), part.tokens, { logprobs: shown, annotations: citation(part), whole })
     }
     case 'refusal':
       return message(idOf('msg_', seed, store), part.tokens, { refusal: true, whole })

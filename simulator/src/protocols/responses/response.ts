@@ -99,7 +99,7 @@ function envelope({ id, created, model }: Identity, body: Fields, progress: Prog
     ...Object.fromEntries(Object.entries(ECHOED).map(([name, usual]) => [name, body.raw(name) ?? usual])),
     reasoning: reasoning(body),
     text: text(body),
-    tools: (body.array('tools') ?? []).map(tool => (isObject(tool) ? told(tool) : tool)),
+    tools: (body.array('tools') ?? []).map(tool => (isObject(tool) ? echoedTool(tool) : tool)),
   }
 }
 
@@ -111,16 +111,16 @@ function reasoning(body: Fields): object {
 function text(body: Fields): object {
   const asked = body.fields('text')
   const format = asked?.raw('format') ?? { type: 'text' }
-  const shown = isObject(format) && format.type === 'json_schema' ? toldFormat(format) : format
+  const shown = isObject(format) && format.type === 'json_schema' ? echoedFormat(format) : format
   return { format: shown, verbosity: asked?.raw('verbosity') ?? 'medium' }
 }
 
-function toldFormat(format: JsonObject): JsonObject {
+function echoedFormat(format: JsonObject): JsonObject {
   return { ...format, description: format.description ?? null, strict: format.strict ?? false }
 }
 
 /** Functions are strict by default here, and are echoed with a description that may be null. */
-function told(tool: JsonObject): JsonObject {
+function echoedTool(tool: JsonObject): JsonObject {
   if (tool.type !== 'function') return tool
   return { ...tool, description: tool.description ?? null, strict: tool.strict ?? true }
 }

@@ -31,8 +31,8 @@ export function ranged(file: Buffer, type: string, { headers }: Pick<Call, 'head
   const isSame = headers['if-range'] === undefined || headers['if-range'] === etag
   const range = isSame ? rangeOf(headers.range, file.length) : undefined
   if (range === undefined) return stream(file, 200, always)
-  const told = { ...always, 'content-range': `bytes ${range.first}-${range.last}/${file.length}` }
-  return stream(file.subarray(range.first, range.last + 1), 206, told)
+  const partial = { ...always, 'content-range': `bytes ${range.first}-${range.last}/${file.length}` }
+  return stream(file.subarray(range.first, range.last + 1), 206, partial)
 }
 
 function stream(bytes: Buffer, status: number, headers: Headers): ByteStream {

@@ -42,12 +42,12 @@ function unknown(): GatewayError {
 }
 
 function input(member: Member, names: readonly string[], label: string | undefined): JsonObject {
-  const told: Record<string, Json> = {}
+  const members: Record<string, Json> = {}
   for (const name of names) {
     const value = member(name)
-    if (typeof value === 'string') told[name] = value
+    if (typeof value === 'string') members[name] = value
   }
-  return { ...(label === undefined ? {} : { action: label }), ...told }
+  return { ...(label === undefined ? {} : { action: label }), ...members }
 }
 
 function begun(task: Task, view: View): JsonObject {
