@@ -1,4 +1,5 @@
 import { type Entry, MAX_ENTRY_BYTES } from '../../core/accounts.js'
+import { countMembers, quoted } from '../../core/json-line.js'
 import type { LedgerRecord } from '../../core/ledger.js'
 import type { Reservation } from './reservation.js'
 
@@ -36,26 +37,10 @@ function textOf(record: Omit<LedgerRecord, 'charges'>): string {
   if (group !== undefined) text += `,"group":${quoted(group)}`
   text += `,"model":${quoted(model)}`
   if (target !== undefined) text += `,"target":${quoted(target)}`
-  text += `,"upstream":${quoted(upstream)},"route":${quoted(route)},"units":{${countsOf(units)}},"cost":${cost}`
+  text += `,"upstream":${quoted(upstream)},"route":${quoted(route)},"units":{${countMembers(units)}},"cost":${cost}`
   if (record.unpriced === true) text += ',"unpriced":true'
   if (record.estimated === true) text += ',"estimated":true'
   return `${text},"outcome":${quoted(outcome)},"generation":${generation}`
-}
-
-function countsOf(units: LedgerRecord['units']): string {
-  let text = ''
-  for (const unit in units) {
-    const count = units[unit as keyof typeof units]
-    if (count !== undefined) text += `${text === '' ? '' : ','}"${unit}":${Number.isFinite(count) ? count : null}`
-  }
-  return text
-}
-
-/** ASCII without quotes, backslashes and control characters, as nearly all names are. */
-const PLAIN = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/
-
-function quoted(text: string): string {
-  return PLAIN.test(text) ? `"${text}"` : JSON.stringify(text)
 }
 
 function dayOf(at: number): string {
