@@ -1,5 +1,5 @@
 import { type Entry, MAX_ENTRY_BYTES } from '../../core/accounts.js'
-import { countMembers, quoted } from '../../core/json-line.js'
+import { countMembers, quoted, textMember } from '../../core/json-line.js'
 import type { LedgerRecord } from '../../core/ledger.js'
 import type { Reservation } from './reservation.js'
 
@@ -31,16 +31,38 @@ export function makeEntry(record: Omit<LedgerRecord, 'charges'>, charges: string
 
 /** The record as JSON, without its closing brace: every request writes one, and `JSON.stringify` takes thrice as long. */
 function textOf(record: Omit<LedgerRecord, 'charges'>): string {
-  const { id, at, key, group, model, target, upstream, route, units, cost, outcome, generation } = record
+  const { id, at, key, units, cost, outcome, generation } = record
   let text = `{"id":${quoted(id)},"at":${at},"key":${quoted(key)}`
   if (record.mirror_of !== undefined) text += `,"mirror_of":${quoted(record.mirror_of)}`
-  if (group !== undefined) text += `,"group":${quoted(group)}`
-  text += `,"model":${quoted(model)}`
-  if (target !== undefined) text += `,"target":${quoted(target)}`
-  text += `,"upstream":${quoted(upstream)},"route":${quoted(route)},"units":{${countMembers(units)}},"cost":${cost}`
+  text += `${namesOf(record)},"units":{${countMembers(units)}},"cost":${cost}`
   if (record.unpriced === true) text += ',"unpriced":true'
   if (record.estimated === true) text += ',"estimated":true'
-  return `${text},"outcome":${quoted(outcome)},"generation":${generation}`
+  return `${text},"outcome":"${outcome}","generation":${generation}`
+}
+
+interface Names {
+  readonly group: string | undefined
+  readonly target: string | undefined
+  readonly upstream: string
+  readonly route: string
+  readonly text: string
+}
+
+/** The names of latest records by their model: most are of few models, each of one target for long. */
+const NAMES = new Map<string, Names>()
+/** Models in {@link NAMES}; then it is emptied. */
+const MAX_NAMES = 256
+
+function namesOf(record: Omit<LedgerRecord, 'charges'>): string {
+  const { group, model, target, upstream, route } = record
+  const known = NAMES.get(model)
+  const isSame = known?.target === target && known?.upstream === upstream && known.route === route
+  if (isSame && known.group === group) return known.text
+  const named = `${textMember('group', group)},"model":${quoted(model)}${textMember('target', target)}`
+  const text = `${named},"upstream":${quoted(upstream)},"route":${quoted(route)}`
+  if (NAMES.size >= MAX_NAMES) NAMES.clear()
+  NAMES.set(model, { group, target, upstream, route, text })
+  return text
 }
 
 function dayOf(at: number): string {
