@@ -46,22 +46,30 @@ interface Names {
   readonly upstream: string
   readonly route: string
   readonly text: string
+  /** Of the same model. */
+  readonly next: Names | undefined
 }
 
-/** The names of latest records by their model: most are of few models, each of one target for long. */
+/** The names of records, by their model. */
 const NAMES = new Map<string, Names>()
-/** Models in {@link NAMES}; then it is emptied. */
+/** Most that are kept; then all are forgotten. */
 const MAX_NAMES = 256
+let known = 0
 
 function namesOf(record: Omit<LedgerRecord, 'charges'>): string {
   const { group, model, target, upstream, route } = record
-  const known = NAMES.get(model)
-  const isSame = known?.target === target && known?.upstream === upstream && known.route === route
-  if (isSame && known.group === group) return known.text
+  for (let names = NAMES.get(model); names !== undefined; names = names.next) {
+    const isSame = names.upstream === upstream && names.target === target && names.route === route
+    if (isSame && names.group === group) return names.text
+  }
   const named = `${textMember('group', group)},"model":${quoted(model)}${textMember('target', target)}`
   const text = `${named},"upstream":${quoted(upstream)},"route":${quoted(route)}`
-  if (NAMES.size >= MAX_NAMES) NAMES.clear()
-  NAMES.set(model, { group, target, upstream, route, text })
+  if (known >= MAX_NAMES) {
+    NAMES.clear()
+    known = 0
+  }
+  known++
+  NAMES.set(model, { group, target, upstream, route, text, next: NAMES.get(model) })
   return text
 }
 
