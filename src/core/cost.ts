@@ -30,7 +30,15 @@ export function unitsOf(usage: Usage, price: Price | undefined): Units {
   const { input = 0, output = 0, cached = 0, cacheWrite = 0, reasoning = 0, inputAudio = 0, outputAudio = 0 } = usage
   const rest = restOf(usage)
   const isOutput = usage.output === undefined && (price?.output ?? 0) > (price?.input ?? 0)
-  const [read, written] = isOutput ? [input, output + rest] : [input + rest, output]
+  const read = isOutput ? input : input + rest
+  const written = isOutput ? output + rest : output
+  // As most answers have it: nothing of a kind of its own.
+  if (cached + cacheWrite + inputAudio + reasoning + outputAudio === 0) {
+    put('input', read)
+    put('output', written)
+    if (usage.seconds !== undefined) put('audio_second', usage.seconds)
+    return units
+  }
   const [fresh, ofCache, intoCache, audio] = parts(read, cached, cacheWrite, inputAudio)
   put('input', fresh)
   put('cached', ofCache)

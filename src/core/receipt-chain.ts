@@ -5,7 +5,7 @@ import type { ChainEnd, ReceiptPlace } from './receipts.js'
 export const NO_LINE = '0'.repeat(64)
 
 /** The digest by which the next line names this one. Without the line break. */
-export function digestOfLine(line: string | Uint8Array): string {
+export function digestOfLine(line: Uint8Array): string {
   return hash('sha256', line)
 }
 
@@ -30,14 +30,17 @@ export class Chain {
     return this.#seq === 0 ? undefined : { chain: this.id, day: this.#day, seq: this.#seq, digest: this.#prev }
   }
 
-  /** `draft`: a JSON object with at least one member. */
-  link(draft: string, day: string, lost: number): string {
+  /** What the next line has before the members of its draft. */
+  head(lost: number): string {
+    const missing = lost === 0 ? '' : `"lost":${lost},`
+    return `{"chain":"${this.id}","seq":${this.#seq + 1},"prev":"${this.#prev}",${missing}`
+  }
+
+  /** The next line is this one, without its break. */
+  linked(line: Uint8Array, day: string): void {
     this.#seq++
     this.#day = day
-    const missing = lost === 0 ? '' : `"lost":${lost},`
-    const line = `{"chain":"${this.id}","seq":${this.#seq},"prev":"${this.#prev}",${missing}${draft.slice(1)}`
     this.#prev = digestOfLine(line)
-    return line
   }
 }
 

@@ -64,7 +64,7 @@ export interface ContentPlace {
 }
 
 /** One attempt. */
-export interface AttemptReceipt {
+interface AttemptReceipt {
   readonly number: number
   readonly upstream: string
   readonly model: string

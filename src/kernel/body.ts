@@ -1,4 +1,5 @@
 import type { Demand } from '../core/amounts.js'
+import type { JsonObject } from '../core/json.js'
 import type { Spool } from '../stores/spool.js'
 import type { Edit } from '../wire/json-splice.js'
 import type { ReadForm } from '../wire/multipart-changes.js'
@@ -36,6 +37,8 @@ export interface HeldBody {
   readonly ruled?: boolean
   /** What the request asks for, if the plan counts that and the body's check has found it. */
   readonly demand?: Demand | undefined
+  /** What the bytes say, if they are few and were parsed as a whole. */
+  readonly document?: JsonObject | undefined
 }
 
 export interface Span {

@@ -252,19 +252,19 @@ export class Call extends Slots implements Watched, InFlight {
     }
   }
 
-  /** Ends the answer with bytes in a string, one character each. */
-  endLatin1(bytes: string): void {
+  /** Ends the answer with bytes in a string, one character each; `raw`: the same bytes. */
+  endLatin1(bytes: string, raw: Uint8Array): void {
     if (this.#closed) return
     this.tally.firstByte ??= performance.now()
     this.tally.bytesOut += bytes.length
-    this.tap?.push(Buffer.from(bytes, 'latin1'))
+    this.tap?.push(raw, true)
     if (!this.#closed) this.finish(() => this.request.end(bytes, 'latin1'))
   }
 
   end(bytes?: Uint8Array | string): void {
     if (this.#closed) return
     if (bytes !== undefined) {
-      this.tap?.push(typeof bytes === 'string' ? Buffer.from(bytes) : bytes)
+      this.tap?.push(typeof bytes === 'string' ? Buffer.from(bytes) : bytes, true)
       this.tally.firstByte ??= performance.now()
       this.tally.bytesOut += typeof bytes === 'string' ? Buffer.byteLength(bytes) : bytes.length
     }

@@ -43,7 +43,7 @@ export function changedBody<T extends Body>(call: Call, exchange: Exchange, body
   const changes = changesOf(call, exchange)
   call.dropped = changes?.dropped ?? NOTHING
   if (changes === undefined || changes.edits.length === 0 || body.type !== 'bytes') return body
-  return { ...body, bytes: apply(body.bytes, changes.edits), model: undefined }
+  return { ...body, bytes: apply(body.bytes, changes.edits), model: undefined, document: undefined }
 }
 
 /** Changes a form for an exchange. */

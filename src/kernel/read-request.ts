@@ -83,7 +83,7 @@ function admitJson(call: Call, route: Route, bytes: Buffer, begun: JsonScanner |
     const ruled = isRuled(document, bytes, scanOptions(route).ruled)
     const heap = mostHeapOf(bytes.length)
     const demand = isCounted(call) ? demandOfDocument(document, bytes, route.protocol?.amounts) : undefined
-    return { type: 'bytes', bytes, heap, model: undefined, named: false, ruled, demand }
+    return { type: 'bytes', bytes, heap, model: undefined, named: false, ruled, demand, document }
   }
   const scanner = begun ?? new JsonScanner(scanOptions(route))
   if (begun === undefined) scanner.push(bytes)

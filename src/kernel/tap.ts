@@ -1,7 +1,7 @@
 /** Observes an answer on its way to the client, and changes nothing. */
 export interface Tap {
-  /** The next chunk; in streams, whole events. */
-  push(bytes: Uint8Array): void
+  /** The next chunk; in streams, whole events. `isLast`: known to be the last one. */
+  push(bytes: Uint8Array, isLast?: boolean): void
   /** The answer is complete. Called before its last byte is sent, so before the client can react. */
   end(): void
   /** Resolves when the complete answer has been stored; its last bytes are sent after that. Never rejects. */
@@ -26,8 +26,8 @@ export class Taps implements Tap {
     return undefined
   }
 
-  push(bytes: Uint8Array): void {
-    for (const tap of this.#taps) tap.push(bytes)
+  push(bytes: Uint8Array, isLast?: boolean): void {
+    for (const tap of this.#taps) tap.push(bytes, isLast)
   }
 
   end(): void {

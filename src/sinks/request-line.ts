@@ -1,5 +1,6 @@
 import { microText } from '../core/bound-text.js'
 import type { CommonParts, GoodRequest, RequestEntry } from '../core/entry.js'
+import { durationMember, numberMember, quoted, textMember } from '../core/json-line.js'
 import type { Usage } from '../core/plan.js'
 
 /**
@@ -11,34 +12,34 @@ export function requestLine(entry: RequestEntry, level: string, time: string): s
   return (
     `{"level":"${level}","time":"${time}","msg":"request","id":"${entry.id}","trace":"${entry.trace}"` +
     `,"method":"${entry.method}"` +
-    string('mirror_of', entry.copyOf) +
-    string('route', entry.route) +
-    string('path', entry.path) +
-    string('client', entry.client) +
-    string('key', entry.key) +
-    string('model', entry.model) +
-    string('upstream', entry.upstream) +
-    string('target', entry.attempts.at(-1)?.model) +
+    textMember('mirror_of', entry.copyOf) +
+    textMember('route', entry.route) +
+    textMember('path', entry.path) +
+    textMember('client', entry.client) +
+    textMember('key', entry.key) +
+    textMember('model', entry.model) +
+    textMember('upstream', entry.upstream) +
+    textMember('target', entry.attempts.at(-1)?.model) +
     `,"status":${entry.status},"outcome":"${entry.outcome}","stream":${entry.stream}` +
-    string('error', entry.error) +
-    string('cause', entry.cause) +
-    string('phase', entry.phase) +
-    string('limit', entry.limit) +
-    string('param', entry.param) +
-    string('rule', entry.rule) +
+    textMember('error', entry.error) +
+    textMember('cause', entry.cause) +
+    textMember('phase', entry.phase) +
+    textMember('limit', entry.limit) +
+    textMember('param', entry.param) +
+    textMember('rule', entry.rule) +
     attempts(entry) +
-    duration('first_ms', milliseconds.first) +
-    duration('total_ms', milliseconds.total) +
-    number('bytes_in', bytes.in) +
-    number('bytes_out', bytes.out) +
-    (entry.stream ? number('events', entry.events) : '') +
-    (entry.trailing > 0 ? number('trailing', entry.trailing) : '') +
+    durationMember('first_ms', milliseconds.first) +
+    durationMember('total_ms', milliseconds.total) +
+    numberMember('bytes_in', bytes.in) +
+    numberMember('bytes_out', bytes.out) +
+    (entry.stream ? numberMember('events', entry.events) : '') +
+    (entry.trailing > 0 ? numberMember('trailing', entry.trailing) : '') +
     (entry.truncated ? ',"truncated":true' : '') +
     (entry.early ? ',"early_response":true' : '') +
     (entry.dropped.length > 0 ? `,"dropped":${JSON.stringify(entry.dropped)}` : '') +
-    string('blocked', entry.blocked) +
-    number('close', entry.closed?.code) +
-    string('closed_by', entry.closed?.by) +
+    textMember('blocked', entry.blocked) +
+    numberMember('close', entry.closed?.code) +
+    textMember('closed_by', entry.closed?.by) +
     tokens(usage) +
     cost(entry.cost) +
     `,"generation":${entry.generation}}\n`
@@ -49,12 +50,12 @@ export function requestLine(entry: RequestEntry, level: string, time: string): s
 export function commonParts(
   entry: Pick<RequestEntry, 'method' | 'route' | 'key' | 'model' | 'upstream'> & { readonly target: string },
 ): CommonParts {
-  const route = `","method":"${entry.method}"${string('route', entry.route)}`
+  const route = `","method":"${entry.method}"${textMember('route', entry.route)}`
   const names =
-    string('key', entry.key) +
-    string('model', entry.model) +
-    string('upstream', entry.upstream) +
-    string('target', entry.target)
+    textMember('key', entry.key) +
+    textMember('model', entry.model) +
+    textMember('upstream', entry.upstream) +
+    textMember('target', entry.target)
   return { route, names, isAscii: ASCII.test(route) && ASCII.test(names), named: entry }
 }
 
@@ -70,10 +71,10 @@ export function goodLine(
   const { firstByte } = tally
   return (
     `{"level":"info","time":"${time}","msg":"request","id":"${request.id}","trace":"${request.trace.id}${parts.route}` +
-    (client === undefined ? '' : `,"client":${text(client)}`) +
+    (client === undefined ? '' : `,"client":${quoted(client)}`) +
     `${parts.names},"status":${request.status},"outcome":"ok","stream":${request.stream}` +
-    (firstByte === undefined ? '' : duration('first_ms', firstByte - started)) +
-    duration('total_ms', ended - started) +
+    (firstByte === undefined ? '' : durationMember('first_ms', firstByte - started)) +
+    durationMember('total_ms', ended - started) +
     `,"bytes_in":${tally.bytesIn},"bytes_out":${tally.bytesOut}` +
     (request.stream ? `,"events":${tally.events}` : '') +
     tokens(request.usage) +
@@ -85,15 +86,15 @@ export function goodLine(
 function tokens(usage: Usage | undefined): string {
   if (usage === undefined) return ''
   return (
-    number('input_tokens', usage.input) +
-    number('output_tokens', usage.output) +
-    number('total_tokens', usage.total) +
-    number('cached_tokens', usage.cached) +
-    number('cache_write_tokens', usage.cacheWrite) +
-    number('reasoning_tokens', usage.reasoning) +
-    number('input_audio_tokens', usage.inputAudio) +
-    number('output_audio_tokens', usage.outputAudio) +
-    number('audio_seconds', usage.seconds)
+    numberMember('input_tokens', usage.input) +
+    numberMember('output_tokens', usage.output) +
+    numberMember('total_tokens', usage.total) +
+    numberMember('cached_tokens', usage.cached) +
+    numberMember('cache_write_tokens', usage.cacheWrite) +
+    numberMember('reasoning_tokens', usage.reasoning) +
+    numberMember('input_audio_tokens', usage.inputAudio) +
+    numberMember('output_audio_tokens', usage.outputAudio) +
+    numberMember('audio_seconds', usage.seconds)
   )
 }
 
@@ -108,29 +109,4 @@ function attempts({ attempts }: RequestEntry): string {
   return `,"attempts":${JSON.stringify(attempts)}`
 }
 
-function string(name: string, value: string | undefined): string {
-  return value === undefined ? '' : `,"${name}":${text(value)}`
-}
-
-function number(name: string, value: number | undefined): string {
-  return value === undefined ? '' : `,"${name}":${value}`
-}
-
-/** Milliseconds to the hundredth, from whole numbers: those have their digits ready, broken ones are worked out each time. */
-function duration(name: string, value: number | undefined): string {
-  if (value === undefined) return ''
-  const hundredths = Math.round(value * 100)
-  const rest = hundredths % 100
-  return `,"${name}":${(hundredths - rest) / 100}${FRACTIONS[rest] ?? ''}`
-}
-
-/** `''`, `.01`, … `.1`, … `.99`. */
-const FRACTIONS = Array.from({ length: 100 }, (_, rest) => String(rest / 100).slice(1))
-
-/** What needs no escaping; most names are so, and the test is cheaper than the serialiser. */
-const PLAIN = /^[\w ./:*+-]*$/
 const ASCII = /^[\0-\x7f]*$/
-
-function text(value: string): string {
-  return PLAIN.test(value) ? `"${value}"` : JSON.stringify(value)
-}

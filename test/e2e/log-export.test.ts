@@ -6,6 +6,7 @@ import { readMetrics } from '../helpers/metrics-text.js'
 import { type OtlpReceiver, startOtlpReceiver } from '../helpers/otlp-receiver.js'
 import { request } from '../helpers/raw-client.js'
 import { type RawUpstream, startRawUpstream } from '../helpers/raw-upstream.js'
+import { startHoldingUpstream, WorkingGateway, workersYaml } from '../helpers/workers.js'
 
 /** Lines of the log go to a collector by OTLP, beside their place; a collector that is away costs lines there, and nothing else. */
 
@@ -84,3 +85,24 @@ t.test(
     )
   },
 )
+
+t.test('each worker sends its own lines, once; those of the supervisor stay at their place', async t => {
+  const collector = await startOtlpReceiver(t)
+  const up = await startHoldingUpstream(t)
+  const telemetry = `telemetry: { otlp: { endpoint: "${collector.origin}" }, logs: on, metrics: off, traces: off }`
+  const gateway = await WorkingGateway.start(t, workersYaml(up, telemetry))
+  const answers = await gateway.occupy(up, 8)
+  up.release()
+  t.same([...new Set(await Promise.all(answers))], [200])
+  const lines = await collector.lines.count(answers.length, ({ message }) => message === 'request')
+  const idsOf = (number: number): unknown[] =>
+    lines.filter(({ resource }) => resource['gateway.worker'] === number).map(line => line.attributes['gateway.id'])
+  const [first, second] = [idsOf(1), idsOf(2)]
+  t.ok(first.length > 0 && second.length > 0, 'both have sent some')
+  t.equal(new Set([...first, ...second]).size, answers.length, 'each line once')
+  t.equal(new Set(lines.map(({ resource }) => resource['service.instance.id'])).size, 2)
+  const written = gateway.logged('request')
+  t.same(new Set([...first, ...second]), new Set(written.map(({ id }) => id)), 'the same as at log.to')
+  t.equal(gateway.logged('all workers serve').length, 1)
+  t.notOk(collector.lines.items.some(({ message }) => message === 'all workers serve'))
+})

@@ -76,7 +76,8 @@ export async function draftCompletion(call: Call, body: Body): Promise<Body> {
   addToTranslation(call, { id })
   call.set(COMPLETION, { id, named: exchanges => exchanges.map(exchange => withId(exchange, id)) })
   await yieldToEventLoop(body.bytes.length)
-  return { ...body, bytes: Buffer.from(withoutKept(body.bytes)), model: undefined, demand: undefined }
+  const bytes = Buffer.from(withoutKept(body.bytes))
+  return { ...body, bytes, model: undefined, demand: undefined, document: undefined }
 }
 
 /** The messages in the form of the message list. */

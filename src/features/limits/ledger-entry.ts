@@ -1,4 +1,5 @@
 import { type Entry, MAX_ENTRY_BYTES } from '../../core/accounts.js'
+import { countMembers, quoted, textMember } from '../../core/json-line.js'
 import type { LedgerRecord } from '../../core/ledger.js'
 import type { Reservation } from './reservation.js'
 
@@ -30,32 +31,46 @@ export function makeEntry(record: Omit<LedgerRecord, 'charges'>, charges: string
 
 /** The record as JSON, without its closing brace: every request writes one, and `JSON.stringify` takes thrice as long. */
 function textOf(record: Omit<LedgerRecord, 'charges'>): string {
-  const { id, at, key, group, model, target, upstream, route, units, cost, outcome, generation } = record
+  const { id, at, key, units, cost, outcome, generation } = record
   let text = `{"id":${quoted(id)},"at":${at},"key":${quoted(key)}`
   if (record.mirror_of !== undefined) text += `,"mirror_of":${quoted(record.mirror_of)}`
-  if (group !== undefined) text += `,"group":${quoted(group)}`
-  text += `,"model":${quoted(model)}`
-  if (target !== undefined) text += `,"target":${quoted(target)}`
-  text += `,"upstream":${quoted(upstream)},"route":${quoted(route)},"units":{${countsOf(units)}},"cost":${cost}`
+  text += `${namesOf(record)},"units":{${countMembers(units)}},"cost":${cost}`
   if (record.unpriced === true) text += ',"unpriced":true'
   if (record.estimated === true) text += ',"estimated":true'
-  return `${text},"outcome":${quoted(outcome)},"generation":${generation}`
+  return `${text},"outcome":"${outcome}","generation":${generation}`
 }
 
-function countsOf(units: LedgerRecord['units']): string {
-  let text = ''
-  for (const unit in units) {
-    const count = units[unit as keyof typeof units]
-    if (count !== undefined) text += `${text === '' ? '' : ','}"${unit}":${Number.isFinite(count) ? count : null}`
+interface Names {
+  readonly group: string | undefined
+  readonly target: string | undefined
+  readonly upstream: string
+  readonly route: string
+  readonly text: string
+  /** Of the same model. */
+  readonly next: Names | undefined
+}
+
+/** The names of records, by their model. */
+const NAMES = new Map<string, Names>()
+/** Most that are kept; then all are forgotten. */
+const MAX_NAMES = 256
+let known = 0
+
+function namesOf(record: Omit<LedgerRecord, 'charges'>): string {
+  const { group, model, target, upstream, route } = record
+  for (let names = NAMES.get(model); names !== undefined; names = names.next) {
+    const isSame = names.upstream === upstream && names.target === target && names.route === route
+    if (isSame && names.group === group) return names.text
   }
+  const named = `${textMember('group', group)},"model":${quoted(model)}${textMember('target', target)}`
+  const text = `${named},"upstream":${quoted(upstream)},"route":${quoted(route)}`
+  if (known >= MAX_NAMES) {
+    NAMES.clear()
+    known = 0
+  }
+  known++
+  NAMES.set(model, { group, target, upstream, route, text, next: NAMES.get(model) })
   return text
-}
-
-/** ASCII without quotes, backslashes and control characters, as nearly all names are. */
-const PLAIN = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/
-
-function quoted(text: string): string {
-  return PLAIN.test(text) ? `"${text}"` : JSON.stringify(text)
 }
 
 function dayOf(at: number): string {

@@ -84,6 +84,8 @@ export class Spending {
     const { call, exchange } = attempt
     const { reservation, worst: before } = taken
     const demand = this.#demand(attempt)
+    // What is sent asks for what the request does: it was reserved already.
+    if (demand === taken.demand && before !== NOT_YET) return undefined
     const policy = summaryOf(boundsOf(call))
     const most = smaller(policy.maxOutput, summaryOf(exchange.tariff ?? NO_BOUNDS).maxOutput)
     this.#checkOutput(demand, most)

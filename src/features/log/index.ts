@@ -59,18 +59,23 @@ interface Known {
   readonly attempt: AttemptNote
   readonly method: string | undefined
   readonly parts: CommonParts
+  /** Of another target of the same key and model: a strategy may change it with each request. */
+  readonly next: Known | undefined
 }
 
-/** The common parts of a route's lines, by key and model, for the latest target of each. */
+/** The common parts of a route's lines, by key, model and target. */
 class KnownParts {
   readonly #byKey = new Map<string | undefined, Map<string, Known>>()
   #count = 0
 
   parts(call: Call, attempt: AttemptNote): CommonParts {
     const { method } = call.request
-    const known = this.#byKey.get(call.caller?.name)?.get(call.model)
-    const isSame = known?.attempt.model === attempt.model && known.attempt.upstream === attempt.upstream
-    return isSame && known.method === method ? known.parts : this.#add(call, attempt, method)
+    let known = this.#byKey.get(call.caller?.name)?.get(call.model)
+    for (; known !== undefined; known = known.next) {
+      const isSame = known.attempt.model === attempt.model && known.attempt.upstream === attempt.upstream
+      if (isSame && known.method === method) return known.parts
+    }
+    return this.#add(call, attempt, method)
   }
 
   #add(call: Call, attempt: AttemptNote, method: string | undefined): CommonParts {
@@ -83,8 +88,8 @@ class KnownParts {
       this.#count = 0
     }
     const ofKey = this.#byKey.get(key) ?? new Map<string, Known>()
-    if (!ofKey.has(model)) this.#count++
-    this.#byKey.set(key, ofKey.set(model, { attempt, method, parts }))
+    this.#count++
+    this.#byKey.set(key, ofKey.set(model, { attempt, method, parts, next: ofKey.get(model) }))
     return parts
   }
 }

@@ -68,7 +68,7 @@ export function jsonWithMembers(call: Call, route: Route, exchange: Exchange, bo
   if (!hasChanges(call)) return body
   const rules = route.members.of(exchange.upstream.name)
   const { edits } = changesFor(call, route, exchange, findMembers(body.bytes, rules.rules), rules)
-  return edits.length === 0 ? body : { ...body, bytes: apply(body.bytes, edits), model: undefined }
+  return edits.length === 0 ? body : { ...body, bytes: apply(body.bytes, edits), model: undefined, document: undefined }
 }
 
 const EMPTY: FoundMembers = { names: [], refused: [], dropped: [], removals: [] }

@@ -7,12 +7,18 @@ const GATHER_BYTES = 2048
 /** The digest of an answer as the client gets it. */
 export class AnswerDigest implements Tap {
   readonly isBlind = true
+  /** Of an answer in one piece: nothing is copied for it. */
+  #whole: string | undefined
   #hash: Hash | undefined
   #gathered: Buffer | undefined
   #used = 0
 
-  push(bytes: Uint8Array): void {
+  push(bytes: Uint8Array, isLast = false): void {
     if (this.#gathered === undefined) {
+      if (isLast) {
+        this.#whole = hash('sha256', bytes)
+        return
+      }
       // A copy: the bytes may be used again.
       this.#gathered = Buffer.from(bytes)
       this.#used = bytes.length
@@ -38,7 +44,7 @@ export class AnswerDigest implements Tap {
 
   /** SHA-256 of what has been sent, in lower-case hex; undefined if nothing was. */
   digest(): string | undefined {
-    if (this.#gathered === undefined) return undefined
+    if (this.#gathered === undefined) return this.#whole
     const last = this.#gathered.subarray(0, this.#used)
     return this.#hash === undefined ? hash('sha256', last) : this.#hash.update(last).digest('hex')
   }

@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto'
-import type { AttemptReceipt, CaptureConfig, ContentPlace, ReceiptDraft, RequestReceipt } from '../../core/receipts.js'
-import type { Body } from '../../kernel/body.js'
+import { countMembers, durationMember, numberMember, quoted, textMember } from '../../core/json-line.js'
+import type { CaptureConfig, ContentPlace } from '../../core/receipts.js'
+import type { Body, HeldBody } from '../../kernel/body.js'
 import type { Call } from '../../kernel/call.js'
-import { CHARGED } from '../../kernel/charged.js'
+import { CHARGED, type Used } from '../../kernel/charged.js'
 import { copied } from '../../kernel/inner.js'
 import { outcomeOf } from '../../kernel/outcome.js'
 import { AttemptTimes, type AttemptView, type Outcome } from '../../kernel/stages.js'
@@ -13,23 +14,26 @@ import { parametersOf } from './parameters.js'
 /** As the log has it. */
 const CLIENT_GONE_STATUS = 499
 
-/** Members that are left out may be undefined. */
-type Undefinable<T> = { readonly [Member in keyof T]: T[Member] | undefined }
+/** An attempt that has ended. */
+interface Ended {
+  readonly number: number
+  readonly cost: number | undefined
+  /** JSON of its `AttemptReceipt`. */
+  readonly text: string
+}
 
 /** What a receipt is made of while its request runs. Attempts may end after their call. */
 export class OpenReceipt {
   readonly answer = new AnswerDigest()
   captured: Captured<CaptureConfig> | undefined
-  #body: RequestReceipt['body']
-  #parameters: RequestReceipt['parameters']
-  readonly #attempts: AttemptReceipt[] = []
+  /** JSON members, each after a comma. */
+  #asked = ''
+  readonly #attempts: Ended[] = []
   #open = 0
   #settled: (() => void) | undefined
 
   arrived(body: Body): void {
-    if (body.type !== 'bytes') return
-    this.#body = { bytes: body.bytes.length, sha256: hash('sha256', body.bytes) }
-    this.#parameters = parametersOf(body.bytes)
+    if (body.type === 'bytes') this.#asked = askedIn(body)
   }
 
   began(attempt: AttemptView): void {
@@ -39,7 +43,8 @@ export class OpenReceipt {
   }
 
   ended(attempt: AttemptView, outcome: Outcome): void {
-    this.#attempts.push(attemptReceipt(attempt, outcome, performance.now()))
+    const text = attemptText(attempt, outcome, performance.now())
+    this.#attempts.push({ number: attempt.number, cost: attempt.get(CHARGED)?.cost, text })
     if (--this.#open === 0) this.#settled?.()
   }
 
@@ -49,45 +54,39 @@ export class OpenReceipt {
     else this.#settled = write
   }
 
-  /** What is undefined is not in its JSON. */
-  draft(
-    call: Call,
-    at: number,
-    total: number,
-    content: ContentPlace | undefined,
-  ): Undefinable<ReceiptDraft<RequestReceipt>> {
-    const { generation, error } = call
-    const dropped = [...call.dropped, ...(call.losses?.dropped ?? [])]
-    return {
-      kind: 'request',
-      at,
-      id: call.id,
-      key: call.caller?.name,
-      group: call.caller?.policy?.group,
-      mirror_of: copied(call.request)?.of,
-      route: call.route?.id,
-      model: call.model === '' ? undefined : call.model,
-      stream: call.stream,
-      body: this.#body ?? (call.tally.bytesIn > 0 ? { bytes: call.tally.bytesIn } : undefined),
-      parameters: this.#parameters,
-      generation: generation.number,
-      plan: generation.plan.digest,
-      attempts: this.#attempts.length > 1 ? this.#attempts.toSorted(byNumber) : this.#attempts,
-      dropped: dropped.length > 0 ? dropped : undefined,
-      usage: call.usage,
-      cost: this.#cost(),
-      status: error?.code === 'client_gone' ? CLIENT_GONE_STATUS : call.status,
-      outcome: outcomeOf(error, call.status),
-      error: error?.code,
-      answer: {
-        bytes: call.tally.bytesOut,
-        sha256: this.answer.digest(),
-        events: call.stream ? call.tally.events : undefined,
-      } as RequestReceipt['answer'],
-      first_ms: call.tally.firstByte === undefined ? undefined : rounded(call.tally.firstByte - call.started),
-      total_ms: rounded(total),
-      content,
-    }
+  /** JSON of the `RequestReceipt`, without its place. */
+  text(call: Call, at: number, total: number, content: ContentPlace | undefined): string {
+    const { generation, error, tally } = call
+    const asked = this.#asked === '' && tally.bytesIn > 0 ? `,"body":{"bytes":${tally.bytesIn}}` : this.#asked
+    return (
+      `{"kind":"request","at":${at},"id":${quoted(call.id)}` +
+      textMember('key', call.caller?.name) +
+      textMember('group', call.caller?.policy?.group) +
+      textMember('mirror_of', copied(call.request)?.of) +
+      textMember('route', call.route?.id) +
+      (call.model === '' ? '' : `,"model":${quoted(call.model)}`) +
+      `,"stream":${call.stream}${asked},"generation":${generation.number},"plan":"${generation.plan.digest}"` +
+      `,"attempts":[${this.#attemptTexts()}]` +
+      droppedMember(call) +
+      (call.usage === undefined ? '' : `,"usage":{${countMembers(call.usage)}}`) +
+      numberMember('cost', this.#cost()) +
+      `,"status":${error?.code === 'client_gone' ? CLIENT_GONE_STATUS : call.status}` +
+      `,"outcome":"${outcomeOf(error, call.status)}"` +
+      textMember('error', error?.code) +
+      `,"answer":{"bytes":${tally.bytesOut}${textMember('sha256', this.answer.digest())}` +
+      (call.stream ? `,"events":${tally.events}}` : '}') +
+      (tally.firstByte === undefined ? '' : durationMember('first_ms', tally.firstByte - call.started)) +
+      durationMember('total_ms', total) +
+      (content === undefined ? '}' : `,"content":${JSON.stringify(content)}}`)
+    )
+  }
+
+  /** In the order in which they began. */
+  #attemptTexts(): string {
+    const [first, second] = this.#attempts
+    if (second === undefined) return first?.text ?? ''
+    const inOrder = this.#attempts.toSorted((one, other) => one.number - other.number)
+    return inOrder.map(({ text }) => text).join(',')
   }
 
   /** Undefined: nothing was charged. */
@@ -98,35 +97,51 @@ export class OpenReceipt {
   }
 }
 
-function attemptReceipt(attempt: AttemptView, outcome: Outcome, now: number): AttemptReceipt {
+function askedIn(body: HeldBody): string {
+  const parameters = parametersOf(body)
+  return (
+    `,"body":{"bytes":${body.bytes.length},"sha256":"${hash('sha256', body.bytes)}"}` +
+    (parameters === undefined ? '' : `,"parameters":${parameters}`)
+  )
+}
+
+function droppedMember({ dropped, losses }: Call): string {
+  const more = losses?.dropped ?? []
+  return dropped.length + more.length === 0 ? '' : `,"dropped":${JSON.stringify([...dropped, ...more])}`
+}
+
+function attemptText(attempt: AttemptView, outcome: Outcome, now: number): string {
   const { call, exchange, number, times } = attempt
   const { translation, tariff, upstream, model } = exchange
   const charged = attempt.get(CHARGED)
   const { phase, status, error, task } = outcome
-  const made: Undefinable<AttemptReceipt> = {
-    number,
-    upstream: upstream.name,
-    model,
-    phase,
-    status,
-    error: error?.code,
-    from_ms: rounded((times?.asked ?? now) - call.started),
-    to_ms: rounded(now - call.started),
-    translated: translation?.client.protocol,
-    task,
-    units: charged?.units as Readonly<Record<string, number>> | undefined,
-    cost: charged?.cost,
-    price: charged === undefined ? undefined : tariff?.price,
-    estimated: charged?.isEstimated === true ? true : undefined,
-  }
-  return made as AttemptReceipt
+  return (
+    `{"number":${number},"upstream":${quoted(upstream.name)},"model":${quoted(model)},"phase":"${phase}"` +
+    numberMember('status', status) +
+    textMember('error', error?.code) +
+    durationMember('from_ms', (times?.asked ?? now) - call.started) +
+    durationMember('to_ms', now - call.started) +
+    textMember('translated', translation?.client.protocol) +
+    textMember('task', task) +
+    (charged === undefined ? '}' : `${chargedMembers(charged, tariff?.price)}}`)
+  )
 }
 
-function byNumber(one: AttemptReceipt, other: AttemptReceipt): number {
-  return one.number - other.number
+/** JSON of prices, which are objects of the plan. */
+const PRICES = new WeakMap<object, string>()
+
+function chargedMembers({ units, cost, isEstimated }: Used, price: object | undefined): string {
+  return (
+    `,"units":{${countMembers(units)}},"cost":${cost}` +
+    (price === undefined ? '' : `,"price":${priceText(price)}`) +
+    (isEstimated ? ',"estimated":true' : '')
+  )
 }
 
-/** To the hundredth of a millisecond. */
-function rounded(milliseconds: number): number {
-  return Math.round(milliseconds * 100) / 100
+function priceText(price: object): string {
+  const known = PRICES.get(price)
+  if (known !== undefined) return known
+  const text = JSON.stringify(price)
+  PRICES.set(price, text)
+  return text
 }

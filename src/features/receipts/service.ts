@@ -79,7 +79,7 @@ export class ReceiptsService implements Service {
     const { captured } = receipt
     const sealed = captured && this.#sealer?.seal(captured, call.id, at)
     const content = sealed && { until: sealed.place.until, line: sealed.line }
-    this.#journal?.add(JSON.stringify(receipt.draft(call, at, total, sealed?.place)), at, content)
+    this.#journal?.add(receipt.text(call, at, total, sealed?.place), at, content)
   }
 
   /** A task has ended and was charged for, after its request. */

@@ -95,8 +95,10 @@ export class JsonRelay implements Relay {
       this.rewrite(this.#buffered).catch((cause: unknown) => this.fail(cause))
       return
     }
-    const body = this.whole(this.#buffered)
-    if (body !== undefined) this.send(body)
+    const [first] = this.#buffered
+    const held = this.#buffered.length === 1 && first !== undefined ? first : Buffer.concat(this.#buffered)
+    const body = this.whole(held)
+    if (body !== undefined) this.send(body, held)
   }
 
   /** Declared verbs must be applied before the answer can be examined. */
@@ -105,13 +107,14 @@ export class JsonRelay implements Relay {
     return call.get(VECTORS) !== undefined && (exchange.response !== undefined || this.hasOtherVectors(held))
   }
 
-  private send(body: Uint8Array | string): void {
+  /** `raw`: the bytes of a body in a string. */
+  private send(body: Uint8Array | string, raw: Uint8Array): void {
     const { call } = this.#attempt
     this.#attempt.complete(true, body.length)
     this.#headers.push('content-length', String(body.length))
     call.begin(this.#status, this.#headers)
     // A Latin-1 string is sent with the head in one write; a buffer would need a second one.
-    if (typeof body === 'string') call.endLatin1(body)
+    if (typeof body === 'string') call.endLatin1(body, raw)
     else call.end(body)
   }
 
@@ -127,7 +130,7 @@ export class JsonRelay implements Relay {
       const rewritten = this.hasOtherVectors([changed])
         ? await this.withVectors(changed === body ? document : await parsed(changed), changed.length)
         : changed
-      this.send(rewritten)
+      this.send(rewritten, rewritten)
     } finally {
       memory.end()
     }
@@ -163,8 +166,7 @@ export class JsonRelay implements Relay {
   /**
    * The checked body: if unchanged, its bytes in a Latin-1 string; if rewritten, bytes. Undefined if it must not be sent.
    */
-  private whole(held: readonly Buffer[]): Uint8Array | string | undefined {
-    const body = held.length === 1 && held[0] !== undefined ? held[0] : Buffer.concat(held)
+  private whole(body: Buffer): Uint8Array | string | undefined {
     try {
       // In Latin-1 every byte is one character: enough to check the grammar, and several times cheaper than UTF-8.
       const text = body.toString('latin1')

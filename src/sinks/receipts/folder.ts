@@ -63,7 +63,7 @@ export class Folder implements Shelf {
     return join(this.#path, `${day}.${chain}.jsonl`)
   }
 
-  async append(part: Part, lines: string, end: ChainEnd): Promise<void> {
+  async append(part: Part, lines: Uint8Array, end: ChainEnd): Promise<void> {
     // Before the first line, so that a chain without it is known to have lost it.
     if (this.#end === undefined) await this.#mark({ ...end, seq: 0, digest: '' })
     const file = await this.#opened(this.#fileOf(part))
@@ -89,8 +89,7 @@ export class Folder implements Shelf {
   }
 
   /** What a full disk took of it is removed again. */
-  async #write(file: OpenFile, lines: string): Promise<void> {
-    const bytes = Buffer.from(lines)
+  async #write(file: OpenFile, bytes: Uint8Array): Promise<void> {
     try {
       for (let at = 0; at < bytes.length; ) at += (await file.handle.write(bytes, at)).bytesWritten
       file.size += bytes.length

@@ -1,14 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { Chain, dayOf } from '../../core/receipt-chain.js'
 import type { ChainEnd, OpeningLine, ReceiptDraft } from '../../core/receipts.js'
+import { BATCH_BYTES, type ContentLine, Drafts } from './drafts.js'
 import type { Former, Shelf } from './shelf.js'
 
 /** Characters of receipts and content that may wait to be written. @testonly */
 export const MAX_WAITING_CHARS = 8 * 1024 * 1024
 /** From here on new requests are refused if they may have no receipt: those in flight still have room. */
 const REFUSED_FROM_CHARS = MAX_WAITING_CHARS / 2
-/** Characters that are written at once, unless a receipt is longer. */
-const BATCH_CHARS = 256 * 1024
 /** How long receipts are gathered, milliseconds. */
 const GATHER_MS = 100
 /** Pause before what could not be written is written again, milliseconds. */
@@ -31,24 +30,10 @@ interface Options {
   readonly onFormer: (former: Former) => void
 }
 
-/** A line of sealed content, and the day after which it is removed. */
-interface ContentLine {
-  readonly until: string
-  readonly line: string
-}
-
-/** A receipt that waits. */
-interface Waiting {
-  readonly day: string
-  /** JSON of a receipt without its place. */
-  readonly draft: string
-  readonly content: ContentLine | undefined
-}
-
 /** Lines of one day that have their places and are not written yet. */
 interface Batch {
   readonly day: string
-  readonly lines: string
+  readonly lines: Uint8Array
   readonly end: ChainEnd
   /** Receipts, and what they and their content counted while they waited. */
   readonly count: number
@@ -68,7 +53,10 @@ export class Journal {
   readonly #id: string
   #chain: Chain | undefined
   #former: Former | undefined
-  #waiting: Waiting[] = []
+  /** The last ones are added to. */
+  readonly #waiting: Drafts[] = []
+  #spare: Buffer | undefined
+  /** Of all that wait, and of the batch. */
   #chars = 0
   /** Receipts that were dropped since the last one that has a place. */
   #lost = 0
@@ -99,15 +87,24 @@ export class Journal {
 
   /** `draft`: JSON of a receipt without its place. `at`: its moment, milliseconds since the epoch. */
   add(draft: string, at: number, content?: ContentLine): void {
-    const size = sizeOf({ draft, content })
+    const size = draft.length + (content?.line.length ?? 0)
     if (this.#chars + size > MAX_WAITING_CHARS) {
       this.#lost++
       this.#options.onCount('dropped', 1)
       return
     }
     this.#chars += size
-    this.#waiting.push({ day: dayOf(at), draft, content })
-    if (!this.#isFailing) this.#later(this.#chars > BATCH_CHARS ? 0 : GATHER_MS)
+    this.#put(draft, dayOf(at), content)
+    if (!this.#isFailing) this.#later(this.#chars > BATCH_BYTES ? 0 : GATHER_MS)
+  }
+
+  #put(draft: string, day: string, content?: ContentLine): void {
+    const last = this.#waiting.at(-1)
+    if (last?.day === day && last.add(draft, content)) return
+    const drafts = new Drafts(day, draft.length, this.#spare)
+    if (drafts.bytes === this.#spare) this.#spare = undefined
+    drafts.add(draft, content)
+    this.#waiting.push(drafts)
   }
 
   /** Writes what waits, and that the process has ended in order. */
@@ -116,10 +113,9 @@ export class Journal {
     clearTimeout(this.#timer)
     await this.#running
     const at = Date.now()
-    if (this.#chain !== undefined || this.#waiting.length > 0)
-      this.#waiting.push({ day: dayOf(at), draft: JSON.stringify({ kind: 'end', at }), content: undefined })
+    if (this.#chain !== undefined || this.#waiting.length > 0) this.#put(JSON.stringify({ kind: 'end', at }), dayOf(at))
     for (let tries = 0; tries < LAST_TRIES && this.#hasMore; tries++) await this.#writeAll()
-    const left = this.#waiting.length + (this.#batch?.count ?? 0)
+    const left = this.#waiting.reduce((sum, { count }) => sum + count, this.#batch?.count ?? 0)
     if (left > 0) this.#options.onCount('dropped', left)
     await this.#shelf.close().catch(() => undefined)
   }
@@ -149,7 +145,7 @@ export class Journal {
         await this.#write(this.#batch)
         this.#batch = undefined
         // What came meanwhile is gathered: each batch costs two writes, however small it is.
-      } while (this.#isClosing ? this.#hasMore : this.#chars > BATCH_CHARS)
+      } while (this.#isClosing ? this.#hasMore : this.#chars > BATCH_BYTES)
       if (this.#isFailing) this.#options.onFault(undefined)
       this.#isFailing = false
     } catch (error) {
@@ -172,29 +168,22 @@ export class Journal {
     this.#options.onCount('written', batch.count)
   }
 
-  /** Receipts of one day, up to a batch. A file begins with a line of its own, and old ones are removed then. */
+  /** A file begins with a line of its own, and old ones are removed then. */
   async #next(): Promise<Batch> {
     const chain = this.#chain ?? (await this.#begin())
     this.#chain = chain
-    const wanted = this.#waiting[0]?.day ?? this.#day
+    const [drafts] = this.#waiting
+    if (drafts === undefined) throw new Error('a batch of receipts is empty')
     // A clock that was set back does not begin a former day again.
-    const day = wanted < this.#day ? this.#day : wanted
-    const isNew = day !== this.#day
-    let lines = isNew ? `${chain.link(await this.#opening(chain, day), day, 0)}\n` : ''
+    const day = drafts.day < this.#day ? this.#day : drafts.day
+    const opening = day === this.#day ? undefined : await this.#opening(chain, day)
     this.#day = day
-    let [count, chars] = [0, 0]
-    const contents: ContentLine[] = []
-    for (const waiting of this.#waiting) {
-      if (waiting.day > day || lines.length > BATCH_CHARS) break
-      lines += `${chain.link(waiting.draft, day, this.#lost)}\n`
-      this.#lost = 0
-      if (waiting.content !== undefined) contents.push(waiting.content)
-      chars += sizeOf(waiting)
-      count++
-    }
-    this.#waiting.splice(0, count)
-    if (chain.end === undefined) throw new Error('a batch of receipts is empty')
-    return { day, lines, end: chain.end, count, chars, contents }
+    this.#waiting.shift()
+    const lines = drafts.link(chain, opening, { day, lost: this.#lost })
+    this.#lost = 0
+    if (drafts.bytes.length === BATCH_BYTES) this.#spare = drafts.bytes
+    const { count, chars, contents } = drafts
+    return { day, lines, end: chain.end as ChainEnd, count, chars, contents }
   }
 
   /** A chain that continues that of the process before. */
@@ -221,8 +210,4 @@ export class Journal {
     }
     return JSON.stringify(opening)
   }
-}
-
-function sizeOf({ draft, content }: Pick<Waiting, 'draft' | 'content'>): number {
-  return draft.length + (content === undefined ? 0 : content.line.length)
 }

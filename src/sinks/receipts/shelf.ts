@@ -20,7 +20,7 @@ export interface Shelf {
   /** The end of the chain that a new process of this slot continues. */
   former(slot: string): Promise<Former | undefined>
   /** Adds whole lines, each with its line break, behind the part's others; all of them, or it rejects and none is added. */
-  append(part: Part, lines: string, end: ChainEnd): Promise<void>
+  append(part: Part, lines: Uint8Array, end: ChainEnd): Promise<void>
   /** Adds a line of sealed content that is removed after a day. */
   keepContent(until: string, chain: string, line: string): Promise<void>
   /** Removes parts of days before `first`, and content whose last day is before `today`. */

@@ -49,7 +49,7 @@ export class Shelved implements Shelf {
     return end
   }
 
-  async append(part: Part, lines: string, end: ChainEnd): Promise<void> {
+  async append(part: Part, lines: Uint8Array, end: ChainEnd): Promise<void> {
     const name = nameOf(part)
     const created = Date.parse(part.day)
     if (this.#end === undefined) await this.#mark({ ...end, seq: 0, digest: '' })
@@ -66,7 +66,7 @@ export class Shelved implements Shelf {
     }
     const key = String(end.seq).padStart(SEQ_DIGITS, '0')
     // There already: an earlier try succeeded, and its answer was lost.
-    await this.#store.create({ namespace: LINES, owner: name, key, created, expires: NEVER, value: Buffer.from(lines) })
+    await this.#store.create({ namespace: LINES, owner: name, key, created, expires: NEVER, value: lines })
     await this.#mark(end).catch(() => undefined)
   }
 
