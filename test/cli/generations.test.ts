@@ -59,7 +59,7 @@ for (const [title, words] of [
     await gateway.until(/"msg":"reloaded","generation":4/)
     t.ok((await served()).includes('again'))
 
-    const north = ['POST', '/v1/chat/completions', '--model', 'again', '--key', 'caller']
+    const north = ['POST', '/v1/chat/completions', '--model', 'again', '--key', 'local']
     const now = await run(['explain', ...north, '--at', '4'], { cwd, env })
     const then = await run(['explain', ...north, '--at', '1', '--admin', admin], { cwd, env })
     t.match([now.code, then.code], [0, 1], `${now.stderr}${then.stderr}`)

@@ -17,7 +17,7 @@ interface Listed {
   }
 }
 
-/** An upstream of which every tenth request fails while `isBad`. */
+/** An upstream that fails every tenth request while `isBad`. */
 async function startFailing(t: { teardown(run: () => void): void }) {
   const upstream = { origin: '', received: 0, isBad: true }
   const server = createServer((request, response) => {

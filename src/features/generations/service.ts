@@ -1,16 +1,10 @@
-import { hash } from 'node:crypto'
-import type { Caller } from '../../core/caller.js'
 import { GatewayError } from '../../core/errors.js'
-import type { Miss } from '../../core/plan.js'
 import type { Call } from '../../kernel/call.js'
 import type { Generation } from '../../kernel/generation.js'
 import type { Kernel, Trial } from '../../kernel/kernel.js'
 import type { Maybe, Service } from '../../kernel/stages.js'
-import { SOCKET_METHOD } from '../../kernel/upgrade.js'
 import type { HttpRequest } from '../../transport/exchange.js'
-import { IDENTITIES } from '../identity/service.js'
-import { presentedKey } from '../keys/authenticate.js'
-import { CALLERS } from '../keys/callers.js'
+import { type Known, knownBy, NO_ONE } from './known.js'
 import { Measure, type MeasuredPair, NOTHING } from './measured.js'
 import { Shares } from './shares.js'
 
@@ -24,15 +18,6 @@ interface Trying {
   readonly fresh: Measure
   readonly stable: Measure
 }
-
-/** Who presents a key; `name` is the same for all requests that are counted together. */
-interface Known {
-  readonly name: string
-  readonly caller?: Caller
-}
-
-/** All without a key count as one. */
-const NO_ONE: Known = { name: '' }
 
 /** Chooses between the generations of this process, and measures the one that is tried beside the one that serves. */
 export class GenerationsService implements Service {
@@ -94,8 +79,8 @@ export class GenerationsService implements Service {
 
   #choose(request: HttpRequest): Maybe<Generation> {
     const wanted = request.headers[PIN_HEADER]
-    const known =
-      wanted === undefined && this.#kernel.trial === undefined ? NO_ONE : this.#knownBy(request, wanted !== undefined)
+    const isAsked = wanted !== undefined || this.#kernel.trial !== undefined
+    const known = isAsked ? knownBy(this.#kernel, request, wanted !== undefined) : NO_ONE
     return known instanceof Promise ? known.then(one => this.#chosen(one, wanted)) : this.#chosen(known, wanted)
   }
 
@@ -110,46 +95,5 @@ export class GenerationsService implements Service {
     }
     const trying = this.#current()
     return trying?.shares.takes(name) === true ? trying.trial.generation : generation
-  }
-
-  /** Whose request it is, by the plan that serves. Never throws: the request will be refused in its turn. */
-  #knownBy(request: HttpRequest, isPinned: boolean): Maybe<Known> {
-    const { plan } = this.#kernel.generation
-    const { target, headers } = request
-    const mark = target.indexOf('?')
-    const path = mark < 0 ? target : target.slice(0, mark)
-    const query = mark < 0 ? undefined : new URLSearchParams(target.slice(mark + 1))
-    const method = headers.upgrade === undefined ? request.method : SOCKET_METHOD
-    const match = plan.match(method, path, headers)
-    let presented: string
-    try {
-      presented = presentedKey(request, query, (match.route ?? (match as Miss)).caller)
-    } catch {
-      return NO_ONE
-    }
-    // A token is one caller while it holds.
-    const unknown = (): Known => ({ name: `#${hash('sha256', presented)}` })
-    const knownAs = (caller: Caller): Known => ({ name: caller.name, caller })
-    const now = Date.now()
-    const find = (): Maybe<Known> => {
-      const found = this.#kernel.need(CALLERS).find(plan, presented, now)
-      if (found instanceof Promise) return found.then(one => ('refused' in one ? unknown() : knownAs(one)), unknown)
-      return 'refused' in found ? unknown() : knownAs(found)
-    }
-    if (plan.identity === undefined) return find()
-    const identities = this.#kernel.need(IDENTITIES)
-    const identified = identities.known(plan, presented, now)
-    if (identified !== undefined) return knownAs(identified.caller)
-    if (!isPinned) return find()
-    const place = 'header'
-    const other = async (one: Known): Promise<Known> =>
-      one.caller !== undefined
-        ? one
-        : identities.find(plan, presented, place, now).then(
-            ({ caller }) => knownAs(caller),
-            () => one,
-          )
-    const found = find()
-    return found instanceof Promise ? found.then(other) : other(found)
   }
 }

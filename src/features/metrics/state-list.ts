@@ -121,7 +121,7 @@ export const STATE_METRICS = {
     merge: 'max',
   },
   reloadShare: {
-    name: 'gateway_reload_canary_share',
+    name: 'gateway_reload_canary_ratio',
     kind: 'gauge',
     unit: 'ratio',
     labels: [],
