@@ -83,7 +83,7 @@ async function explain(first: string | undefined, path: string | undefined, opti
   return EXIT.failed
 }
 
-/** What a running gateway was told at that generation, with the included files and variables of now. */
+/** What the file of a running gateway said at that generation, with the included files and variables of now. */
 async function loadedAt(generation: number, file: string, { admin, body }: Options, io: Io): Promise<Ready> {
   if (file === STANDARD_INPUT || body === STANDARD_INPUT)
     throw new CommandError('with --at nothing can come through standard input')

@@ -8,7 +8,7 @@ const MAX_ENTRIES = 2000
 /** Changes that are shown, a line each, and the longest line. */
 const MAX_LINES = 20
 const MAX_LINE_CHARS = 300
-/** Of them, those that allow more than before and stand in the log. */
+/** Of them, those that allow more than before and are logged. */
 const MAX_LOGGED = 5
 
 /** What a change of the configuration means for callers: what `gateway plan` says, in short. Runs beside requests. */

@@ -89,6 +89,8 @@ t.test("a changed file gets its share of each key's requests, and both serve sid
   await all.change(LONG)
   const begun = await all.gateway.log.find(({ msg }) => msg === 'a canary of the configuration has begun')
   t.match(begun, { generation: 2, share: 0.05, for: 3_600_000, upstreams: { changed: ['up'] } })
+  const asked = (await all.admin('POST', '/admin/reload')).json()
+  t.match(asked, { generation: 1, canary: { generation: 2, share: 0.05 } }, 'the same files change nothing')
   const counts: Record<string, number> = {}
   for (const [key, times] of [
     [ALICE, 100],
@@ -189,6 +191,15 @@ t.test('a request may name a generation that is kept, for keys that may', async 
   t.equal(served(await pinned(ALICE, '2')), '2')
   for (const { head } of [...all.old.requests.items, ...all.fresh.requests.items])
     t.notMatch(head.raw.toString().toLowerCase(), 'x-gateway-generation', 'no upstream gets the header')
+  for (const [name, more, status] of [
+    ['carol', { generations: 'pin' }, 200],
+    ['dave', {}, 403],
+  ] as const) {
+    const { secret } = (await all.admin('POST', '/admin/keys', { name, ...more })).json()
+    const answer = await pinned(secret, '1')
+    t.equal(answer.status, status, `${name} has a key of the store`)
+    if (status === 200) t.equal(served(answer), '1')
+  }
   const refused = await pinned(BOB, '1')
   t.equal(refused.status, 403)
   t.match(refused.json(), { error: { message: /may not name a generation/ } })

@@ -5,7 +5,7 @@ const STEPS = 700
 
 /** What requests of one generation have come to. */
 export interface Measured {
-  /** Those whose first attempt told something of its target, and how many of these failed. */
+  /** Those whose first attempt says something of its target, and how many of these failed. */
   readonly requests: number
   readonly failures: number
   /** Times to the first content: a step, and how many of them are in it. The steps ascend. */

@@ -11,7 +11,7 @@ const MIN_STABLE_TIMES = 50
 const MAX_CHANCE = { before: 0.01, end: 0.1 }
 const PERCENTILE = 0.95
 
-/** Undefined: both go on. A text: the new one goes back, and why. */
+/** Undefined: both continue. A text: the new one goes back, and why. */
 export type Verdict = 'whole' | { readonly back: string } | undefined
 
 /** What becomes of a new generation, by what both have come to so far. */
