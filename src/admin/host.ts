@@ -77,6 +77,43 @@ export interface PastGeneration {
   readonly changes: object
   /** Whether it can serve again. */
   readonly returnable: boolean
+  /** How it got a share of the requests at first; absent: it took over at once. */
+  readonly canary?: ReloadCanaryStanding
+  /** What changes for callers; absent: it is not known yet, or it is the first one. */
+  readonly difference?: ShownDifference
+}
+
+/** What became of a generation that got a share of each key's requests. */
+export interface ReloadCanaryStanding {
+  /** `whole`: it took over. `replaced`: another one came before that. */
+  readonly state: 'running' | 'whole' | 'back' | 'replaced'
+  readonly share: number
+  /** When it takes over unless it goes back, milliseconds since the epoch. */
+  readonly until: number
+  /** Why it is as it is. */
+  readonly reason?: string
+  readonly new: CanaryCounts
+  readonly old: CanaryCounts
+}
+
+interface CanaryCounts {
+  readonly requests: number
+  readonly failures: number
+  /** Milliseconds. */
+  readonly ttft_p95?: number
+}
+
+/** What a reload means, in short. */
+export interface ShownDifference {
+  /** Why it was not compared. */
+  readonly skipped?: string
+  /** How many changes, and of them those that allow more, lose more, or leave something without an upstream. */
+  readonly changes?: number
+  readonly weaker?: number
+  readonly loss?: number
+  readonly unreachable?: number
+  /** The first of them, a line each: those with a mark first. */
+  readonly lines?: readonly string[]
 }
 
 /** What a draft of the file would do, or has done. */

@@ -19,6 +19,7 @@ export const TERMS: Readonly<Record<string, Schema>> = {
   expires: TEXT,
   disabled: FLAG,
   strict: FLAG,
+  generations: { type: 'string', enum: ['pin'] },
   expose: { type: 'array', items: { type: 'string', enum: [...EXPOSED] } },
 }
 
@@ -58,12 +59,13 @@ export function storedView({ name, created, secrets, terms }: StoredKey, { plan 
 
 /** `regions`: with those that its groups allow. */
 export function fileView(name: string, key: KeyConfig, { plan }: AdminHost): object {
-  const { models, disabled, strict, expose, expires, secrets, absent } = key
+  const { models, disabled, strict, expose, generations, expires, secrets, absent } = key
   const regions = plan.keys.holderOf(name)?.caller.regions
   return {
     ...{ name, source: 'file', secrets: secrets.length, models, disabled, strict },
     ...(regions === undefined ? {} : { regions: [...regions] }),
     ...(expose === undefined ? {} : { expose }),
+    ...(generations === undefined ? {} : { generations }),
     ...(expires === undefined ? {} : { expires: new Date(expires).toISOString() }),
     ...(absent === undefined ? {} : { warning: absent }),
   }

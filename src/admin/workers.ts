@@ -18,6 +18,8 @@ interface GenerationState {
   readonly number: number
   readonly digest: string
   readonly serving: boolean
+  /** Whether requests can name it. */
+  readonly ready: boolean
   readonly requests: number
 }
 
@@ -35,16 +37,18 @@ export async function statesOf(kernel: Kernel): Promise<readonly WorkerState[]> 
 }
 
 function stateOf(kernel: Kernel): WorkerState {
-  const { generation, former, calls, peers } = kernel
+  const { generation, trial, kept, former, calls, peers } = kernel
+  const ready = [generation, ...(trial === undefined ? [] : [trial.generation]), ...kept]
   return {
     number: peers.number,
     pid: process.pid,
     uptime: Math.floor(process.uptime()),
     requests: calls.size,
-    generations: [generation, ...former].map(one => ({
+    generations: [...new Set([...ready, ...former])].map(one => ({
       number: one.number,
       digest: one.plan.digest,
       serving: one === generation,
+      ready: ready.includes(one),
       requests: one.leases,
     })),
   }

@@ -3,10 +3,13 @@ import { readFile } from 'node:fs/promises'
 import { InvalidArgumentError } from 'commander'
 import type { Caller } from '../core/caller.js'
 import { isObject, parseJson } from '../core/json.js'
+import { adminApiOf } from './admin-api.js'
 import { type Define, example } from './command.js'
+import { generationNumber } from './generations.js'
 import { CommandError, EXIT, type Io, print } from './io.js'
 import { mustLoad, type Ready, STANDARD_INPUT } from './loading.js'
 import { readAll } from './read-all.js'
+import { servedText, withText } from './served-text.js'
 import { fileOf, type SourceOptions, takesSource, withVariables } from './source.js'
 
 interface Options extends SourceOptions {
@@ -17,6 +20,8 @@ interface Options extends SourceOptions {
   readonly body?: string
   readonly json?: boolean
   readonly expect?: number
+  readonly at?: number
+  readonly admin?: string
 }
 
 /** A body larger than this is not one to explain. */
@@ -36,6 +41,8 @@ export const explainCommand: Define = (parent, io, end) => {
     .option('--stream', 'ask for a stream, if no --body is given')
     .option('--body <file>', 'body of the request; "-" reads standard input')
     .option('--expect <status>', 'expected status (200: accepted); exit code 0 if it matches', status)
+    .option('--at <generation>', 'what the file of the running gateway said at that generation', generationNumber)
+    .option('--admin <origin>', 'with --at: where its admin API is, instead of the address in the file')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
@@ -52,7 +59,8 @@ async function explain(first: string | undefined, path: string | undefined, opti
   if (file === STANDARD_INPUT && options.body === STANDARD_INPUT) {
     throw new CommandError('standard input can be the file or the body, not both')
   }
-  const loaded = await mustLoad(file, await withVariables(io, options))
+  const from = await withVariables(io, options)
+  const loaded = options.at === undefined ? await mustLoad(file, from) : await loadedAt(options.at, file, options, from)
   const { plan, config, caller } =
     options.claims === undefined
       ? await withStoredKey(loaded, file, options, io)
@@ -73,6 +81,14 @@ async function explain(first: string | undefined, path: string | undefined, opti
   if (status === expect) return EXIT.ok
   if (options.expect !== undefined) print(io.stderr, `expected ${expect}, but the request would be ${outcome(status)}`)
   return EXIT.failed
+}
+
+/** What the file of a running gateway said at that generation, with the included files and variables of now. */
+async function loadedAt(generation: number, file: string, { admin, body }: Options, io: Io): Promise<Ready> {
+  if (file === STANDARD_INPUT || body === STANDARD_INPUT)
+    throw new CommandError('with --at nothing can come through standard input')
+  const text = await servedText(await adminApiOf(file, admin, io), generation)
+  return mustLoad(STANDARD_INPUT, await withText(text, io))
 }
 
 interface Asked extends Ready {

@@ -33,7 +33,7 @@ export const generationsCommand: Define = (parent, io, end) => {
 export const rollbackCommand: Define = (parent, io, end) => {
   takesSource(parent.command('rollback'))
     .description('serve again what the file said at an older generation; the file itself stays as it is')
-    .argument('<generation>', 'its number, as `gateway generations` lists it', number)
+    .argument('<generation>', 'its number, as `gateway generations` lists it', generationNumber)
     .argument('[file]', FILE_WORDS)
     .option('--admin <origin>', ADMIN_WORDS)
     .addHelpText('after', example('gateway rollback 3', 'gateway rollback 3 gateway.yaml'))
@@ -59,8 +59,20 @@ async function list(file: string, { admin, json }: Options, io: Io): Promise<num
 
 function rowOf(one: Readonly<Record<string, unknown>>): readonly string[] {
   const since = typeof one.at === 'number' ? new Date(one.at).toISOString().replace(/\.\d+Z$/, 'Z') : ''
-  const mark = one.serving === true ? '>' : ''
-  return [mark, String(one.number), since, String(one.origin ?? ''), String(one.requests ?? 0), changesOf(one.changes)]
+  const mark = one.serving === true ? '>' : isObject(one.canary) && one.canary.state === 'running' ? '~' : ''
+  return [mark, String(one.number), since, String(one.origin ?? ''), String(one.requests ?? 0), detailsOf(one)]
+}
+
+/** What it changed, and what its canary came to. */
+function detailsOf({ changes, canary }: Readonly<Record<string, unknown>>): string {
+  return [canaryOf(canary), changesOf(changes)].filter(text => text !== '').join('; ')
+}
+
+/** `canary 5%: back, 3 of 40 requests failed, …` */
+function canaryOf(canary: unknown): string {
+  if (!isObject(canary)) return ''
+  const { share, state, reason } = canary
+  return `canary ${Number((Number(share) * 100).toFixed(3))}%: ${state}${reason === undefined ? '' : `, ${reason}`}`
 }
 
 /** `keys +alice -bob ~carol; settings limits` */
@@ -85,7 +97,8 @@ function shortened(names: unknown): string {
   return `${all.slice(0, MAX_NAMES).join(' ')}${all.length > MAX_NAMES ? ` and ${all.length - MAX_NAMES} more` : ''}`
 }
 
-function number(text: string): number {
+/** For options and arguments. */
+export function generationNumber(text: string): number {
   const value = Number(text)
   if (!Number.isSafeInteger(value) || value < 1) throw new InvalidArgumentError('expected the number of a generation')
   return value

@@ -55,6 +55,8 @@ export async function changeOver(
   throw new CommandError(String(message), EXIT.failed)
 }
 
-export function serves({ generation }: Readonly<Record<string, unknown>>): string {
-  return `generation ${generation} serves`
+export function serves({ generation, canary }: Readonly<Record<string, unknown>>): string {
+  if (!isObject(canary)) return `generation ${generation} serves`
+  const share = Number((Number(canary.share) * 100).toFixed(3))
+  return `generation ${canary.generation} gets ${share}% of each key's requests, generation ${generation} the others`
 }

@@ -17,6 +17,7 @@ import { readOverload } from './overload.js'
 import type { RawGateway } from './raw.generated.js'
 import { readReceipts } from './receipts.js'
 import { readRecord } from './recordings.js'
+import { readReload } from './reload.js'
 import { readSecret } from './secrets.js'
 import { readDuration, readLimits, readRetry, readTimeouts } from './settings.js'
 import { readSpool } from './spool.js'
@@ -48,6 +49,7 @@ type Settings = Pick<
   | 'features'
   | 'transport'
   | 'overload'
+  | 'reload'
   | 'workers'
   | 'media'
   | 'tasks'
@@ -80,6 +82,7 @@ export function readSettings(main: Document, overrides: Overrides, context: Cont
     features: readFeatures(main, context),
     transport: sectionOf(main, 'transport') ?? DEFAULTS.transport,
     ...readOverload(sectionOf(main, 'overload'), at('overload'), context),
+    ...readReload(sectionOf(main, 'reload'), at('reload'), context),
     workers: readWorkers(main, overrides.workers, store, context),
     media: readMedia(sectionOf(main, 'media'), at('media'), context),
     tasks: readTasks(sectionOf(main, 'tasks'), at('tasks'), context),

@@ -18,6 +18,7 @@ export type RawGateway = {
   readonly expose?: RawExpose
   readonly transport?: 'fast' | 'node'
   readonly overload?: RawOverload
+  readonly reload?: RawReload
   readonly workers?: number | string
   readonly media?: RawMedia
   readonly tasks?: { readonly lease?: string; readonly wait?: string }
@@ -250,6 +251,7 @@ export type RawKey = {
   readonly networks?: RawNetworks
   readonly priority?: RawPriority
   readonly expose?: RawExpose
+  readonly generations?: 'pin'
   readonly capture?: RawCapture
   readonly trace?: RawKeyTrace
 }
@@ -429,6 +431,12 @@ export type RawPriceStep = {
   readonly character?: number
   readonly search?: number
   readonly request?: number
+}
+export type RawReload = {
+  readonly canary?: string
+  readonly for?: string
+  readonly back_if?: { readonly errors?: string; readonly ttft_p95?: string }
+  readonly keep?: number
 }
 export type RawOverload = RawOverloadBounds | 'off'
 export type RawOverloadBounds = { readonly loop_delay?: string; readonly memory?: string }

@@ -42,6 +42,13 @@ export function parseDays(text: string): number | undefined {
   return match === null ? undefined : Number(match[1]) * DAY_MS
 }
 
+/** The increase of `+20%`: 0.2; `undefined` where it has another form, or is over 1000%. */
+export function parseIncrease(text: string): number | undefined {
+  const match = /^\+ ?(\d{1,4}(?:\.\d{1,3})?) ?%$/.exec(text)
+  const increase = Number(match?.[1] ?? Number.NaN) / 100
+  return increase >= 0 && increase <= 10 ? increase : undefined
+}
+
 /** The share of `50%`: 0.5; `undefined` where it has another form, is 0 or is over 100%. */
 export function parsePercentage(text: string): number | undefined {
   const match = /^(\d{1,3}(?:\.\d{1,3})?) ?%$/.exec(text)

@@ -21,6 +21,8 @@ export interface Caller {
   readonly priority?: Priority
   /** What its answers say of who answered. Absent: as the file has it. */
   readonly expose?: readonly Exposed[]
+  /** `pin`: its requests may name a generation that is kept. */
+  readonly generations?: 'pin'
   /** Absent: the configuration has no limits. */
   readonly policy?: CallerPolicy
 }

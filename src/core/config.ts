@@ -22,6 +22,7 @@ import type { AdminConfig, KeySecret, ListenConfig, SpoolConfig, TasksConfig, We
 import type { RateLimitsConfig } from './rate-limits-config.js'
 import type { CaptureConfig, ReceiptsConfig } from './receipts.js'
 import type { RecordConfig, RecordingsConfig } from './recording.js'
+import type { ReloadConfig } from './reload.js'
 import type { BatchRule, ModelHint, ResourceAction, ResourceList, ResumableUpload } from './resources.js'
 import type {
   Answer,
@@ -61,6 +62,8 @@ export interface Config {
   readonly transport: TransportName
   /** Absent: nothing is shed. */
   readonly overload?: OverloadConfig
+  /** Absent: a changed file takes over at once, and nothing older is kept. */
+  readonly reload?: ReloadConfig
   /** Processes that serve. */
   readonly workers: number
   readonly media: MediaConfig
@@ -113,6 +116,8 @@ export interface KeyConfig extends CallerRules {
   readonly strict: boolean
   /** Absent: as the file has it. */
   readonly expose?: readonly Exposed[]
+  /** `pin`: its requests may name a generation that is kept. */
+  readonly generations?: 'pin'
   /** Absent: nothing of what it sends and gets is kept. */
   readonly capture?: CaptureConfig
   /** Absent: spans of its requests hold nothing of their content. */

@@ -164,6 +164,10 @@ export const DEFAULTS = {
   keySecret: {
     generate: false,
   },
+  reload: {
+    for: 120000, // 2m
+    keep: 1,
+  },
   overloadBounds: {
     loop_delay: 250, // 250ms
     memory: 0.95, // 95%

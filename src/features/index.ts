@@ -9,6 +9,7 @@ import { cors } from './cors/index.js'
 import { credentials } from './credentials/index.js'
 import { expose } from './expose/index.js'
 import { fallbacks, heldBack } from './fallbacks/index.js'
+import { generations } from './generations/index.js'
 import { health } from './health/index.js'
 import { hedges } from './hedges/index.js'
 import { identity } from './identity/index.js'
@@ -50,6 +51,7 @@ export const FEATURES: readonly Feature[] = [
   clientSecrets,
   identity,
   keys,
+  generations,
   overload,
   inFlight,
   limits,

@@ -98,10 +98,10 @@ export class Call extends Slots implements Watched, InFlight {
   #closed = false
   #stalledSince: number | undefined
 
-  constructor(kernel: Kernel, request: HttpExchange) {
+  constructor(kernel: Kernel, request: HttpExchange, generation = kernel.generation) {
     super()
     this.kernel = kernel
-    this.generation = kernel.generation.lease()
+    this.generation = generation.lease()
     this.request = request
     this.id = clientRequestId(request) ?? randomUUID()
     this.trace = traceOf(request)

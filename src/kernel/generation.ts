@@ -47,6 +47,7 @@ export class Generation {
   readonly #reach = new Map<Upstream, Reach>()
   #leases = 0
   #retired = false
+  #released = false
 
   constructor(plan: Plan, number: number, pools: Pools, places: Places) {
     this.plan = plan
@@ -98,6 +99,11 @@ export class Generation {
     return reach === undefined ? this.#egress : reach.egress
   }
 
+  /** Whether it can serve requests: its pools are there. */
+  get isOpen(): boolean {
+    return !this.#released
+  }
+
   get leases(): number {
     return this.#leases
   }
@@ -121,6 +127,7 @@ export class Generation {
   #settle(): void {
     if (!this.#retired || this.#leases > 0) return
     this.#retired = false
+    this.#released = true
     for (const setting of this.#settings) this.#pools.release(setting)
   }
 }

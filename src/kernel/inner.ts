@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { type TraceContext, traceContextOf } from '../core/trace.js'
 import type { BodyReceiver, HttpExchange, HttpRequest } from '../transport/exchange.js'
+import type { Generation } from './generation.js'
 import type { Slots } from './slot.js'
 
 /** What a request from inside the process carries beside its bytes. */
@@ -13,6 +14,8 @@ interface Inside {
   readonly slots?: Slots
   /** That of the request from which it is made. Absent: its headers say which. */
   readonly trace?: TraceContext
+  /** That of the request from which it is made. Absent: it is chosen as for a client's. */
+  readonly generation?: Generation
 }
 
 /** Origin and target of a copied request. */

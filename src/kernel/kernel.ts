@@ -7,10 +7,10 @@ import type { Plan } from '../core/plan.js'
 import type { Store } from '../core/store.js'
 import { Spooler } from '../stores/spool.js'
 import type { SealMemory } from '../translate/seals.js'
-import type { HttpExchange } from '../transport/exchange.js'
+import type { HttpExchange, HttpRequest } from '../transport/exchange.js'
 import { EventLoopShares } from './event-loop-shares.js'
 import type { Generation } from './generation.js'
-import type { Serve } from './inner.js'
+import { InnerExchange, type Serve } from './inner.js'
 import { bodyCapacity, capacityOf, FOR_BODIES, Memory } from './memory.js'
 import { type CallWatcher, unwatched } from './outside-call.js'
 import { Services } from './services.js'
@@ -34,18 +34,29 @@ export interface Server {
   compile(kernel: Kernel, plan: Plan): void
   /** The plan has gone live. */
   adopt(plan: Plan): void
-  handle(kernel: Kernel, request: HttpExchange): void
+  /** `generation`: absent, that of the kernel. */
+  handle(kernel: Kernel, request: HttpExchange, generation?: Generation): void
   /** Reports a task's end to the features that left notes on it. Rejects if it must be reported again. */
   taskEnded(end: Omit<TaskEnd, 'kept'>, values: TaskNotes): Promise<void>
   /** The process ends; the store is still open. */
   close(kernel: Kernel): Promise<void>
 }
 
+/** A generation that gets a share of each key's requests, beside the one that serves. */
+export interface Trial {
+  readonly generation: Generation
+  /** Over 0, under 1. */
+  readonly share: number
+}
+
 /** The state that all requests of a process share. Features provide theirs when they are opened. */
 export class Kernel extends Services {
   readonly #server: Server
   /** Serves a request, from a client or from inside the process. */
-  readonly serve: Serve = request => this.#server.handle(this, request)
+  readonly serve: Serve = request => {
+    if (this.#isAlone) this.#server.handle(this, request)
+    else this.choose(request, generation => this.#server.handle(this, request, generation))
+  }
   /** Serves a client's request: now, or when its turn comes. If the client has left by then, it ends as it begins, and is logged. */
   readonly arrive = (exchange: HttpExchange): void => {
     let isGone = false
@@ -77,6 +88,13 @@ export class Kernel extends Services {
    */
   readonly memory: { readonly requests: Memory; readonly answers: Memory; readonly bodies: Memory }
   #generation: Generation
+  /** Whether no other generation takes new requests. */
+  #isAlone = true
+  #trial: Trial | undefined
+  /** Older ones that stay ready, newest first. */
+  #kept: readonly Generation[] = []
+  /** Says which generation serves a client's request, where more than one is ready. Never rejects. */
+  chooser: ((request: HttpRequest) => Generation | Promise<Generation>) | undefined
   /** Only requests keep them alive. */
   #former: readonly WeakRef<Generation>[] = []
   /** Requests in flight. */
@@ -132,6 +150,62 @@ export class Kernel extends Services {
     return this.#generation
   }
 
+  get trial(): Trial | undefined {
+    return this.#trial
+  }
+
+  get kept(): readonly Generation[] {
+    return this.#kept
+  }
+
+  /**
+   * Calls `use` with the generation that serves a request: at once, or when it is known. If the client has left by then, its call
+   * ends as it begins. Requests from inside are served as the one that they are made from.
+   */
+  choose(request: HttpExchange, use: (generation: Generation) => void): void {
+    const chosen = this.#isAlone ? this.#generation : this.#choiceFor(request)
+    if (!(chosen instanceof Promise)) {
+      use(chosen)
+      return
+    }
+    let isGone = false
+    request.onClose = () => {
+      isGone = true
+    }
+    void chosen.then(generation => {
+      use(generation.isOpen ? generation : this.#generation)
+      if (isGone) request.onClose?.()
+    })
+  }
+
+  #choiceFor(request: HttpExchange): Generation | Promise<Generation> {
+    const { copy, generation } = request instanceof InnerExchange ? request.inside : {}
+    if (copy !== undefined) return this.#generation
+    if (generation?.isOpen === true) return generation
+    return this.chooser?.(request) ?? this.#generation
+  }
+
+  /** A prepared generation gets a share of the requests from now on, in place of another one that does. */
+  try(generation: Generation, share: number): void {
+    this.#trial?.generation.retire()
+    this.#trial = { generation, share }
+    this.#count()
+  }
+
+  /** What is tried gets no more requests. Those in flight finish on it. */
+  endTrial(): void {
+    const tried = this.#trial?.generation
+    this.#trial = undefined
+    this.#count()
+    if (tried === undefined) return
+    this.#former = [tried, ...this.former].map(one => new WeakRef(one))
+    tried.retire()
+  }
+
+  #count(): void {
+    this.#isAlone = this.#trial === undefined && this.#kept.length === 0
+  }
+
   /** Does the part of {@link swap} that may fail. Throws if the plan cannot be served. */
   prepare(next: Generation): void {
     this.#server.compile(this, next.plan)
@@ -140,6 +214,8 @@ export class Kernel extends Services {
   /** Serves new requests from a prepared generation; those in flight finish on the one that they leased. */
   swap(next: Generation): void {
     const last = this.#generation
+    if (this.#trial?.generation === next) this.#trial = undefined
+    this.endTrial()
     this.#generation = next
     this.inFlight.total = next.plan.limits.in_flight
     const capacity = capacityOf(next.plan.limits.memory)
@@ -147,8 +223,13 @@ export class Kernel extends Services {
     this.memory.answers.resize(capacity)
     this.memory.bodies.resize(this.bodyCapacity())
     this.#server.adopt(next.plan)
-    this.#former = [last, ...this.former].map(one => new WeakRef(one))
-    last.retire()
+    const keep = next.plan.reload?.keep ?? 0
+    const older = [last, ...this.#kept]
+    this.#kept = older.slice(0, keep)
+    this.#count()
+    const left = older.slice(keep)
+    this.#former = [...left, ...this.former].map(one => new WeakRef(one))
+    for (const one of left) one.retire()
   }
 
   async taskEnded(end: Omit<TaskEnd, 'kept'>, values: TaskNotes): Promise<void> {

@@ -7,6 +7,7 @@ import type { HttpExchange, HttpRequest } from '../transport/exchange.js'
 import { Call } from './call.js'
 import { advance, type Chain, chainOf, compileChain, keepBody, type OpenFeature, type OwnSteps } from './chain.js'
 import { Dispatch } from './dispatch.js'
+import type { Generation } from './generation.js'
 import { checkHead } from './heads.js'
 import type { Kernel, Server } from './kernel.js'
 import { readRequest } from './read-request.js'
@@ -75,13 +76,13 @@ export class Pipeline implements Server {
     return chain
   }
 
-  handle(kernel: Kernel, request: HttpExchange): void {
-    advance(this.arrive(kernel, request, request.method))
+  handle(kernel: Kernel, request: HttpExchange, generation?: Generation): void {
+    advance(this.arrive(kernel, request, request.method, generation))
   }
 
   /** A new call with its route and chain; {@link advance} runs them. */
-  arrive(kernel: Kernel, request: HttpExchange, method: string): Call {
-    const call = new Call(kernel, request)
+  arrive(kernel: Kernel, request: HttpExchange, method: string, generation?: Generation): Call {
+    const call = new Call(kernel, request, generation)
     const { plan } = call.generation
     const match = plan.match(method, call.path, request.headers)
     call.matched(match, familyOf(request, match), this.chainOf(plan, match.route))

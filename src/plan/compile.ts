@@ -50,6 +50,7 @@ export class CompiledPlan implements Plan {
   readonly media: Plan['media']
   readonly tasks: Plan['tasks']
   readonly webhooks: Plan['webhooks']
+  readonly reload?: NonNullable<Plan['reload']>
   readonly receipts?: NonNullable<Plan['receipts']>
   readonly record?: NonNullable<Plan['record']>
   readonly telemetry: Plan['telemetry']
@@ -108,6 +109,7 @@ export class CompiledPlan implements Plan {
     this.media = config.media
     this.tasks = config.tasks
     this.webhooks = config.webhooks
+    if (config.reload !== undefined) this.reload = config.reload
     if (config.receipts !== undefined) this.receipts = config.receipts
     if (config.record !== undefined) this.record = config.record
     this.telemetry = config.telemetry

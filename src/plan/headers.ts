@@ -12,7 +12,15 @@ const CONNECTION = [
 ]
 
 /** Never taken from a client: where the request goes, who sends it, and what the gateway says itself. */
-const NOT_TO_UPSTREAM = [...CONNECTION, 'host', 'expect', 'cookie', 'authorization', 'x-request-id']
+const NOT_TO_UPSTREAM = [
+  ...CONNECTION,
+  'host',
+  'expect',
+  'cookie',
+  'authorization',
+  'x-request-id',
+  'x-gateway-generation',
+]
 
 /** Never taken from an upstream: what speaks of that server, sets state in browsers, or is the gateway's to say. */
 const NOT_TO_CLIENT = [

@@ -76,6 +76,7 @@ export class Policies {
       strict: config.strict,
       ...(config.expose === undefined ? {} : { expose: config.expose }),
       ...(priority === undefined ? {} : { priority }),
+      ...(config.generations === undefined ? {} : { generations: config.generations }),
       ...(config.capture === undefined ? {} : { capture: config.capture }),
       ...(config.trace === undefined ? {} : { trace: config.trace }),
       ...(regions === undefined ? {} : { regions }),

@@ -16,6 +16,7 @@ const SETTINGS = [
   'log',
   'transport',
   'workers',
+  'reload',
   'media',
   'tasks',
   'webhooks',

@@ -11,8 +11,8 @@ export interface Health {
   draining: boolean
   generation: number
   digest: string
-  /** Reloads that took effect, that failed, and that found nothing new. */
-  readonly reloads: { applied: number; failed: number; unchanged: number }
+  /** Reloads that took effect, that failed, that found nothing new, that were tried first, and of these those that went back. */
+  readonly reloads: { applied: number; failed: number; unchanged: number; tried: number; back: number }
   /** False while the files on disk do not compile and the last good plan serves. */
   valid: boolean
   /** The problems of the last failed reload. */
@@ -30,7 +30,7 @@ export function healthOf(plan: Plan, state: Health['store']['state']): Health {
     draining: false,
     generation: 1,
     digest: plan.digest,
-    reloads: { applied: 0, failed: 0, unchanged: 0 },
+    reloads: { applied: 0, failed: 0, unchanged: 0, tried: 0, back: 0 },
     valid: true,
     problems: [],
     restart: [],

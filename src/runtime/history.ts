@@ -9,11 +9,14 @@ const MAX_TEXT_BYTES = 8 * 1024 * 1024
 /** One generation, before it is known whether it can serve again. */
 export type Generation = Omit<PastGeneration, 'returnable'>
 
+/** What becomes known of a generation later. */
+type Later = Pick<PastGeneration, 'canary' | 'difference'>
+
 /** The generations of this process, so that people can return to one. Holds the text of the main file, and no plan. */
 export class History {
   readonly #file: string
   /** Oldest first. */
-  readonly #past: { readonly generation: Generation; text: Buffer | undefined }[] = []
+  readonly #past: { generation: Generation; text: Buffer | undefined }[] = []
 
   constructor(file: string) {
     this.#file = file
@@ -26,6 +29,12 @@ export class History {
     if (this.#past.length > MAX_GENERATIONS) this.#past.shift()
     one.text ??= await readFile(this.#file).catch(() => undefined)
     this.#forget()
+  }
+
+  /** Adds what has become known of it. */
+  note(number: number, later: Later): void {
+    const one = this.#past.find(({ generation }) => generation.number === number)
+    if (one !== undefined) one.generation = { ...one.generation, ...later }
   }
 
   /** Newest first. */

@@ -1,18 +1,18 @@
-import type { Config } from '../core/config.js'
-import type { Plan } from '../core/plan.js'
-import type { Problem } from '../core/problems.js'
-import { Secret } from '../core/secret.js'
-import { atOnce, inSlices, type Steps } from '../core/steps.js'
+import type { ReloadCanary } from '../core/reload.js'
+import { inSlices } from '../core/steps.js'
 import type { Log } from '../sinks/log.js'
 import { changesBetween } from './changes.js'
-import { descriptorsWanted, warnOfDescriptors } from './descriptors.js'
 import type { Health } from './health.js'
 import { type Generation, History } from './history.js'
 import { type LoadedPlan, type LoadOptions, type Running, reloadPlan } from './load.js'
+import { meaningOf, weakened } from './meaning.js'
 import { OneAfterAnother } from './one-after-another.js'
 import { messageOf } from './problems.js'
+import { type Incoming, ReloadReport, unusable } from './reload-report.js'
 import { isCounting, setCounting } from './store-keys.js'
 import type { Prepared, Target } from './swap.js'
+import { introductionOf } from './trial/side-by-side.js'
+import { Trial } from './trial/trial.js'
 import { type SourceWatch, watchSources } from './watch.js'
 
 export interface ReloadOptions extends LoadOptions {
@@ -62,11 +62,12 @@ export type Asker = 'reload' | 'console'
 
 type Past = NonNullable<ReturnType<History['find']>>
 
-/** What of the admin listener a reload changes. */
-const LIVE_ADMIN = { digest: undefined, metrics: undefined, write: undefined }
-
-/** What a process has from its start to its end. */
-type StartSettings = Pick<Plan, 'listen' | 'store' | 'spool' | 'transport' | 'admin' | 'workers'>
+/** A plan that gets a share of the requests. */
+interface Tried {
+  readonly incoming: Incoming
+  readonly prepared: Prepared
+  readonly trial: Trial
+}
 
 /**
  * Keeps a running gateway in step with its files. A reload is a transaction: read, check, compile, acquire pools, swap one
@@ -78,15 +79,11 @@ export class Reloads implements PlanSource {
   readonly #health: Health
   readonly #log: Log
   readonly #onHealth: () => void
-  readonly #descriptors: number | undefined
-  /** Settings that the process started with. */
-  readonly #first: StartSettings
+  readonly #report: ReloadReport
   /** What serves, and what it was compiled from. */
   #running: Running
   #loaded: LoadedPlan
   #watch: SourceWatch | undefined
-  /** Keys that cannot be used, each with the reason. */
-  #unusable: ReadonlyMap<string, string>
   #reread = 0
   /** Who requested the next reload; if no one did, the log says that files have changed. */
   #asked: Asker | undefined
@@ -94,10 +91,14 @@ export class Reloads implements PlanSource {
   #returning: Past | undefined
   /** Digest of files that do not serve, because someone went back from them to an older generation. */
   #left: string | undefined
-  /** How the last reload failed, where it did. */
-  #failure: string | undefined
   readonly #history: History
-  readonly #turns = new OneAfterAnother(() => this.#reload())
+  /** The last number that a plan got. */
+  #number: number
+  #tried: Tried | undefined
+  /** The next reload is the gateway's own doing: secrets may have changed, or keys have limits now. It takes over at once. */
+  #isOwn = false
+  readonly #turns = new OneAfterAnother(() => this.#exclusively(() => this.#reload()))
+  #busy: Promise<unknown> = Promise.resolve()
 
   constructor(options: ReloadOptions, loaded: LoadedPlan, running: Running, served: Served) {
     this.#options = options
@@ -107,12 +108,10 @@ export class Reloads implements PlanSource {
     this.#health = served.health
     this.#log = served.log
     this.#onHealth = served.onHealth ?? (() => undefined)
-    this.#descriptors = served.descriptors
-    const { listen, store, spool, transport, admin, workers } = running.plan
-    this.#first = { listen, store, spool, transport, admin, workers }
-    this.#unusable = atOnce(unusable(running.config))
+    this.#report = new ReloadReport(running, served)
     this.#history = new History(options.file)
     const { generation: number, digest } = served.health
+    this.#number = number
     this.#remember({ number, digest, origin: 'start', changes: {} }, options.text)
   }
 
@@ -126,6 +125,7 @@ export class Reloads implements PlanSource {
 
   /** Ends watching the files. */
   async close(): Promise<void> {
+    this.#tried?.trial.stop()
     await this.#watch?.close()
   }
 
@@ -150,6 +150,8 @@ export class Reloads implements PlanSource {
   }
 
   async history(): Promise<ReturnType<History['list']>> {
+    if (this.#tried !== undefined)
+      this.#history.note(this.#tried.incoming.number, { canary: this.#tried.trial.standing('running') })
     return this.#history.list()
   }
 
@@ -169,21 +171,33 @@ export class Reloads implements PlanSource {
     const { overrides } = this.#options
     if (overrides === undefined || isCounting(this.#running.plan)) return
     setCounting(overrides)
-    await this.reload()
+    this.#isOwn = true
+    await this.#turns.run()
   }
 
   rereadSecrets(): void {
     if (this.#reread === this.#health.generation) return
     this.#reread = this.#health.generation
     this.#log.warn({ generation: this.#reread }, 'an upstream refused its credential; reading the secrets again')
-    this.reload().catch((error: Error) => this.#log.error({ error: error.message }, 'reload failed'))
+    this.#isOwn = true
+    this.#turns.run().catch((error: Error) => this.#log.error({ error: error.message }, 'reload failed'))
+  }
+
+  /** Reloads, and ends of trials, one after another. */
+  async #exclusively<T>(job: () => Promise<T>): Promise<T> {
+    const done = this.#busy.then(job)
+    this.#busy = done.catch(() => undefined)
+    return await done
   }
 
   async #reload(): Promise<LoadedPlan> {
-    const [asked, past] = [this.#asked, this.#returning]
+    const [asked, past, isOwn] = [this.#asked, this.#returning, this.#isOwn]
     const isAsked = asked !== undefined
     this.#asked = undefined
     this.#returning = undefined
+    this.#isOwn = false
+    // What the files say was taken back, or what they say is tried: the gateway's own wishes do not force it upon all.
+    const isAtOnce = isOwn && this.#left === undefined && this.#tried === undefined
     this.#log.debug({ asked: isAsked }, 'reloading the configuration')
     const loaded = await this.#load(isAsked, past)
     if (this.#health.draining) return loaded
@@ -193,9 +207,13 @@ export class Reloads implements PlanSource {
     this.#loaded = loaded
     await this.follow(loaded)
     const { plan, config } = loaded
-    if (plan === undefined || config === undefined) this.#refuse(loaded, isAsked)
-    else if (plan === this.#running.plan) this.#unchanged(loaded)
-    else await this.#apply({ plan, config }, loaded.problems, asked, past)
+    if (plan === undefined || config === undefined) this.#report.refused(loaded, isAsked)
+    else if (plan.digest === this.#running.plan.digest) {
+      this.#endTrial('replaced', 'what serves was asked for again')
+      this.#report.unchanged(loaded)
+    } else if (past === undefined && plan.digest === this.#tried?.incoming.next.plan.digest)
+      this.#report.unchanged(loaded)
+    else await this.#apply({ next: { plan, config }, warnings: loaded.problems, past }, asked, isAtOnce)
     this.#onHealth()
     return loaded
   }
@@ -215,81 +233,111 @@ export class Reloads implements PlanSource {
     try {
       return await reloadPlan(options, this.#running, this.#loaded.parsed)
     } catch (error) {
-      this.#failed({ error: messageOf(error) }, messageOf(error), isAsked)
+      this.#report.failed({ error: messageOf(error) }, messageOf(error), isAsked)
       throw error
     }
   }
 
-  /**
-   * An invalid save may be read more than once, because the files that it names are watched from then on. It is
-   * reported once, unless a reload was requested. `same` identifies the failure.
-   */
-  #failed(fields: object, same: string, isAsked: boolean): void {
-    if (this.#failure === same && !isAsked) {
-      this.#log.debug({}, 'the configuration is still invalid, with the same problems')
-      return
-    }
-    this.#failure = same
-    this.#health.reloads.failed++
-    this.#health.valid = false
-    this.#log.error(fields, 'reload failed; the last valid configuration stays')
-  }
-
-  #unchanged({ problems: warnings }: LoadedPlan): void {
-    this.#health.reloads.unchanged++
-    this.#failure = undefined
-    // The messages may change with time alone: certificates expire.
-    if (warnings.length > 0) this.#log.warn({ warnings: warnings.map(briefly) }, 'the files are unchanged')
-    if (!this.#health.valid) this.#log.info({ generation: this.#health.generation }, 'the configuration is valid again')
-    this.#health.valid = true
-    this.#health.problems = []
-  }
-
-  #refuse({ problems, digest }: LoadedPlan, isAsked: boolean): void {
-    this.#health.problems = problems
-    const { generation } = this.#health
-    const told = problems.map(briefly)
-    this.#failed({ generation, problems: told }, digest + JSON.stringify(told), isAsked)
-  }
-
   async #apply(
-    next: Running,
-    warnings: readonly Problem[],
+    { next, warnings, past }: Pick<Incoming, 'next' | 'warnings'> & { readonly past: Past | undefined },
     asked: Asker | undefined,
-    past: Past | undefined,
+    isAtOnce: boolean,
   ): Promise<void> {
     const { plan, config } = next
     const withoutSecret = await inSlices(unusable(config))
     const changes = await inSlices(changesBetween(this.#running.config, config))
-    const number = this.#health.generation + 1
+    const number = this.#number + 1
     const prepared = await this.#prepare(next, number, asked !== undefined)
     if (this.#health.draining) return prepared.drop()
-    const { plan: before } = this.#running
-    await prepared.commit()
-    this.#running = next
-    this.#health.generation = number
-    this.#health.digest = plan.digest
-    this.#health.reloads.applied++
-    this.#failure = undefined
-    this.#health.valid = true
-    this.#health.problems = []
-    this.#health.restart = needsRestart(this.#first, plan)
-    this.#health.off = plan.off
-    const told = warnings.length > 0 ? { warnings: warnings.map(briefly) } : {}
-    const origin = past !== undefined ? 'rollback' : (asked ?? 'files')
-    this.#remember({ number, digest: plan.digest, origin, changes }, past?.text ?? this.#options.text)
-    const back = past === undefined ? {} : { back_to: past.generation.number }
-    this.#log.info({ generation: number, digest: plan.digest, ...back, ...changes, ...told }, 'reloaded')
-    if (past !== undefined && past.generation.digest !== plan.digest)
-      this.#log.warn({}, 'other files or variables have changed since that generation, and are as they are now')
-    for (const { name, off } of plan.upstreams.values()) {
-      const was = before.upstreams.get(name)?.off
-      if (off !== undefined && off !== was) this.#log.warn({ upstream: name, reason: off }, 'an upstream is off')
-      if (off === undefined && was !== undefined) this.#log.info({ upstream: name }, 'an upstream is on again')
+    this.#number = number
+    const incoming = { next, number, withoutSecret, changes, warnings, past: past?.generation }
+    const policy = past === undefined && !isAtOnce ? this.#policyFor(next) : undefined
+    this.#endTrial('replaced', `generation ${number} came`, policy !== undefined)
+    const origin = past !== undefined ? 'rollback' : (asked ?? (isAtOnce ? 'reload' : 'files'))
+    const before = this.#running
+    if (policy === undefined) {
+      await prepared.commit()
+      this.#tookOver(incoming)
+    } else await this.#try(incoming, prepared, policy)
+    const standing = this.#tried?.trial.standing('running')
+    const canary = standing === undefined ? {} : { canary: standing }
+    this.#remember({ number, digest: plan.digest, origin, changes, ...canary }, past?.text ?? this.#options.text)
+    void this.#compare(before, next, number)
+  }
+
+  /** How a plan is tried; undefined: it takes over at once. */
+  #policyFor(next: Running): ReloadCanary | undefined {
+    const how = introductionOf(this.#running, next)
+    if ('canary' in how) return how.canary
+    if (how.reason !== undefined)
+      this.#log.info({ reason: how.reason }, 'the new configuration takes over at once, without a canary')
+    return undefined
+  }
+
+  async #try(incoming: Incoming, prepared: Prepared, policy: ReloadCanary): Promise<void> {
+    const { number } = incoming
+    await prepared.try(policy.share)
+    const trial = new Trial({
+      policy,
+      measure: () => this.#target.measured(),
+      onVerdict: verdict => {
+        const end = (): Promise<void> => this.#decided(number, verdict)
+        this.#exclusively(end).catch((error: Error) => this.#log.error({ error: error.message }, 'reload failed'))
+      },
+    })
+    this.#tried = { incoming, prepared, trial }
+    this.#report.begun(incoming, policy.share, policy.for)
+  }
+
+  /** Its time is over, or its bounds are passed. */
+  async #decided(number: number, verdict: 'whole' | { readonly back: string }): Promise<void> {
+    const tried = this.#tried
+    if (tried?.incoming.number !== number || this.#health.draining) return
+    const { incoming, prepared, trial } = tried
+    if (verdict !== 'whole') {
+      this.#left = incoming.next.plan.digest
+      this.#endTrial('back', verdict.back)
+      this.#health.reloads.back++
+      const { new: fresh, old } = trial.standing('back')
+      const { generation: serving } = this.#health
+      this.#log.warn(
+        { generation: number, serving, reason: verdict.back, new: fresh, old },
+        'the new configuration went back',
+      )
+      this.#onHealth()
+      return
     }
-    this.#logKeys(config, withoutSecret)
-    if (descriptorsWanted(plan) > descriptorsWanted(before)) warnOfDescriptors(plan, this.#descriptors, this.#log)
-    for (const what of this.#health.restart) this.#log.warn({ setting: what }, 'needs a restart to take effect')
+    this.#tried = undefined
+    this.#history.note(number, { canary: trial.standing('whole') })
+    await prepared.commit()
+    this.#tookOver(incoming)
+    this.#onHealth()
+  }
+
+  /** `isFollowed`: the next one is tried, too, and takes its place. */
+  #endTrial(state: 'back' | 'replaced', reason: string, isFollowed = false): void {
+    const tried = this.#tried
+    if (tried === undefined) return
+    this.#tried = undefined
+    tried.trial.stop()
+    this.#history.note(tried.incoming.number, { canary: tried.trial.standing(state, reason) })
+    if (!isFollowed) tried.prepared.drop()
+    if (state === 'replaced')
+      this.#log.info({ generation: tried.incoming.number, reason }, 'a canary of the configuration has ended')
+  }
+
+  #tookOver(incoming: Incoming): void {
+    const before = this.#running
+    this.#running = incoming.next
+    this.#report.tookOver(incoming, before)
+  }
+
+  /** What it means for callers; no one waits for it. */
+  async #compare(before: Running, after: Running, number: number): Promise<void> {
+    const difference = await meaningOf(before, after)
+    this.#history.note(number, { difference })
+    const { lines: _, ...counts } = difference
+    this.#log.info({ generation: number, ...counts, ...weakened(difference) }, 'what the reload means')
   }
 
   async #prepare(next: Running, number: number, isAsked: boolean): Promise<Prepared> {
@@ -297,70 +345,9 @@ export class Reloads implements PlanSource {
       return await this.#target.prepare(next, number)
     } catch (error) {
       const message = messageOf(error)
-      this.#failed({ generation: this.#health.generation, error: message }, next.plan.digest + message, isAsked)
+      this.#report.failed({ generation: this.#health.generation, error: message }, next.plan.digest + message, isAsked)
       this.#onHealth()
       throw error
     }
   }
-
-  /** Keys whose secret disappeared or came back: their callers are refused without a reason. */
-  #logKeys({ keys }: Config, now: ReadonlyMap<string, string>): void {
-    const before = this.#unusable
-    this.#unusable = now
-    for (const [key, reason] of this.#unusable) {
-      if (reason !== before.get(key)) this.#log.warn({ key, reason }, 'a key cannot be used')
-    }
-    for (const key of before.keys()) {
-      if (keys[key] !== undefined && !this.#unusable.has(key)) this.#log.info({ key }, 'a key can be used again')
-    }
-  }
-}
-
-/** Keys none of whose secrets is there, each with the reason. */
-function* unusable({ keys }: Config): Steps<ReadonlyMap<string, string>> {
-  const reasons = new Map<string, string>()
-  for (const name of Object.keys(keys)) {
-    const absent = keys[name]?.absent
-    if (absent !== undefined) reasons.set(name, absent)
-    yield
-  }
-  return reasons
-}
-
-/** A problem as the log has it. */
-function briefly({ position, path, message }: Problem): object {
-  return { at: `${position.file}:${position.line}:${position.column}`, path, message }
-}
-
-/** Settings that a running process cannot change, named as they are written. */
-function needsRestart(running: StartSettings, wanted: StartSettings): readonly string[] {
-  const changes = {
-    'listen.host': running.listen.host !== wanted.listen.host,
-    'listen.port': running.listen.port !== wanted.listen.port,
-    'listen.backlog': running.listen.backlog !== wanted.listen.backlog,
-    'listen.tls': (running.listen.tls === undefined) !== (wanted.listen.tls === undefined),
-    store: textOf(running.store) !== textOf(wanted.store),
-    transport: running.transport !== wanted.transport,
-    workers: running.workers !== wanted.workers,
-    admin: textOf({ ...running.admin, ...LIVE_ADMIN }) !== textOf({ ...wanted.admin, ...LIVE_ADMIN }),
-    // The folder is usually inside the store's folder, which was reported already.
-    spool: differs(running.spool, wanted.spool, running.store.path === wanted.store.path),
-  }
-  return Object.entries(changes)
-    .filter(([, changed]) => changed)
-    .map(([setting]) => setting)
-}
-
-/** All of it, secrets too: a changed password is a change. */
-function textOf(settings: object): string {
-  return JSON.stringify(settings, function (this: Record<string, unknown>, name, value: unknown) {
-    const inner = this[name]
-    return inner instanceof Secret ? inner.reveal() : value
-  })
-}
-
-function differs(running: Plan['spool'], wanted: Plan['spool'], isSameStore: boolean): boolean {
-  const { body, memory, disk } = running
-  if (body !== wanted.body || memory !== wanted.memory || disk !== wanted.disk) return true
-  return isSameStore && running.path !== wanted.path
 }

@@ -1,5 +1,6 @@
 import type { Server } from 'node:http'
 import type { Server as HttpsServer } from 'node:https'
+import type { MeasuredPair } from '../features/generations/measured.js'
 import { Generation, type Places } from '../kernel/generation.js'
 import type { Kernel } from '../kernel/kernel.js'
 import type { Pools } from '../net/pools.js'
@@ -8,8 +9,10 @@ import type { Embedded } from './embedded.js'
 import type { Running } from './load.js'
 import { applyLimits, renewCertificate } from './server.js'
 
-/** A plan that can go live at once, or be given up: one of the two is called, once. */
+/** A plan that can go live, or be given up: one of the two is called, once. Before that it may be tried. */
 export interface Prepared {
+  /** Gives it a share of each key's requests, in place of another one that has it. */
+  try(share: number): Promise<void> | void
   commit(): Promise<void> | void
   drop(): void
 }
@@ -18,6 +21,8 @@ export interface Prepared {
 export interface Target {
   /** Does all that may fail. Rejects where the plan cannot be served; nothing has changed then. */
   prepare(next: Running, number: number): Promise<Prepared>
+  /** What the one that is tried and the one that serves have come to since the trial began. */
+  measured(): Promise<MeasuredPair>
 }
 
 interface Served {
@@ -27,6 +32,7 @@ interface Served {
   readonly embedded: Embedded
   readonly places: Places
   readonly log: Log
+  readonly measured: () => MeasuredPair
 }
 
 /** Puts plans into service in this process. */
@@ -48,13 +54,18 @@ export class Swap implements Target {
       throw error
     }
     return {
+      try: share => kernel.try(generation, share),
       commit: () => {
         kernel.swap(generation)
         applyLimits(server, plan.limits)
         renewCertificate(server, plan.listen)
         log.configure(plan.log)
       },
-      drop: () => generation.retire(),
+      drop: () => (kernel.trial?.generation === generation ? kernel.endTrial() : generation.retire()),
     }
+  }
+
+  async measured(): Promise<MeasuredPair> {
+    return this.#served.measured()
   }
 }

@@ -29,6 +29,8 @@ const NEXT_STEPS: Readonly<Record<string, string>> = {
     'if it happens again, renew the secret of the upstream',
   'an upstream has no new credential':
     'look at `cause`, and at the token server; requests to that upstream fail when the old credential has ended',
+  'the new configuration went back':
+    'mend the file, or put the one before back: this one is not tried again until it changes or `gateway reload` asks, but read at the next start; `gateway generations` compares both',
   'reload failed': 'look at `error`, then reload again; the last valid configuration serves',
   'reload failed; the last valid configuration stays':
     'mend the problems that are listed; `gateway validate` shows them',

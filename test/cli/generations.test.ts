@@ -59,6 +59,13 @@ for (const [title, words] of [
     await gateway.until(/"msg":"reloaded","generation":4/)
     t.ok((await served()).includes('again'))
 
+    const north = ['POST', '/v1/chat/completions', '--model', 'again', '--key', 'local']
+    const now = await run(['explain', ...north, '--at', '4'], { cwd, env })
+    const then = await run(['explain', ...north, '--at', '1', '--admin', admin], { cwd, env })
+    t.match([now.code, then.code], [0, 1], `${now.stderr}${then.stderr}`)
+    t.match(then.stdout, /model_not_found/)
+    t.match(await run(['explain', '--at', '77'], { cwd, env }), { code: 1, stderr: /no longer known/ })
+
     const unknown = await run(['rollback', '77'], { cwd, env })
     t.match(unknown, { code: 1, stderr: /generation 77 is not known/ })
     t.match(await run(['rollback', 'zero'], { cwd, env }), { code: 2, stderr: /expected the number of a generation/ })

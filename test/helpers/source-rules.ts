@@ -44,6 +44,7 @@ export const FEATURE_USES: Readonly<Record<string, readonly string[]>> = {
   'client-secrets': ['keys'],
   completions: ['responses'],
   console: ['log', 'tail'],
+  generations: ['health', 'identity', 'keys'],
   identity: ['keys'],
   limits: ['batches'],
   mirrors: ['responses'],

@@ -13,6 +13,20 @@ interface Version {
   readonly origin: keyof typeof ORIGINS
   readonly serving: boolean
   readonly returnable: boolean
+  readonly canary?: {
+    readonly state: 'running' | 'whole' | 'back' | 'replaced'
+    readonly share: number
+    readonly until: number
+    readonly reason?: string
+    readonly new: Counts
+    readonly old: Counts
+  }
+  readonly difference?: { readonly skipped?: string; readonly changes?: number; readonly lines?: readonly string[] }
+}
+
+interface Counts {
+  readonly requests: number
+  readonly failures: number
 }
 
 const ORIGINS = {
@@ -55,18 +69,23 @@ export function Versions() {
               <th>Plan</th>
               <th>Began</th>
               <th>By</th>
+              <th>Changes</th>
               <td />
               <td />
             </tr>
           </thead>
           <tbody>
-            {all.map(({ number: generation, at, origin, serving, returnable }) => (
+            {all.map(({ number: generation, at, origin, serving, returnable, canary, difference }) => (
               <tr key={generation}>
                 <td>
                   <strong>{generation}</strong>
                 </td>
                 <td>{day(at)}</td>
                 <td>{ORIGINS[origin]}</td>
+                <td>
+                  {canary === undefined ? null : <Canary {...canary} />}
+                  <Meaning {...difference} />
+                </td>
                 <td>
                   {serving ? (
                     <State level="ok">Serves</State>
@@ -105,5 +124,35 @@ export function Versions() {
       )}
       <Failure error={one.error.value} />
     </>
+  )
+}
+
+const CANARY_WORDS = { running: 'Canary', whole: 'Went whole', back: 'Went back', replaced: 'Replaced' }
+
+/** What became of a share of the requests. */
+function Canary({ state, share, until, reason, new: fresh, old }: NonNullable<Version['canary']>) {
+  const counts = `${fresh.failures} of ${fresh.requests} failed; of the others ${old.failures} of ${old.requests}`
+  return (
+    <div title={reason === undefined ? counts : `${reason}; ${counts}`}>
+      <State level={state === 'back' ? 'bad' : state === 'running' ? 'warn' : 'ok'}>
+        {`${CANARY_WORDS[state]}, ${Number((share * 100).toFixed(3))}%`}
+      </State>{' '}
+      {state === 'running' ? <span class="mut">{`until ${day(until)}: ${counts}`}</span> : null}
+      {state === 'back' ? <span class="mut">{reason}</span> : null}
+    </div>
+  )
+}
+
+/** What changes for callers, the first lines of it. */
+function Meaning({ skipped, changes, lines = [] }: NonNullable<Version['difference']>) {
+  if (skipped !== undefined) return <span class="mut">{skipped}</span>
+  if (changes === undefined) return null
+  return (
+    <details>
+      <summary>{`${changes} for callers`}</summary>
+      {lines.map(line => (
+        <div key={line}>{line}</div>
+      ))}
+    </details>
   )
 }

@@ -5,7 +5,12 @@ import { AdminError, type AdminRoute, COUNT, objectOf, TEXT } from '../route.js'
 /** Most problems in one answer. */
 const MAX_PROBLEMS = 100
 
-export const OUTCOME = objectOf({ generation: COUNT, warnings: { type: 'array', items: TEXT } }, ['generation'])
+const CANARY = objectOf({ generation: COUNT, share: { type: 'number' } })
+
+/** `canary`: gets that share of the requests at first. */
+export const OUTCOME = objectOf({ generation: COUNT, canary: CANARY, warnings: { type: 'array', items: TEXT } }, [
+  'generation',
+])
 
 export const reload: AdminRoute = {
   method: 'POST',
@@ -22,14 +27,20 @@ export const reload: AdminRoute = {
 export function answerOf(
   { isValid, problems }: Awaited<ReturnType<AdminHost['reload']>>,
   host: AdminHost,
-): { readonly generation: number; readonly warnings: readonly string[] } {
+): {
+  readonly generation: number
+  readonly canary?: { readonly generation: number; readonly share: number }
+  readonly warnings: readonly string[]
+} {
   const found = problems.slice(0, MAX_PROBLEMS).map(sentence)
   if (!isValid) {
     throw new AdminError(422, 'invalid_configuration', 'the files have errors; the last valid ones stay', {
       problems: found,
     })
   }
-  return { generation: host.kernel.generation.number, warnings: found }
+  const { generation, trial } = host.kernel
+  const canary = trial && { generation: trial.generation.number, share: trial.share }
+  return { generation: generation.number, ...(canary === undefined ? {} : { canary }), warnings: found }
 }
 
 function sentence({ position: { file, line, column }, path, message }: Problem): string {

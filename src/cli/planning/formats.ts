@@ -1,7 +1,7 @@
 import { BOUNDS, type Change, type Mark } from '../../plan/difference/difference.js'
+import { changeLines, headline, summary, titleOf } from '../../plan/difference/headline.js'
 import { version } from '../command.js'
 import { printable } from '../io.js'
-import { changeLines, headline, summary, titleOf } from './words.js'
 
 /** Writes changes. No line break at the end; empty: nothing to print. */
 export type ChangeFormat = (changes: readonly Change[], about: { readonly file: string }) => string

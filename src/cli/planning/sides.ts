@@ -3,9 +3,10 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
 import type { Side } from '../../plan/difference/difference.js'
-import { adminApiOf, askAdmin, goodAnswer } from '../admin-api.js'
-import { CommandError, EXIT, type Io } from '../io.js'
+import { adminApiOf } from '../admin-api.js'
+import { CommandError, type Io } from '../io.js'
 import { check, invalid, printProblems, STANDARD_INPUT } from '../loading.js'
+import { servedText, withText } from '../served-text.js'
 import { git } from './git.js'
 
 /** A side of a comparison, with what to call it. */
@@ -39,12 +40,6 @@ async function compiled(file: string, shown: string, io: Io): Promise<NamedSide>
   if (plan !== undefined && config !== undefined) return { plan, config, file: shown }
   await printProblems(problems, io.stderr, io)
   throw invalid(shown)
-}
-
-/** A generation of a running gateway. */
-interface Served {
-  readonly number: number
-  readonly serving: boolean
 }
 
 interface Revision {
@@ -95,15 +90,5 @@ async function extracted({ commit, root, path }: Revision, folder: string): Prom
 /** The plan that a gateway serves: what its file said then, with the included files and variables of now. */
 async function running(origin: string, file: string, io: Io): Promise<NamedSide> {
   const api = await adminApiOf(file, origin.replace(/\/+$/, ''), io)
-  const ask = async (path: string): Promise<unknown> => (await goodAnswer(await askAdmin(api, path))).json()
-  const { data } = (await ask('/admin/generations')) as { readonly data: readonly Served[] }
-  const number = data.find(({ serving }) => serving)?.number
-  const answer = await ask(`/admin/generations/${number}/file`)
-  const { text, masked } = answer as { readonly text: string; readonly masked: boolean }
-  if (masked) {
-    const why = 'its file has secrets in plain text, which the admin API does not show: name them by { env: NAME }'
-    throw new CommandError(`${origin} cannot be compared: ${why}`, EXIT.failed)
-  }
-  const { Readable } = await import('node:stream')
-  return compiled(STANDARD_INPUT, origin, { ...io, stdin: Readable.from([Buffer.from(text)]) })
+  return compiled(STANDARD_INPUT, origin, await withText(await servedText(api), io))
 }

@@ -24,6 +24,7 @@ export class ProcessState {
     families.inFlight.of().add(kernel.calls.size)
     families.generation.of().add(kernel.generation.number)
     families.configInfo.of(kernel.generation.plan.digest.slice(0, SHOWN_DIGEST_CHARS)).add(1)
+    families.reloadShare.of().add(kernel.trial?.share ?? 0)
     families.rss.of().add(rss)
     families.heap.of().add(heapUsed)
     families.cpu.of('user').add(user / US_PER_SECOND)

@@ -54,6 +54,12 @@ export const EVENT_METRICS = {
     labels: ['model', 'canary', 'part', 'outcome'],
     help: 'First attempts at a model that has a canary, by who got them (canary or others) and how they ended (good or failed).',
   },
+  reloadOutcomes: {
+    name: 'gateway_reload_canary_requests_total',
+    kind: 'counter',
+    labels: ['part', 'outcome'],
+    help: 'Requests that a changed configuration is compared by, while it gets a share of them: by who served them (new or old) and how their first attempt ended (good or failed).',
+  },
   spansSent: {
     name: 'gateway_telemetry_spans_total',
     kind: 'counter',
@@ -112,6 +118,14 @@ export const STATE_METRICS = {
     kind: 'gauge',
     labels: ['digest'],
     help: 'Always 1. The label is the digest of the configuration that serves, as in /readyz.',
+    merge: 'max',
+  },
+  reloadShare: {
+    name: 'gateway_reload_canary_ratio',
+    kind: 'gauge',
+    unit: 'ratio',
+    labels: [],
+    help: "The share of each key's requests that a changed configuration gets at first. 0: none is tried.",
     merge: 'max',
   },
   rss: {
@@ -244,7 +258,7 @@ export const STATE_METRICS = {
     name: 'gateway_config_reloads_total',
     kind: 'counter',
     labels: ['result'],
-    help: 'Reloads: applied, failed, or unchanged.',
+    help: 'Reloads: applied, failed, or unchanged; tried with a share of the requests first, and of these taken back (back).',
     merge: 'max',
   },
   linesLost: {

@@ -62,8 +62,8 @@ class Refresh implements Work {
 
   /** Resolves when the answer has ended, well or not. */
   request(path: string): Promise<void> {
-    const { trace } = this.#call
-    const asked = { method: 'GET', target: path, body: Buffer.alloc(0), inside: { trace } }
+    const { trace, generation } = this.#call
+    const asked = { method: 'GET', target: path, body: Buffer.alloc(0), inside: { trace, generation } }
     return new Promise(resolve => {
       const over = (): void => {
         this.#requests.delete(request)

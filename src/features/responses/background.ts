@@ -7,6 +7,7 @@ import type { TraceContext } from '../../core/trace.js'
 import type { HeldBody } from '../../kernel/body.js'
 import { documentOfBody, type Waiting } from '../../kernel/body-document.js'
 import type { Failure } from '../../kernel/failure.js'
+import type { Generation } from '../../kernel/generation.js'
 import { InnerExchange, type Serve } from '../../kernel/inner.js'
 import { stored } from '../../kernel/stored.js'
 import type { HttpRequest } from '../../transport/exchange.js'
@@ -38,6 +39,7 @@ const CANCELLED = topic<{ readonly owner: string; readonly id: string }>('respon
 /** The request that begins a run, or reads one. */
 interface Asking extends RunReader, Waiting {
   readonly trace: TraceContext
+  readonly generation: Generation
   readonly request: RunReader['request'] & HttpRequest
   readonly query: URLSearchParams | undefined
   readonly stream: boolean
@@ -79,7 +81,8 @@ export class Background {
     this.add(run)
     this.#beat ??= setInterval(() => this.beat(), BEAT_INTERVAL_MS).unref()
     const { method, target } = call.request
-    const inside = { isCounted: true, slots: withResponseId(turn.id), trace: call.trace } as const
+    const { trace, generation } = call
+    const inside = { isCounted: true, slots: withResponseId(turn.id), trace, generation } as const
     const asked = { method, target, body: inner, inside }
     const request = new InnerExchange(call.request, asked, run)
     run.begin(request)

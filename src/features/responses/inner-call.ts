@@ -23,7 +23,8 @@ interface InnerCallOptions extends InnerRequest {
 export function callInner(call: Call, serve: Serve, ask: InnerCallOptions): Promise<InnerAnswer> {
   return new Promise((resolve, reject) => {
     const asking = new InnerCall(ask.maxBytes, resolve, reject)
-    const request = new InnerExchange(call.request, { ...ask, inside: { ...ask.inside, trace: call.trace } }, asking)
+    const { trace, generation } = call
+    const request = new InnerExchange(call.request, { ...ask, inside: { ...ask.inside, trace, generation } }, asking)
     asking.begin(request)
     call.work = asking
     serve(request)

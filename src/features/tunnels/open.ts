@@ -12,5 +12,5 @@ export function isTunnel({ generation }: Kernel, { target, headers }: HttpReques
 
 /** Passes a client's handshake through the stages of its route. */
 export function openTunnel(pipeline: Pipeline, kernel: Kernel, request: HandshakeExchange): void {
-  advance(pipeline.arrive(kernel, request, SOCKET_METHOD))
+  kernel.choose(request, generation => advance(pipeline.arrive(kernel, request, SOCKET_METHOD, generation)))
 }

@@ -1,4 +1,5 @@
 import type { Route } from '../../core/plan.js'
+import { atOnce, type Steps } from '../../core/steps.js'
 import type { Change, RequestChange, Side } from './change.js'
 
 import { type Decision, decide } from './decision.js'
@@ -16,12 +17,14 @@ export { BOUNDS } from './outcome.js'
  * before, as few products of the three. Keys with equal terms, and models of equal shapes, are decided once.
  */
 export function differenceOf(before: Side, after: Side, now = Date.now()): readonly Change[] {
-  return [...entryChanges(before, after), ...requestChanges(before, after, now)]
+  return atOnce(comparing(before, after, now))
 }
 
-/** Only the requests that get something else. */
-export function requestChanges(before: Side, after: Side, now: number): readonly RequestChange[] {
-  return new Comparison(before, after).changes(now)
+/** The same in steps. */
+export function* comparing(before: Side, after: Side, now: number): Steps<readonly Change[]> {
+  const entries = entryChanges(before, after)
+  yield
+  return [...entries, ...(yield* new Comparison(before, after).changes(now))]
 }
 
 /** Keys with the same terms on either side, but for their names. */
@@ -50,12 +53,12 @@ class Comparison {
     this.#routes = routePairs(before, after)
   }
 
-  changes(now: number): readonly RequestChange[] {
-    for (const group of this.#groups(now)) this.#compare(group)
+  *changes(now: number): Steps<readonly RequestChange[]> {
+    for (const group of yield* this.#groups(now)) yield* this.#compare(group)
     return this.#found.changes(name => this.#shown.get(name) ?? name)
   }
 
-  #groups(now: number): Iterable<KeyGroup> {
+  *#groups(now: number): Steps<Iterable<KeyGroup>> {
     const groups = new Map<string, KeyGroup>()
     for (const name of keyNames(this.#before, this.#after)) {
       const was = termsOf(name, this.#before, now)
@@ -64,19 +67,20 @@ class Comparison {
       const group = groups.get(id)
       if (group === undefined) groups.set(id, { names: [name], was, is })
       else group.names.push(name)
+      yield
     }
     return groups.values()
   }
 
-  #compare(group: KeyGroup): void {
+  *#compare(group: KeyGroup): Steps<void> {
     for (const [one, names] of this.#parts(group)) {
       if (!one.byKey) {
-        this.#note(group, group, one, names)
+        yield* this.#note(group, group, one, names)
         continue
       }
       for (const key of group.names) {
         const was = termsOf(key, this.#before, Date.now())
-        this.#note(
+        yield* this.#note(
           { ...group, names: [key] },
           { names: [key], was, is: termsOf(key, this.#after, Date.now()) },
           one,
@@ -86,8 +90,8 @@ class Comparison {
     }
   }
 
-  #note(group: KeyGroup, asked: KeyGroup, one: ModelClass, names: readonly string[]): void {
-    for (const outcome of this.#outcomesOf(asked, one, names[0] ?? '')) {
+  *#note(group: KeyGroup, asked: KeyGroup, one: ModelClass, names: readonly string[]): Steps<void> {
+    for (const outcome of yield* this.#outcomesOf(asked, one, names[0] ?? '')) {
       this.#found.add(outcome, group.names, names, one.names.length === 1)
     }
   }
@@ -126,7 +130,7 @@ class Comparison {
   }
 
   /** One for each difference, with all routes that have it. */
-  #outcomesOf({ names, was, is }: KeyGroup, model: ModelClass, name: string): readonly Outcome[] {
+  *#outcomesOf({ names, was, is }: KeyGroup, model: ModelClass, name: string): Steps<readonly Outcome[]> {
     const others = model.others.map(one => `${mayUse(was, one)}${mayUse(is, one)}`)
     const isBound = was.bounds !== is.bounds
     const class_ = this.#classes.indexOf(model)
@@ -134,12 +138,12 @@ class Comparison {
     const id = JSON.stringify([was.text, is.text, isBound && [was.bounds, is.bounds], own])
     const known = this.#outcomes.get(id)
     if (known !== undefined) return known
-    const made = this.#decideAll(was, is, model === NAMELESS ? '' : name)
+    const made = yield* this.#decideAll(was, is, model === NAMELESS ? '' : name)
     this.#outcomes.set(id, made)
     return made
   }
 
-  #decideAll(was: Terms, is: Terms, name: string): readonly Outcome[] {
+  *#decideAll(was: Terms, is: Terms, name: string): Steps<readonly Outcome[]> {
     const found = new Map<string, Outcome & { readonly routes: string[] }>()
     for (const [one, other] of this.#routes) {
       const route = one ?? other
@@ -153,6 +157,7 @@ class Comparison {
         if (known === undefined) found.set(id, { ...outcome, routes: [route.id] })
         else known.routes.push(route.id)
       }
+      yield
     }
     return [...found.values()]
   }

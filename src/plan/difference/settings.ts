@@ -15,6 +15,7 @@ const SECTIONS = [
   'log',
   'transport',
   'overload',
+  'reload',
   'workers',
   'media',
   'tasks',

@@ -11,6 +11,7 @@ const RESTRICTIONS: ReadonlySet<string> = new Set(['strict', 'disabled', 'expire
 
 /** Whether a policy allows more than before. `undefined`: it says nothing. */
 export function isWeaker(what: string, before: string | undefined, after: string | undefined): boolean {
+  if (what === 'generations') return before === undefined
   if (before === undefined) return false
   if (NUMBERS.has(what) || PER_WINDOW.test(what)) return after === undefined || amountOf(after) > amountOf(before)
   if (LISTS.has(what)) return after === undefined || allowsMore(listOf(before), listOf(after))

@@ -17,6 +17,7 @@ import { type ModelFacts, modelFacts } from './model-facts.js'
 import { captureFact, receiptsFact } from './receipt-facts.js'
 import { recordFact } from './record-fact.js'
 import { type RegionFacts, regionFacts } from './region-facts.js'
+import { reloadFact } from './reload-fact.js'
 import { telemetryFacts, traceContentFact } from './telemetry-facts.js'
 
 /** A plan as plain data, without a secret in it: what `explain --json` prints. Words of single features are members. */
@@ -32,6 +33,8 @@ export interface PlanFacts extends FeatureSettings {
   readonly workers?: number
   /** Where receipts are written; absent: none are. */
   readonly receipts?: string
+  /** How a changed file takes over; absent: at once. */
+  readonly reload?: string
   /** What is recorded; absent: nothing is. */
   readonly record?: string
   /** What is sent to a collector, and where it is. */
@@ -58,6 +61,8 @@ export interface KeyFacts extends RuleFacts {
   readonly strict?: boolean
   /** What its answers say of who answered, in place of the file's list. */
   readonly expose?: readonly string[]
+  /** `pin`: its requests may name a generation. */
+  readonly generations?: 'pin'
   /** Where each of its secrets comes from, or the first digits of its digest. */
   readonly secrets: readonly string[]
   /** Why no one can use it. */
@@ -138,6 +143,7 @@ export function planFacts(plan: Plan, config: Config): PlanFacts {
     log: logText(plan.log),
     ...plan.features,
     ...(plan.record === undefined ? {} : { record: recordFact(plan.record) }),
+    ...(plan.reload === undefined ? {} : { reload: reloadFact(plan.reload) }),
     ...(plan.receipts === undefined ? {} : { receipts: receiptsFact(plan.receipts) }),
     ...(plan.transport === 'fast' ? {} : { transport: plan.transport }),
     ...(plan.workers === 1 ? {} : { workers: plan.workers }),
@@ -180,13 +186,14 @@ function storeFact(store: StoreConfig): string {
 }
 
 function keyFacts(name: string, key: KeyConfig): KeyFacts {
-  const { models, secrets, expires, disabled, absent, strict, expose, capture, trace, ...rules } = key
+  const { models, secrets, expires, disabled, absent, strict, expose, generations, capture, trace, ...rules } = key
   const off = disabled ? 'disabled' : secrets.length === 0 ? (absent ?? 'no secret') : undefined
   return {
     name,
     models,
     ...(strict ? { strict } : {}),
     ...(expose === undefined ? {} : { expose }),
+    ...(generations === undefined ? {} : { generations }),
     secrets: secrets.map(secretText),
     ...(off === undefined ? {} : { off }),
     ...(capture === undefined ? {} : { capture: captureFact(capture) }),

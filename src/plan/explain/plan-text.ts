@@ -26,6 +26,7 @@ export function planText(facts: PlanFacts): string {
     transport,
     workers,
     receipts,
+    reload,
     record,
     telemetry = [],
     keys,
@@ -48,6 +49,7 @@ export function planText(facts: PlanFacts): string {
       }),
       ...(transport === undefined ? [] : [['transport', transport]]),
       ...(workers === undefined ? [] : [['workers', String(workers)]]),
+      ...(reload === undefined ? [] : [['reload', reload]]),
       ...(receipts === undefined ? [] : [['receipts', receipts]]),
       ...(record === undefined ? [] : [['record', record]]),
       ...telemetry.map((line, at) => [at === 0 ? 'telemetry' : '', line]),
@@ -70,11 +72,12 @@ function groupRows({ name, models, ...rules }: GroupFacts): readonly (readonly s
 }
 
 function keyRows(key: KeyFacts): readonly (readonly string[])[] {
-  const { name, models, secrets, off, expires, strict, expose, capture, trace, ...rules } = key
+  const { name, models, secrets, off, expires, strict, expose, generations, capture, trace, ...rules } = key
   const until = expires === undefined ? [] : [`expires ${expires}`]
   const state = off === undefined ? 'on' : 'off'
   const shown = expose === undefined ? [] : [`exposes ${expose.join(' ') || 'nothing'}`]
-  const more = [...until, ...(strict === true ? ['strict'] : []), ...shown]
+  const pins = generations === undefined ? [] : ['may pin generations']
+  const more = [...until, ...(strict === true ? ['strict'] : []), ...shown, ...pins]
   const said = [...(off === undefined ? secrets : [off]), ...more].join(', ')
   const captured = [capture, trace].flatMap(fact => (fact === undefined ? [] : [['', '', fact]]))
   return [

@@ -22,6 +22,10 @@ export interface Member {
   readonly link: Link
   /** The number of the plan that it serves; 0: none yet. */
   generation: number
+  /** The number of the plan that gets a share of its requests; 0: none does, or none did lately. */
+  tries: number
+  /** What it has prepared, by number. */
+  readonly ready: Set<number>
 }
 
 /** How a process ended, and when it began (monotonic). */
@@ -138,7 +142,7 @@ export class Crew {
       if (worker.isConnected()) worker.send(frame, sent)
       else sent()
     })
-    const member: Member = { number, pid: worker.process.pid ?? 0, link, generation: 0 }
+    const member: Member = { number, pid: worker.process.pid ?? 0, link, generation: 0, tries: 0, ready: new Set() }
     worker.on('message', (frame: Frame) => link.receive(frame))
     this.#members.set(number, member)
     this.#processes.set(number, worker)

@@ -1,5 +1,6 @@
 import { topic } from '../../core/peers.js'
 import type { Problem } from '../../core/problems.js'
+import type { MeasuredPair } from '../../features/generations/measured.js'
 import type { SimulatorPlace } from '../embedded.js'
 import type { CommonHealth } from '../health.js'
 import type { History } from '../history.js'
@@ -16,9 +17,13 @@ export const ENTRIES = topic<Entries>('config: entries')
 /** All entries have come: the worker compiles, and answers when it could serve, or with what is wrong. */
 export const PREPARE = topic<Preparation, { readonly fault?: string }>('config: prepare')
 
-/** What it has prepared goes live, or is given up. */
-export const COMMIT = topic<null>('config: commit')
-export const DROP = topic<null>('config: drop')
+/** What it has prepared under that number gets a share of the requests, goes live, or is given up. */
+export const TRY = topic<{ readonly number: number; readonly share: number }>('config: try')
+export const COMMIT = topic<{ readonly number: number }>('config: commit')
+export const DROP = topic<{ readonly number: number }>('config: drop')
+
+/** What the requests of the plan that is tried, and of the one that serves, have come to in a worker. */
+export const MEASURED = topic<null, MeasuredPair>('config: measured')
 
 /** A new worker opens the store and listens, with what it has prepared. */
 export const START = topic<StartOrder, Started>('start')

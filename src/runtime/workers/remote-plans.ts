@@ -1,3 +1,4 @@
+import type { MeasuredPair } from '../../features/generations/measured.js'
 import { type CommonHealth, type Health, takeCommon } from '../health.js'
 import type { LoadedPlan, Running } from '../load.js'
 import type { Asker, PlanSource } from '../reload.js'
@@ -20,7 +21,8 @@ export class RemotePlans implements PlanSource {
   readonly #target: Target
   readonly #health: Health
   #running: Running
-  #next: { readonly running: Running; readonly number: number; readonly prepared: Prepared } | undefined
+  /** What is prepared, by number; one of them may be tried. */
+  readonly #ready = new Map<number, { readonly running: Running; readonly prepared: Prepared }>()
 
   constructor(link: Link, running: Running, { target, health }: { readonly target: Target; readonly health: Health }) {
     this.#link = link
@@ -66,19 +68,25 @@ export class RemotePlans implements PlanSource {
   }
 
   async close(): Promise<void> {
-    this.drop()
+    for (const number of [...this.#ready.keys()]) this.drop(number)
   }
 
   /** Rejects where the plan cannot be served. */
   async prepare(running: Running, number: number): Promise<void> {
-    this.drop()
-    this.#next = { running, number, prepared: await this.#target.prepare(running, number) }
+    this.drop(number)
+    this.#ready.set(number, { running, prepared: await this.#target.prepare(running, number) })
   }
 
-  async commit(): Promise<void> {
-    if (this.#next === undefined) throw new Error('nothing is prepared')
-    const { running, number, prepared } = this.#next
-    this.#next = undefined
+  async try(number: number, share: number): Promise<void> {
+    const { prepared } = this.#readyOf(number)
+    for (const other of this.#ready.keys()) if (other !== number) this.#ready.delete(other)
+    await prepared.try(share)
+  }
+
+  async commit(number: number): Promise<void> {
+    const { running, prepared } = this.#readyOf(number)
+    // What is tried ends with it.
+    this.#ready.clear()
     await prepared.commit()
     this.#running = running
     this.#health.generation = number
@@ -86,9 +94,19 @@ export class RemotePlans implements PlanSource {
     this.#health.off = running.plan.off
   }
 
-  drop(): void {
-    this.#next?.prepared.drop()
-    this.#next = undefined
+  drop(number: number): void {
+    this.#ready.get(number)?.prepared.drop()
+    this.#ready.delete(number)
+  }
+
+  async measured(): Promise<MeasuredPair> {
+    return await this.#target.measured()
+  }
+
+  #readyOf(number: number): { readonly running: Running; readonly prepared: Prepared } {
+    const ready = this.#ready.get(number)
+    if (ready === undefined) throw new Error(`generation ${number} is not prepared`)
+    return ready
   }
 
   /** What the supervisor knows of all workers. */

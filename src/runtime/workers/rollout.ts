@@ -1,10 +1,11 @@
+import { type MeasuredPair, NOTHING, sumOf } from '../../features/generations/measured.js'
 import type { SimulatorPlace } from '../embedded.js'
 import type { Running } from '../load.js'
 import { messageOf } from '../problems.js'
 import { settingsOf, slicesOf } from '../reading/slices.js'
 import type { Prepared, Target } from '../swap.js'
 import type { Member } from './crew.js'
-import { COMMIT, DROP, ENTRIES, PREPARE, PREPARE_TIMEOUT_MS, STEP_TIMEOUT_MS } from './messages.js'
+import { COMMIT, DROP, ENTRIES, MEASURED, PREPARE, PREPARE_TIMEOUT_MS, STEP_TIMEOUT_MS, TRY } from './messages.js'
 import { withStartSettings } from './start-settings.js'
 
 interface Places {
@@ -14,6 +15,15 @@ interface Places {
   readonly simulatorFor: (running: Running) => Promise<SimulatorPlace | undefined>
   /** A worker did not change over: it must not serve any longer. */
   readonly onStuck: (member: Member, error: unknown) => void
+}
+
+/** A plan that gets a share of the requests in all workers. */
+interface Tried {
+  readonly running: Running
+  readonly number: number
+  readonly share: number
+  /** What each process said last, by its id; those that have ended, too. */
+  readonly measured: Map<number, MeasuredPair>
 }
 
 /**
@@ -27,6 +37,8 @@ export class Rollout implements Target {
   /** What holds now. */
   #running: Running
   #number = 1
+  #tried: Tried | undefined
+  readonly #last = new WeakMap<Member, Promise<void>>()
 
   constructor(running: Running, places: Places) {
     this.#first = running
@@ -36,15 +48,33 @@ export class Rollout implements Target {
 
   async prepare(next: Running, number: number): Promise<Prepared> {
     const members = this.#places.members()
-    const settled = await Promise.allSettled(members.map(member => this.#deliver(member, next, number)))
+    const settled = await Promise.allSettled(
+      members.map(member => this.#inTurn(member, () => this.#deliver(member, next, number))),
+    )
     const faults = settled.flatMap((outcome, at) => {
       const member = members[at]
       const isThere = member !== undefined && this.#places.members().includes(member)
       return outcome.status === 'rejected' && isThere ? [`worker ${member.number}: ${messageOf(outcome.reason)}`] : []
     })
-    if (faults.length === 0) return { commit: () => this.#commit(members, next, number), drop: () => drop(members) }
-    drop(members)
+    if (faults.length === 0) {
+      return {
+        try: share => this.#try({ running: next, number, share, measured: new Map() }),
+        commit: () => this.#commit(next, number),
+        drop: () => this.#drop(number),
+      }
+    }
+    this.#drop(number)
     throw new Error(`not all workers can serve it: ${faults.join('; ')}`)
+  }
+
+  async measured(): Promise<MeasuredPair> {
+    const tried = this.#tried
+    if (tried === undefined) return { fresh: NOTHING, stable: NOTHING }
+    const members = this.#places.members().filter(({ ready }) => ready.has(tried.number))
+    await Promise.allSettled(
+      members.map(async ({ pid, link }) => void tried.measured.set(pid, await link.ask(MEASURED, null))),
+    )
+    return sumOf([...tried.measured.values()])
   }
 
   /** Gives a new worker what holds. `start` makes it serve; it may be out of date by then. */
@@ -52,48 +82,83 @@ export class Rollout implements Target {
     const [{ plan, config }, number] = [this.#running, this.#number]
     await this.#deliver(member, { plan, config: withStartSettings(config, this.#first.config) }, number)
     await start(number)
+    member.ready.clear()
     member.generation = number
     await this.#catchUp(member)
   }
 
-  async #commit(members: readonly Member[], next: Running, number: number): Promise<void> {
-    this.#running = next
-    this.#number = number
-    await Promise.all(members.map(member => this.#swap(member, number)))
-    // Those that have begun to serve meanwhile.
-    const late = this.#places.members().filter(member => !members.includes(member))
-    await Promise.all(late.map(member => this.#catchUp(member).catch(error => this.#places.onStuck(member, error))))
+  async #try(tried: Tried): Promise<void> {
+    this.#tried = tried
+    await this.#all(member => this.#catchUp(member))
   }
 
-  async #swap(member: Member, number: number): Promise<void> {
-    try {
-      await member.link.ask(COMMIT, null, STEP_TIMEOUT_MS)
-      member.generation = number
-    } catch (error) {
-      this.#places.onStuck(member, error)
+  async #commit(next: Running, number: number): Promise<void> {
+    this.#running = next
+    this.#number = number
+    this.#tried = undefined
+    await this.#all(member => this.#catchUp(member))
+  }
+
+  #drop(number: number): void {
+    if (this.#tried?.number === number) this.#tried = undefined
+    for (const { link, ready } of this.#places.members()) {
+      ready.delete(number)
+      link.tell(DROP, { number })
+    }
+  }
+
+  /** Those that have begun to serve meanwhile, too. */
+  async #all(change: (member: Member) => Promise<void>): Promise<void> {
+    const known = new Set<Member>()
+    const next = (): readonly Member[] => this.#places.members().filter(member => !known.has(member))
+    for (let members = next(); members.length > 0; members = next()) {
+      for (const member of members) known.add(member)
+      await Promise.all(members.map(member => change(member).catch(error => this.#places.onStuck(member, error))))
     }
   }
 
   async #catchUp(member: Member): Promise<void> {
+    await this.#inTurn(member, () => this.#bring(member))
+  }
+
+  /** What is sent to a worker for one plan must not come between what is sent for another. */
+  async #inTurn(member: Member, job: () => Promise<void>): Promise<void> {
+    const before = this.#last.get(member) ?? Promise.resolve()
+    const done = before.then(job)
+    this.#last.set(
+      member,
+      done.catch(() => undefined),
+    )
+    await done
+  }
+
+  /** Brings a worker to what holds, and to what is tried. */
+  async #bring(member: Member): Promise<void> {
     while (member.generation !== this.#number) {
       const number = this.#number
-      await this.#deliver(member, this.#running, number)
-      await member.link.ask(COMMIT, null, STEP_TIMEOUT_MS)
+      if (!member.ready.has(number)) await this.#deliver(member, this.#running, number)
+      await member.link.ask(COMMIT, { number }, STEP_TIMEOUT_MS)
+      member.ready.clear()
       member.generation = number
+      member.tries = 0
     }
+    const tried = this.#tried
+    if (tried === undefined || member.tries === tried.number) return
+    const { number, share, running } = tried
+    if (!member.ready.has(number)) await this.#deliver(member, running, number)
+    await member.link.ask(TRY, { number, share }, STEP_TIMEOUT_MS)
+    member.tries = number
+    if (this.#tried !== tried || member.generation !== this.#number) await this.#bring(member)
   }
 
   /** The worker could serve it when this resolves. */
-  async #deliver({ link }: Member, running: Running, generation: number): Promise<void> {
+  async #deliver({ link, ready }: Member, running: Running, generation: number): Promise<void> {
     const simulator = await this.#places.simulatorFor(running)
     for (const slice of slicesOf(running.config)) await link.ask(ENTRIES, slice, STEP_TIMEOUT_MS)
     const { digest } = running.plan
     const preparation = { settings: settingsOf(running.config), digest, generation, simulator }
     const { fault } = await link.ask(PREPARE, preparation, PREPARE_TIMEOUT_MS)
     if (fault !== undefined) throw new Error(fault)
+    ready.add(generation)
   }
-}
-
-function drop(members: readonly Member[]): void {
-  for (const { link } of members) link.tell(DROP, null)
 }

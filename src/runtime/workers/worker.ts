@@ -1,4 +1,5 @@
 import cluster from 'node:cluster'
+import { NOTHING } from '../../features/generations/measured.js'
 import type { SimulatorPlace } from '../embedded.js'
 import { type Gateway, serveHere } from '../gateway.js'
 import { generatedKey } from '../generated-keys.js'
@@ -17,11 +18,13 @@ import {
   ENTRIES,
   HEALTH,
   HELLO,
+  MEASURED,
   PREPARE,
   RESTART,
   START,
   type Started,
   type StartOrder,
+  TRY,
 } from './messages.js'
 import { WorkerPeers } from './peers.js'
 import { RemotePlans } from './remote-plans.js'
@@ -82,11 +85,13 @@ class Worker {
         return { fault: messageOf(error) }
       }
     })
-    link.on(COMMIT, async () => await this.#plans?.commit())
-    link.on(DROP, () => {
+    link.on(TRY, async ({ number, share }) => await this.#plans?.try(number, share))
+    link.on(COMMIT, async ({ number }) => await this.#plans?.commit(number))
+    link.on(DROP, ({ number }) => {
       this.#assembly = undefined
-      this.#plans?.drop()
+      this.#plans?.drop(number)
     })
+    link.on(MEASURED, async () => (await this.#plans?.measured()) ?? { fresh: NOTHING, stable: NOTHING })
     link.on(START, order => this.#start(order))
     link.on(HEALTH, common => this.#plans?.hear(common))
     link.on(END, ({ isUrgent }) => this.end(isUrgent))

@@ -3,11 +3,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Config } from '../../../src/core/config.js'
+import { NOTHING } from '../../../src/features/generations/measured.js'
 import { loadPlan, type Running } from '../../../src/runtime/load.js'
 import { Assembly } from '../../../src/runtime/reading/slices.js'
 import type { Member } from '../../../src/runtime/workers/crew.js'
 import { Link } from '../../../src/runtime/workers/link.js'
-import { COMMIT, DROP, ENTRIES, PREPARE } from '../../../src/runtime/workers/messages.js'
+import { COMMIT, DROP, ENTRIES, MEASURED, PREPARE, TRY } from '../../../src/runtime/workers/messages.js'
 import { Rollout } from '../../../src/runtime/workers/rollout.js'
 import { withStartSettings } from '../../../src/runtime/workers/start-settings.js'
 
@@ -52,7 +53,7 @@ class Receiver {
       sent()
       setImmediate(() => near.receive(frame))
     })
-    this.member = { number, pid: 0, link: near, generation }
+    this.member = { number, pid: number, link: near, generation, tries: 0, ready: new Set() }
     far.on(ENTRIES, entries => this.#assembly.add(entries))
     far.on(PREPARE, ({ settings, generation }) => {
       this.config = this.#assembly.finish(settings)
@@ -64,6 +65,11 @@ class Receiver {
       if (this.isStuck) throw new Error('stuck')
       this.events.push('commit')
     })
+    far.on(TRY, ({ number: tried, share }) => void this.events.push(`try ${tried} ${share}`))
+    far.on(MEASURED, () => ({
+      fresh: { requests: number, failures: 1, times: [[3, number] as const] },
+      stable: NOTHING,
+    }))
     far.on(DROP, () => void this.events.push('drop'))
   }
 }
@@ -160,3 +166,32 @@ t.test(
     t.equal(mixed.admin?.port, first.config.admin?.port)
   },
 )
+
+t.test('all workers try a plan, one that begins meanwhile tries it too, and it goes live or is given up', async t => {
+  const first = await runningOf(t, YAML)
+  const receivers = [new Receiver(1), new Receiver(2)]
+  const late = new Receiver(3, 0)
+  const { rollout } = rolloutOf(first, [...receivers, late])
+  const next = await runningOf(t, YAML.replace('m: up', 'm: up, n: up'))
+  const tried = await rollout.prepare(next, 2)
+  await tried.try(0.05)
+  for (const { events } of receivers) t.same(events, ['prepare 2', 'try 2 0.05'])
+  await rollout.greet(late.member, async () => undefined)
+  t.same(late.events, ['prepare 1', 'prepare 2', 'try 2 0.05'])
+  t.match(await rollout.measured(), { fresh: { requests: 6, failures: 3, times: [[3, 6]] } })
+
+  const other = await rollout.prepare(next, 3)
+  await other.try(0.1)
+  other.drop()
+  await new Promise(resolve => setImmediate(() => setImmediate(resolve)))
+  t.same(late.events.slice(3), ['prepare 3', 'try 3 0.1', 'drop'])
+  t.match(await rollout.measured(), { fresh: { requests: 0 } })
+
+  const last = await rollout.prepare(next, 4)
+  await last.try(0.1)
+  await last.commit()
+  for (const { events, member } of receivers) {
+    t.same(events.slice(-3), ['prepare 4', 'try 4 0.1', 'commit'])
+    t.equal(member.generation, 4)
+  }
+})

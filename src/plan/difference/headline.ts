@@ -1,4 +1,4 @@
-import type { Change, RequestChange } from '../../plan/difference/difference.js'
+import type { Change, RequestChange } from './change.js'
 
 /** Names of a list that a line shows. */
 const MAX_NAMES = 6
