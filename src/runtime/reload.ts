@@ -63,7 +63,7 @@ export type Asker = 'reload' | 'console'
 type Past = NonNullable<ReturnType<History['find']>>
 
 /** What of the admin listener a reload changes. */
-const LIVE_ADMIN = { digest: undefined, metrics: undefined, write: undefined }
+const LIVE_ADMIN = { digest: undefined, metrics: undefined, write: undefined, oidc: undefined }
 
 /** What a process has from its start to its end. */
 type StartSettings = Pick<Plan, 'listen' | 'store' | 'spool' | 'transport' | 'admin' | 'workers'>
