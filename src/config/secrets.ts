@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { dirname, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { Secret } from '../core/secret.js'
 import type { Context } from './context.js'
 import type { Site } from './document.js'
@@ -75,7 +75,7 @@ function fromVariable(name: string, { variables }: Context): SecretResult {
 }
 
 function fromFile(written: string, site: Site, { files, report }: Context): SecretResult {
-  const file = resolve(dirname(site.document.source.file), written)
+  const file = resolve(site.document.source.folder, written)
   const result = files.read(file, MAX_SECRET_FILE_BYTES)
   if ('failure' in result) {
     if (result.failure === 'missing') return { absent: `${written} does not exist`, empty: false }

@@ -11,6 +11,8 @@ import { type Generation, History } from './history.js'
 import { type LoadedPlan, type LoadOptions, type Running, reloadPlan } from './load.js'
 import { OneAfterAnother } from './one-after-another.js'
 import { messageOf } from './problems.js'
+import { FollowedSource } from './source/followed.js'
+import type { RemoteSource } from './source/remote.js'
 import { isCounting, setCounting } from './store-keys.js'
 import type { Prepared, Target } from './swap.js'
 import { type SourceWatch, watchSources } from './watch.js'
@@ -18,6 +20,8 @@ import { type SourceWatch, watchSources } from './watch.js'
 export interface ReloadOptions extends LoadOptions {
   /** Follow the files and reload when they change. Default true. */
   readonly watch?: boolean
+  /** Where `text` is from, if that is an address. */
+  readonly remote?: RemoteSource
 }
 
 /** How a gateway gets plans, and what serves at the moment. */
@@ -97,6 +101,7 @@ export class Reloads implements PlanSource {
   /** How the last reload failed, where it did. */
   #failure: string | undefined
   readonly #history: History
+  readonly #source: FollowedSource
   readonly #turns = new OneAfterAnother(() => this.#reload())
 
   constructor(options: ReloadOptions, loaded: LoadedPlan, running: Running, served: Served) {
@@ -112,6 +117,11 @@ export class Reloads implements PlanSource {
     this.#first = { listen, store, spool, transport, admin, workers }
     this.#unusable = atOnce(unusable(running.config))
     this.#history = new History(options.file)
+    this.#source = new FollowedSource(options.remote, {
+      ...{ log: served.log, health: served.health, onCount: () => this.#onHealth() },
+      reload: () => this.#turns.run(),
+    })
+    this.#source.accepted()
     const { generation: number, digest } = served.health
     this.#remember({ number, digest, origin: 'start', changes: {} }, options.text)
   }
@@ -126,11 +136,13 @@ export class Reloads implements PlanSource {
 
   /** Ends watching the files. */
   async close(): Promise<void> {
+    this.#source.close()
     await this.#watch?.close()
   }
 
   async follow(loaded: LoadedPlan): Promise<void> {
     if (this.#options.watch === false) return
+    this.#source.follow()
     if (this.#watch !== undefined) return this.#watch.update(loaded.sources, loaded.watch)
     this.#watch = watchSources({
       sources: loaded.sources,
@@ -196,6 +208,7 @@ export class Reloads implements PlanSource {
     if (plan === undefined || config === undefined) this.#refuse(loaded, isAsked)
     else if (plan === this.#running.plan) this.#unchanged(loaded)
     else await this.#apply({ plan, config }, loaded.problems, asked, past)
+    if (plan !== undefined && past === undefined) this.#source.accepted()
     this.#onHealth()
     return loaded
   }
@@ -211,8 +224,11 @@ export class Reloads implements PlanSource {
   }
 
   async #load(isAsked: boolean, past: Past | undefined): Promise<LoadedPlan> {
-    const options = past === undefined ? this.#options : { ...this.#options, text: past.text }
     try {
+      const refusal = past === undefined ? await this.#source.read(isAsked) : undefined
+      if (refusal !== undefined) return { ...this.#loaded, plan: undefined, config: undefined, problems: [refusal] }
+      const text = past?.text ?? this.#source.text ?? this.#options.text
+      const options = text === undefined ? this.#options : { ...this.#options, text }
       return await reloadPlan(options, this.#running, this.#loaded.parsed)
     } catch (error) {
       this.#failed({ error: messageOf(error) }, messageOf(error), isAsked)
@@ -277,7 +293,10 @@ export class Reloads implements PlanSource {
     this.#health.off = plan.off
     const told = warnings.length > 0 ? { warnings: warnings.map(briefly) } : {}
     const origin = past !== undefined ? 'rollback' : (asked ?? 'files')
-    this.#remember({ number, digest: plan.digest, origin, changes }, past?.text ?? this.#options.text)
+    this.#remember(
+      { number, digest: plan.digest, origin, changes },
+      past?.text ?? this.#source.text ?? this.#options.text,
+    )
     const back = past === undefined ? {} : { back_to: past.generation.number }
     this.#log.info({ generation: number, digest: plan.digest, ...back, ...changes, ...told }, 'reloaded')
     if (past !== undefined && past.generation.digest !== plan.digest)
