@@ -1,6 +1,6 @@
 import { access, constants, stat } from 'node:fs/promises'
 import { sep } from 'node:path'
-import type { SecretsMode } from '../config/context.js'
+import type { SecretsMode, WithoutSecret } from '../config/context.js'
 import type { Config } from '../core/config.js'
 import { isAddress, shownSource } from '../core/config-place.js'
 import { packageRoot } from '../core/package-root.js'
@@ -68,13 +68,14 @@ export async function checkGiven(
   io: Io,
   secrets: SecretsMode = 'leave',
   overrides: Overrides = {},
+  without?: WithoutSecret,
 ): Promise<LocatedPlan> {
   const [{ loadLocated }, { generatedKey }] = await Promise.all([
     import('../runtime/load.js'),
     import('../runtime/generated-keys.js'),
   ])
   const generated = (name: string, folder: string) => generatedKey(folder, name, false)
-  return loadLocated({ file, env: io.env, generated, secrets, overrides, ...given })
+  return loadLocated({ file, env: io.env, generated, secrets, overrides, ...(without && { without }), ...given })
 }
 
 /** For commands that need a plan: prints the problems on stderr, and ends the command if there is no plan. */

@@ -6,7 +6,7 @@ import { packageRoot } from '../core/package-root.js'
 import { parsePathText } from '../core/path-text.js'
 import type { Problem } from '../core/problems.js'
 import { readAccounting } from './accounting.js'
-import type { Context, SecretsMode } from './context.js'
+import type { Context, SecretsMode, WithoutSecret } from './context.js'
 import { withDefaultModels } from './default-models.js'
 import { type Document, Site, type Spot } from './document.js'
 import { egressOfNone, readEgress } from './egress.js'
@@ -53,6 +53,8 @@ export interface LoadOptions {
   readonly overrides?: Overrides
   /** `leave` unless something else is said. */
   readonly secrets?: SecretsMode
+  /** A secret that is taken to be gone. */
+  readonly without?: WithoutSecret
   /** Folder that holds the shipped `routes/` and `schemas/`; the package's own unless a test says otherwise. */
   readonly shipped?: string
   /** Characters of YAML that may be read, shipped files left out; beyond that {@link TooMuchText} is thrown. */
@@ -89,6 +91,7 @@ export async function load(options: LoadOptions): Promise<Loaded> {
     parsed: new ParsedFiles(options.parsed),
     files: new Files(options.text === undefined ? undefined : new Map([[placeOf(options.file), options.text]])),
     secrets: options.secrets ?? 'leave',
+    ...(options.without === undefined ? {} : { without: options.without }),
     now: Date.now(),
     budget: { characters: options.mostText ?? Number.POSITIVE_INFINITY },
   }

@@ -36,6 +36,11 @@ export function readSecret(
     context.report.error('literal-secret', site.child('env'), message, { secret: true })
     return 'broken'
   }
+  if (context.without !== undefined && context.without.name === (raw.file ?? raw.env)) {
+    const { position } = site.document.spot(site.path, 'value')
+    context.without.places.push({ path: site.text, position })
+    return { absent: `${context.without.name} is gone`, empty: false }
+  }
   const result = raw.file === undefined ? fromVariable(raw.env ?? '', context) : fromFile(raw.file, site, context)
   if (result !== 'broken' && 'absent' in result && !result.empty)
     return withoutSecret(raw, result, site, needed ? context : undefined)
