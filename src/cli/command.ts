@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Command, InvalidArgumentError } from 'commander'
+import { parseDuration } from '../config/units.js'
 import { packageRoot } from '../core/package-root.js'
 import { MAX_WORKERS, type WorkerCount, workerCount } from '../core/worker-count.js'
 import type { Io } from './io.js'
@@ -33,6 +34,18 @@ export function workers(text: string): WorkerCount {
   const count = workerCount(text)
   if (count === undefined) throw new InvalidArgumentError(`Expected auto, or a number from 1 to ${MAX_WORKERS}.`)
   return count
+}
+
+/** Bounds of {@link poll}, milliseconds. */
+const MIN_POLL_MS = 1000
+const MAX_POLL_MS = 24 * 3_600_000
+
+/** For options that say how often something is asked. */
+export function poll(text: string): number {
+  const milliseconds = parseDuration(text)
+  if (milliseconds === undefined || milliseconds < MIN_POLL_MS || milliseconds > MAX_POLL_MS)
+    throw new InvalidArgumentError('Expected a duration from 1s to 24h, such as 30s.')
+  return milliseconds
 }
 
 /** For options that take a list, separated by commas. */

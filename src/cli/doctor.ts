@@ -1,5 +1,5 @@
-import { resolve } from 'node:path'
 import { InvalidArgumentError, Option } from 'commander'
+import { placeOf } from '../core/config-place.js'
 import { type Define, example, version } from './command.js'
 import type { Check, Patient, Result } from './diagnosis/result.js'
 import { coloured, EXIT, type Io, type Paint, paints, print, printable } from './io.js'
@@ -39,7 +39,7 @@ async function doctor(file: string, options: Options, io: Io): Promise<number> {
     throw invalid(file)
   }
   const own = ownFiles(sources)
-  const isYaml = (source: string): boolean => source === resolve(file) || /\.ya?ml$/.test(source)
+  const isYaml = (source: string): boolean => source === placeOf(file) || /\.ya?ml$/.test(source)
   const patient: Patient = {
     ...{ config, plan, io: ready },
     files: own.filter(isYaml),

@@ -10,7 +10,7 @@ import { CommandError, EXIT, type Io, print } from './io.js'
 import { mustLoad, type Ready, STANDARD_INPUT } from './loading.js'
 import { readAll } from './read-all.js'
 import { servedText, withText } from './served-text.js'
-import { fileOf, type SourceOptions, takesSource, withVariables } from './source.js'
+import { fileOf, type SourceOptions, takesAddress, takesSource, withVariables } from './source.js'
 
 interface Options extends SourceOptions {
   readonly model?: string
@@ -29,7 +29,7 @@ const MAX_BODY_BYTES = 32 * 1024 * 1024
 
 /** `gateway explain`: the plan, or what would become of one request. Nothing is sent. */
 export const explainCommand: Define = (parent, io, end) => {
-  takesSource(parent.command('explain'))
+  takesAddress(takesSource(parent.command('explain')))
     .description(
       'print the plan, or with METHOD and PATH what happens to such a request (nothing is sent); exit codes: 0 accepted, 1 refused',
     )

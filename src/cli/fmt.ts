@@ -3,7 +3,7 @@ import { shownFile } from '../config/problems.js'
 import { replaceFile } from '../runtime/replace-file.js'
 import { DEFAULT_FILE, type Define, example } from './command.js'
 import { CommandError, coloured, EXIT, type Io, paints, print } from './io.js'
-import { check, givenText, ownFiles, printProblems, STANDARD_INPUT } from './loading.js'
+import { check, oneFile, ownFiles, printProblems, STANDARD_INPUT } from './loading.js'
 
 interface Options {
   readonly check?: true
@@ -37,7 +37,7 @@ async function defaultFiles(io: Io): Promise<readonly string[]> {
 }
 
 async function one(file: string, options: Options, io: Io): Promise<Result> {
-  const { text: given } = await givenText(file, io)
+  const { text: given } = await oneFile(file, io)
   const text = (given ?? (await readFile(file))).toString('utf8')
   const { formatYaml } = await import('../config/formatting/format.js')
   const formatted = formatYaml(file, text.replace(/^\ufeff/, ''))

@@ -1,5 +1,15 @@
 import type { Readable, Writable } from 'node:stream'
 
+/** What the command line says of a configuration at an address. */
+export interface RemoteOptions {
+  readonly digest?: string
+  readonly signedBy?: readonly string[]
+  readonly bearerEnv?: string
+  /** Of a gateway that follows it: milliseconds between requests, and the folder that keeps the last good document. */
+  readonly poll?: number
+  readonly cache?: string
+}
+
 /** What a command may touch of the process; `process` itself fits. */
 export interface Io {
   readonly stdout: Output
@@ -8,6 +18,8 @@ export interface Io {
   readonly env: Readonly<Record<string, string | undefined>>
   /** Variables of `env` that no shell has: the file that each was read from, by name. */
   readonly fromFiles?: ReadonlyMap<string, string>
+  /** What a configuration at an address must be, and how it is asked for. */
+  readonly remote?: RemoteOptions
 }
 
 export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number }

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
-import { resolve } from 'node:path'
 import { Option } from 'commander'
+import { isAddress, placeOf } from '../core/config-place.js'
 import type { Problem } from '../core/problems.js'
 import { type Define, example } from './command.js'
 import { CommandError, coloured, EXIT, type Io, paints, print } from './io.js'
@@ -34,10 +34,12 @@ export const lintCommand: Define = (parent, io, end) => {
 async function lint(argument: string | undefined, options: Options, io: Io): Promise<number> {
   if (options.explain !== undefined || options.rules === true) return describe(options, io)
   const file = fileOf(argument, options)
-  const given = await givenText(file, io)
-  const loaded = await checkGiven(file, given, await withVariables(io, options), 'assume')
+  const ready = await withVariables(io, options)
+  const given = await givenText(file, ready)
+  const loaded = await checkGiven(file, given, ready, 'assume')
   const texts = new Map<string, string>()
-  const [main, files] = [resolve(file), ownFiles(loaded.sources)]
+  const main = placeOf(given.file ?? file)
+  const files = [...(isAddress(main) ? [main] : []), ...ownFiles(loaded.sources)]
   for (const source of files.filter(one => one === main || /\.ya?ml$/.test(one))) {
     const text = source === main ? given.text : undefined
     texts.set(source, (text ?? (await readFile(source).catch(() => Buffer.alloc(0)))).toString('utf8'))

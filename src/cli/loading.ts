@@ -1,7 +1,8 @@
 import { access, constants, stat } from 'node:fs/promises'
 import { sep } from 'node:path'
-import type { SecretsMode } from '../config/context.js'
+import type { SecretsMode, WithoutSecret } from '../config/context.js'
 import type { Config } from '../core/config.js'
+import { isAddress, shownSource } from '../core/config-place.js'
 import { packageRoot } from '../core/package-root.js'
 import type { Plan } from '../core/plan.js'
 import type { Problem } from '../core/problems.js'
@@ -21,11 +22,33 @@ export const STANDARD_INPUT = '-'
 const MAX_INPUT_BYTES = 4 * 1024 * 1024
 const INPUT_TOO_LARGE = `standard input has more than ${MAX_INPUT_BYTES} bytes`
 
-/** What the file holds, where it comes through standard input. Throws {@link CommandError} where there is no such file. */
-export async function givenText(file: string, io: Io): Promise<{ readonly text?: Buffer }> {
+/** What the file holds, where it is not on disk, and how messages name it then. */
+interface Given {
+  readonly text?: Buffer
+  readonly file?: string
+}
+
+/**
+ * What the file holds, where it comes through standard input or from an address. Throws {@link CommandError} where there is no such
+ * file.
+ */
+export async function givenText(file: string, io: Io): Promise<Given> {
   if (file === STANDARD_INPUT) return { text: await readAll(io.stdin, MAX_INPUT_BYTES, INPUT_TOO_LARGE) }
+  if (isAddress(file)) {
+    const { remoteSource, documentOf } = await import('./remote.js')
+    return documentOf(remoteSource(file, io))
+  }
   await mustExist(file)
   return {}
+}
+
+/** The same for commands that work on one file alone. */
+export async function oneFile(file: string, io: Io): Promise<Given> {
+  if (isAddress(file)) throw new CommandError(`${shownSource(file)} is not a file of this machine`)
+  const given = await givenText(file, io)
+  if (given.text === undefined && (await stat(file)).isDirectory())
+    throw new CommandError(`${file} is a folder; name the file in it`)
+  return given
 }
 
 /** Reads and compiles a file without making keys. Throws {@link CommandError} where there is no such file. */
@@ -41,17 +64,18 @@ export async function check(
 /** The same for what {@link givenText} gave. */
 export async function checkGiven(
   file: string,
-  given: { readonly text?: Buffer },
+  given: Given,
   io: Io,
   secrets: SecretsMode = 'leave',
   overrides: Overrides = {},
+  without?: WithoutSecret,
 ): Promise<LocatedPlan> {
   const [{ loadLocated }, { generatedKey }] = await Promise.all([
     import('../runtime/load.js'),
     import('../runtime/generated-keys.js'),
   ])
   const generated = (name: string, folder: string) => generatedKey(folder, name, false)
-  return loadLocated({ file, env: io.env, generated, secrets, overrides, ...given })
+  return loadLocated({ file, env: io.env, generated, secrets, overrides, ...(without && { without }), ...given })
 }
 
 /** For commands that need a plan: prints the problems on stderr, and ends the command if there is no plan. */
@@ -63,7 +87,7 @@ export async function mustLoad(file: string, io: Io, overrides: Overrides = {}):
 }
 
 export function invalid(file: string): CommandError {
-  return new CommandError(`${file} is not valid`, EXIT.failed)
+  return new CommandError(`${shownSource(file)} is not valid`, EXIT.failed)
 }
 
 /** Writes problems for people: position, message, the line with a caret. */
@@ -89,5 +113,4 @@ async function mustExist(file: string): Promise<void> {
     if (code === 'ENOENT') throw new CommandError(`there is no ${file}; \`gateway init\` writes one`)
     throw new CommandError(`${file} cannot be read (${code})`)
   }
-  if ((await stat(file)).isDirectory()) throw new CommandError(`${file} is a folder; name the file in it`)
 }

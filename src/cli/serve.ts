@@ -1,4 +1,5 @@
 import { Option } from 'commander'
+import { isAddress } from '../core/config-place.js'
 import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from '../core/log-config.js'
 import type { RecordOverride } from '../core/recording.js'
 import type { Secret } from '../core/secret.js'
@@ -6,13 +7,13 @@ import type { WorkerCount } from '../core/worker-count.js'
 import type { StartOptions } from '../runtime/gateway.js'
 import type { Serving } from '../runtime/start.js'
 import type { ShowKey } from './banner.js'
-import { type Define, example, port, workers } from './command.js'
+import { type Define, example, poll, port, workers } from './command.js'
 import { CommandError, coloured, EXIT, type Io, print } from './io.js'
 import { givenText, invalid, printProblems } from './loading.js'
 import { type ServiceManager, serviceManager } from './service-manager.js'
 import type { KeptKey } from './serving.js'
 import { nextSignal } from './signals.js'
-import { FILE_WORDS, fileOf, type SourceOptions, takesSource, withVariables } from './source.js'
+import { FILE_WORDS, fileOf, type SourceOptions, takesAddress, takesSource, withVariables } from './source.js'
 
 interface ServeOptions extends SourceOptions {
   readonly port?: number
@@ -33,7 +34,7 @@ const FORCED_CLOSE_MS = 800
 
 /** `gateway serve`: runs until a signal; the first one drains, the second ends at once. */
 export const serveCommand: Define = (parent, io, end) => {
-  takesSource(parent.command('serve'))
+  takesAddress(takesSource(parent.command('serve')))
     .description('serve a configuration; SIGHUP reloads, SIGTERM drains, a second SIGTERM exits at once')
     .argument('[file]', FILE_WORDS)
     .option('--port <number>', 'port to listen on, instead of the one in the file; 0 picks a free one', port)
@@ -44,6 +45,8 @@ export const serveCommand: Define = (parent, io, end) => {
     .addOption(
       new Option('--log-format <format>', 'how the log is written, instead of as the file says').choices(LOG_FORMATS),
     )
+    .option('--poll <duration>', 'how often an address is asked (default: 30s)', poll)
+    .option('--cache <folder>', 'keeps the last good document of an address, for starts without network')
     .option('--no-watch', 'do not reload when files change')
     .option('--show-key', 'always print generated keys; otherwise a terminal shows a key once, when it is created')
     .addHelpText('after', example('gateway serve', 'gateway serve gateway.yaml --port 9000 --log-level warn'))
@@ -54,7 +57,7 @@ export const serveCommand: Define = (parent, io, end) => {
 
 /** Until a signal: what `gateway record` does, too. */
 export async function serve(file: string, options: ServeOptions, io: Io): Promise<number> {
-  const given = await givenText(file, io).catch(startFailure)
+  const given = await servedText(file, io).catch(startFailure)
   const kept = new Map<string, KeptKey>()
   const shows = options.showKey === true ? 'always' : io.stdout.isTTY === true ? 'once' : 'never'
   const { gateway, text } = await start(
@@ -68,6 +71,13 @@ export async function serve(file: string, options: ServeOptions, io: Io): Promis
   print(io.stdout, text)
   manager.ready()
   return ended
+}
+
+/** As other commands read it; an address is followed from then on. */
+async function servedText(file: string, io: Io): Promise<Partial<StartOptions>> {
+  if (!isAddress(file)) return givenText(file, io)
+  const { openRemote, remoteSource } = await import('./remote.js')
+  return openRemote(remoteSource(file, io), io)
 }
 
 async function startOptions(
@@ -116,7 +126,7 @@ async function start(options: StartOptions, { kept, shows }: OwnKeys, io: Io): P
     import('./banner.js'),
   ])
   try {
-    const gateway = await startServing(options)
+    const gateway = await startServing(options).catch(error => startKept(error, options, io))
     const { plan, config, problems } = gateway.loaded
     await printProblems(problems.slice(0, MAX_WARNINGS), io.stderr, io)
     const more = problems.length - MAX_WARNINGS
@@ -131,6 +141,19 @@ async function start(options: StartOptions, { kept, shows }: OwnKeys, io: Io): P
     await printProblems(error.problems, io.stderr, io)
     throw invalid(options.file)
   }
+}
+
+/** A configuration at an address has errors: the one that served before is used, if it was kept. */
+async function startKept(error: unknown, options: StartOptions, io: Io): Promise<Serving> {
+  const { remote } = options
+  const [{ startServing }, { ConfigError }] = await Promise.all([
+    import('../runtime/start.js'),
+    import('../runtime/problems.js'),
+  ])
+  if (remote === undefined || !(error instanceof ConfigError) || !(await remote.useCached())) throw error
+  await printProblems(error.problems, io.stderr, io)
+  print(io.stderr, `${remote.name} is not valid; the last good document is used`)
+  return startServing({ ...options, text: remote.text })
 }
 
 /** Anything that prevents a start is printed as one clear message, and the exit code is 1. */

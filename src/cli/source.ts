@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import { parseEnv } from 'node:util'
-import type { Command } from 'commander'
+import { type Command, InvalidArgumentError } from 'commander'
 import { DEFAULT_FILE } from './command.js'
-import { CommandError, type Io } from './io.js'
+import { CommandError, type Io, type RemoteOptions } from './io.js'
 
 /** What every command that reads a configuration takes. */
-export interface SourceOptions {
+export interface SourceOptions extends RemoteOptions {
   readonly file?: string
   readonly envFile?: readonly string[]
 }
@@ -13,7 +13,8 @@ export interface SourceOptions {
 /** Largest file of variables. */
 const MAX_ENV_FILE_BYTES = 1024 * 1024
 
-export const FILE_WORDS = 'configuration file; "-" reads standard input'
+export const FILE_WORDS =
+  'configuration: file, folder of *.yaml files, https:// or git+https:// address; "-" reads standard input'
 
 /** Adds the options by which a command learns its file and its variables. */
 export function takesSource(command: Command): Command {
@@ -24,6 +25,24 @@ export function takesSource(command: Command): Command {
       'read variables (NAME=value lines); repeatable; the environment takes precedence',
       append,
     )
+}
+
+/** Adds the options that say what a configuration at an address must be. */
+export function takesAddress(command: Command): Command {
+  return command
+    .option('--digest <sha256>', 'of a configuration at an address: its digest (sha256:…)', digest)
+    .option(
+      '--signed-by <file>',
+      'the same: public key (Ed25519, PEM) of its signature at ADDRESS.sig; repeatable',
+      append,
+    )
+    .option('--bearer-env <name>', 'the same: variable with the bearer token for its server')
+}
+
+function digest(text: string): string {
+  const [, hex] = /^(?:sha256:)?([0-9a-f]{64})$/i.exec(text) ?? []
+  if (hex === undefined) throw new InvalidArgumentError('Expected sha256: and 64 hexadecimal digits.')
+  return hex.toLowerCase()
 }
 
 function append(file: string, before: readonly string[] = []): readonly string[] {
@@ -38,7 +57,10 @@ export function fileOf(argument: string | undefined, { file }: SourceOptions): s
 }
 
 /** `io` with the variables of the files that `--env-file` names. Throws {@link CommandError}. */
-export async function withVariables(io: Io, { envFile = [] }: SourceOptions): Promise<Io> {
+export async function withVariables(given: Io, options: SourceOptions): Promise<Io> {
+  const { envFile = [] } = options
+  const { stdout, stderr, stdin, env } = given
+  const io = { stdout, stderr, stdin, env, remote: options }
   if (envFile.length === 0) return io
   const read: Record<string, string | undefined> = {}
   const fromFiles = new Map<string, string>()
@@ -48,8 +70,7 @@ export async function withVariables(io: Io, { envFile = [] }: SourceOptions): Pr
       if (io.env[name] === undefined) fromFiles.set(name, file)
     }
   }
-  const { stdout, stderr, stdin } = io
-  return { stdout, stderr, stdin, env: { ...read, ...io.env }, fromFiles }
+  return { ...io, env: { ...read, ...env }, fromFiles }
 }
 
 async function textOf(file: string): Promise<string> {

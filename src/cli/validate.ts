@@ -1,12 +1,13 @@
 import { Option } from 'commander'
 import { ABSENT_SECRET } from '../config/secret-rule.js'
 import type { Config } from '../core/config.js'
+import { isAddress, shownSource } from '../core/config-place.js'
 import type { LoadedPlan } from '../runtime/load.js'
 import { type Define, example } from './command.js'
 import { CommandError, coloured, EXIT, type Io, paints, print } from './io.js'
 import { check, printProblems, STANDARD_INPUT } from './loading.js'
 import { nextSignal } from './signals.js'
-import { FILE_WORDS, fileOf, type SourceOptions, takesSource, withVariables } from './source.js'
+import { FILE_WORDS, fileOf, type SourceOptions, takesAddress, takesSource, withVariables } from './source.js'
 
 interface Options extends SourceOptions {
   readonly format: 'text' | 'json' | 'github' | 'sarif'
@@ -17,7 +18,7 @@ interface Options extends SourceOptions {
 
 /** `gateway validate`: the steps that `serve` runs before it starts, and nothing else. */
 export const validateCommand: Define = (parent, io, end) => {
-  takesSource(parent.command('validate'))
+  takesAddress(takesSource(parent.command('validate')))
     .description('check a configuration; exit codes: 0 valid, 1 invalid, 2 file not found')
     .argument('[files...]', FILE_WORDS)
     .addOption(
@@ -48,7 +49,8 @@ async function validate(files: readonly string[], options: Options, io: Io): Pro
     throw new CommandError('standard input can be given only once')
   if (options.watch === true) {
     const [file = '', ...others] = named
-    if (others.length > 0 || file === STANDARD_INPUT) throw new CommandError('--watch is for one file on disk')
+    if (others.length > 0 || file === STANDARD_INPUT || isAddress(file))
+      throw new CommandError('--watch is for one file on disk')
     const loaded = await check(file, io, modeOf(options, io))
     await report([{ file, loaded }], options, io)
     return follow(loaded, file, options, io)
@@ -94,7 +96,8 @@ async function report(checked: readonly Checked[], options: Options, io: Io): Pr
   if (text !== '') print(io.stdout, text)
 }
 
-async function reportText({ plan, config, problems }: LoadedPlan, file: string, io: Io): Promise<void> {
+async function reportText({ plan, config, problems }: LoadedPlan, source: string, io: Io): Promise<void> {
+  const file = shownSource(source)
   await printProblems(problems, io.stdout, io)
   const { green, red } = paints(coloured(io.stdout, io.env))
   if (plan === undefined || config === undefined) {

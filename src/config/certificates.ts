@@ -1,5 +1,5 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
-import { dirname, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import type { FileContent } from '../core/process-config.js'
 import { Secret } from '../core/secret.js'
 import type { Context } from './context.js'
@@ -76,7 +76,7 @@ export function readAuthorities(path: string, site: Site, context: Context): Fil
 const NO_CERTIFICATE = 'this file does not contain a PEM certificate'
 
 function readPem(written: string, site: Site, { files, report }: Context): FileContent | undefined {
-  const path = resolve(dirname(site.document.source.file), written)
+  const path = resolve(site.document.source.folder, written)
   const result = files.read(path, MAX_PEM_BYTES)
   if ('bytes' in result) return { path, content: new Secret(result.bytes.toString('utf8')) }
   report.error('unreadable-file', site, `cannot read this file: ${result.reason}`)

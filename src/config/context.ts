@@ -1,4 +1,5 @@
 import type { Json } from '../core/json.js'
+import type { Position } from '../core/problems.js'
 import type { Site } from './document.js'
 import type { Files } from './files.js'
 import type { ParsedFiles } from './parsed-files.js'
@@ -11,6 +12,14 @@ import { interpolateText, type Variables } from './variables.js'
  */
 export type SecretsMode = 'leave' | 'assume' | 'require'
 
+/** A secret that is taken to be gone, to see what rests on it. */
+export interface WithoutSecret {
+  /** A variable, or a file as it is written. */
+  readonly name: string
+  /** Where it is named: the load adds to them. */
+  readonly places: { readonly path: string; readonly position: Position }[]
+}
+
 /** What every step of one load shares. */
 export interface Context {
   readonly report: Report
@@ -18,6 +27,7 @@ export interface Context {
   readonly files: Files
   readonly parsed: ParsedFiles
   readonly secrets: SecretsMode
+  readonly without?: WithoutSecret
   /** Milliseconds since the epoch. */
   readonly now: number
   /** How much text of the user's may still be read. */

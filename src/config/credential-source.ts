@@ -1,4 +1,4 @@
-import { dirname, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import type { CredentialConfig } from '../core/config.js'
 import type { AssumedRole, OAuthSource, SigningKey } from '../core/credential-source.js'
 import type { Json } from '../core/json.js'
@@ -313,5 +313,5 @@ function roleOf({ session_name, external_id, web_identity }: RawTypedCredential,
 }
 
 function beside(site: Site, file: string): string {
-  return resolve(dirname(site.document.source.file), file)
+  return resolve(site.document.source.folder, file)
 }

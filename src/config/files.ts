@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { closeSync, constants, fstatSync, openSync, readFileSync, statSync } from 'node:fs'
+import { isAddress } from '../core/config-place.js'
 
 /** What reading a file gave. `missing` is told apart because much of what a configuration names may be missing. */
 type FileResult =
@@ -27,7 +28,7 @@ export class Files {
 
   /** Absolute paths of all files that were asked for. */
   get paths(): readonly string[] {
-    return [...this.#digests.keys()].sort()
+    return [...this.#digests.keys()].filter(path => !isAddress(path)).sort()
   }
 
   /** Path and content digest of each file; a missing one has an empty digest. */
@@ -46,6 +47,11 @@ export class Files {
     const state = statSync(path, { throwIfNoEntry: false })
     if (state === undefined) return 'nothing'
     return state.isDirectory() ? 'folder' : 'file'
+  }
+
+  /** Whether the source is a folder of files: that itself is nothing to be read. */
+  isFolder(path: string): boolean {
+    return !this.#given.has(path) && (statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false)
   }
 
   /** Reads a regular file of at most `limit` bytes. */

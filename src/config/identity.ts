@@ -1,4 +1,4 @@
-import { dirname, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { DEFAULTS } from '../core/defaults.generated.js'
 import type { IdentityConfig, IdentityProvider, Introspection, KeySource } from '../core/identity.js'
 import { isObject, type Json, type JsonObject } from '../core/json.js'
@@ -90,7 +90,7 @@ function readKeySource({ jwks, jwks_file }: RawIdentityProvider, site: Site, con
 
 /** What is wrong with the file, or what it holds. */
 function readJwks(written: string, site: Site, { files }: Context): JsonObject | string {
-  const result = files.read(resolve(dirname(site.document.source.file), written), MAX_JWKS_BYTES)
+  const result = files.read(resolve(site.document.source.folder, written), MAX_JWKS_BYTES)
   if (!('bytes' in result)) return `cannot read this file: ${result.reason}`
   let value: Json
   try {

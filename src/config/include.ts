@@ -1,5 +1,5 @@
 import { readdirSync, realpathSync } from 'node:fs'
-import { basename, dirname, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { type Context, interpolate } from './context.js'
 import { type Document, Site } from './document.js'
 import { expandGlob, globRoot, isFileGlob } from './glob-files.js'
@@ -20,13 +20,19 @@ interface UserFiles {
   readonly folders: readonly string[]
 }
 
-/** Opens the main file and, from there, everything that is included. */
+/**
+ * Opens the main file and, from there, everything that is included. Of a folder, the first file by name is the main one, and
+ * includes the others.
+ */
 export function openUserFiles(file: string, context: Context): UserFiles {
   const documents: Document[] = []
   let complete = true
   const folders = new Set<string>()
   const seen = new Set<string>()
-  const waiting: { readonly path: string; readonly type: 'gateway' | 'routes' }[] = [{ path: file, type: 'gateway' }]
+  const [main, ...others] = mainFiles(file, folders, context)
+  const waiting: { readonly path: string; readonly type: 'gateway' | 'routes' }[] = []
+  if (main !== undefined) waiting.push({ path: main, type: 'gateway' })
+  for (const path of others) waiting.push({ path, type: 'routes' })
   for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
     const real = realPath(next.path)
     if (seen.has(real)) continue
@@ -45,13 +51,30 @@ export function openUserFiles(file: string, context: Context): UserFiles {
   return { documents, complete, folders: [...folders].sort() }
 }
 
+function mainFiles(file: string, folders: Set<string>, { files, report }: Context): readonly string[] {
+  if (!files.isFolder(file)) return [file]
+  folders.add(file)
+  const found = expandGlob(join(file, '*.yaml'))
+  if (found.length === 0) {
+    const place = { position: { file, line: 1, column: 1 }, length: 1 }
+    report.add({
+      severity: 'error',
+      rule: 'include-empty',
+      path: '',
+      message: 'this folder has no *.yaml file',
+      ...place,
+    })
+  }
+  return found
+}
+
 /** The files that each entry of `include` stands for. */
 function included(document: Document, folders: Set<string>, context: Context): readonly (readonly string[])[] {
   const raw = document.tree.value as RawRoutesFile | null
   if (document.misfits.has('include') || raw?.include === undefined) return []
   return raw.include.map((pattern, index) => {
     const site = new Site(document, ['include', index])
-    const path = resolve(dirname(document.source.file), interpolate(pattern, site, context))
+    const path = resolve(document.source.folder, interpolate(pattern, site, context))
     if (isFileGlob(path)) folders.add(globRoot(path))
     return isFileGlob(path) ? globbed(path, pattern, site, context) : single(path, pattern, site, context)
   })

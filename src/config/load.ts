@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto'
-import { join, resolve } from 'node:path'
+import { join, relative, sep } from 'node:path'
 import type { Config, ProtocolConfig } from '../core/config.js'
+import { nameIn, placeOf } from '../core/config-place.js'
 import { packageRoot } from '../core/package-root.js'
 import { parsePathText } from '../core/path-text.js'
 import type { Problem } from '../core/problems.js'
 import { readAccounting } from './accounting.js'
-import type { Context, SecretsMode } from './context.js'
+import type { Context, SecretsMode, WithoutSecret } from './context.js'
 import { withDefaultModels } from './default-models.js'
 import { type Document, Site, type Spot } from './document.js'
 import { egressOfNone, readEgress } from './egress.js'
@@ -44,7 +45,7 @@ import { type Environment, Variables } from './variables.js'
 import { readFailures } from './when.js'
 
 export interface LoadOptions {
-  /** The main file, absolute or relative to the working directory. */
+  /** The main file, absolute or relative to the working directory; a folder of files; or the address that `text` is from. */
   readonly file: string
   readonly env: Environment
   /** What the main file holds, where it is not on disk; paths in it are relative to the folder of `file`. */
@@ -52,6 +53,8 @@ export interface LoadOptions {
   readonly overrides?: Overrides
   /** `leave` unless something else is said. */
   readonly secrets?: SecretsMode
+  /** A secret that is taken to be gone. */
+  readonly without?: WithoutSecret
   /** Folder that holds the shipped `routes/` and `schemas/`; the package's own unless a test says otherwise. */
   readonly shipped?: string
   /** Characters of YAML that may be read, shipped files left out; beyond that {@link TooMuchText} is thrown. */
@@ -71,7 +74,10 @@ export interface Loaded {
   readonly watch: readonly string[]
   /** For the next load. */
   readonly parsed: ParsedBefore
-  /** sha256 in hex over all sources and variables: the same digest, the same configuration. */
+  /**
+   * sha256 in hex over all sources and variables: the same digest, the same configuration. It is the same wherever the files are,
+   * and whatever the command line says of the process alone.
+   */
   readonly digest: string
   /** Where something of the configuration is written, for problems that are found later. */
   locate(path: string, on?: 'key' | 'value'): Spot
@@ -83,12 +89,13 @@ export async function load(options: LoadOptions): Promise<Loaded> {
     report: new Report(),
     variables: new Variables(options.env),
     parsed: new ParsedFiles(options.parsed),
-    files: new Files(options.text === undefined ? undefined : new Map([[resolve(options.file), options.text]])),
+    files: new Files(options.text === undefined ? undefined : new Map([[placeOf(options.file), options.text]])),
     secrets: options.secrets ?? 'leave',
+    ...(options.without === undefined ? {} : { without: options.without }),
     now: Date.now(),
     budget: { characters: options.mostText ?? Number.POSITIVE_INFINITY },
   }
-  const file = resolve(options.file)
+  const file = placeOf(options.file)
   const { documents, complete, folders } = openUserFiles(file, context)
   const [main] = documents
   const assembled = complete && main !== undefined ? assemble(main, documents, options, context) : undefined
@@ -311,7 +318,17 @@ function record<T, V>(entries: ReadonlyMap<string, T>, value: (entry: T) => V): 
   return result
 }
 
-function digest({ files, variables }: Context, { overrides }: LoadOptions): string {
-  const parts = JSON.stringify([files.digests, variables.used, overrides ?? {}])
+function digest({ files, variables }: Context, options: LoadOptions): string {
+  const { shipped: root = packageRoot(), overrides: { counted, record: recorded } = {} } = options
+  const [source, shipped] = [placeOf(options.file), join(root, sep)]
+  const named = files.digests.map(([path, sum]) => [
+    path.startsWith(shipped) ? `shipped ${relative(root, path)}` : nameIn(source, path),
+    sum,
+  ])
+  const parts = JSON.stringify([named.sort(byName), variables.used, { counted, recorded }])
   return createHash('sha256').update(parts).digest('hex')
+}
+
+function byName([one = '']: readonly string[], [other = '']: readonly string[]): number {
+  return one < other ? -1 : 1
 }

@@ -1,4 +1,4 @@
-import { dirname, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { DEFAULTS } from '../core/defaults.generated.js'
 import {
   LOG_FORMATS,
@@ -48,7 +48,7 @@ export function readLog(
 function readFile(raw: RawLogFile, main: Document, site: Site, context: Context): LogFile {
   const { file, size, age, keep } = raw
   return {
-    file: resolve(dirname(main.source.file), interpolate(file, site.child('file'), context)),
+    file: resolve(main.source.folder, interpolate(file, site.child('file'), context)),
     size: size === undefined ? DEFAULTS.logFile.size : readSize(size, site.child('size'), context),
     age: age === undefined ? DEFAULTS.logFile.age : readDuration(age, site.child('age'), context),
     keep: keep ?? DEFAULTS.logFile.keep,

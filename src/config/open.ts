@@ -9,7 +9,7 @@ import { Source } from './source.js'
 import type { FileType } from './validators.js'
 
 /** Largest configuration file. */
-const MAX_FILE_BYTES = 1024 * 1024
+export const MAX_FILE_BYTES = 1024 * 1024
 
 /** More text than {@link Context.budget} allows. */
 export class TooMuchText extends Error {

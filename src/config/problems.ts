@@ -1,4 +1,5 @@
 import { isAbsolute, relative } from 'node:path'
+import { isAddress } from '../core/config-place.js'
 import type { Problem } from '../core/problems.js'
 import { blankLike, columnsOf } from './width.js'
 
@@ -39,6 +40,7 @@ export function formatProblems(problems: readonly Problem[], options: { readonly
 
 /** A file's path as people see it: relative to the working directory where it lies below it. */
 export function shownFile(file: string): string {
+  if (isAddress(file)) return file
   const path = relative(process.cwd(), file)
   return path === '' || path.startsWith('..') || isAbsolute(path) ? file : path
 }

@@ -69,15 +69,25 @@ function readLogin(
   return { user }
 }
 
-/** Names in lower case win, as in other programs. */
 function fromEnvironment(site: Site, { variables, report }: Context): ProxyRules {
-  const read = (name: string): string => variables.get(name.toLowerCase())?.trim() || variables.get(name)?.trim() || ''
+  return proxyOfVariables(
+    name => variables.get(name),
+    fault => report.error('bad-value', site, fault),
+  )
+}
+
+/** What the environment says of proxies. Names in lower case win, as in other programs. */
+export function proxyOfVariables(
+  get: (name: string) => string | undefined,
+  onFault: (fault: string) => void,
+): ProxyRules {
+  const read = (name: string): string => get(name.toLowerCase())?.trim() || get(name)?.trim() || ''
   const server = (name: string): ProxyServer | undefined => {
     const text = read(name)
     if (text === '') return undefined
     const found = parseProxy(text.includes('://') ? text : `http://${text}`)
     if (!('fault' in found)) return found
-    report.error('bad-value', site, `the variable ${name} is not the address of a proxy: ${found.fault}`)
+    onFault(`the variable ${name} is not the address of a proxy: ${found.fault}`)
     return undefined
   }
   const [https, http] = [server('HTTPS_PROXY'), server('HTTP_PROXY')]

@@ -1,4 +1,4 @@
-import { dirname, join, resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { DEFAULTS } from '../core/defaults.generated.js'
 import type { CaptureConfig, ReceiptsConfig } from '../core/receipts.js'
 import type { StoreConfig } from '../core/store-config.js'
@@ -42,7 +42,7 @@ function placeOf(
   context: Context,
 ): ReceiptsConfig['to'] {
   if (to === undefined) return { type: 'folder', path: join(store.path, 'receipts') }
-  if (to !== 'store') return { type: 'folder', path: resolve(dirname(main.source.file), to) }
+  if (to !== 'store') return { type: 'folder', path: resolve(main.source.folder, to) }
   if (store.type === 'memory') {
     context.report.error(
       'bad-value',

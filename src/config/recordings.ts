@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { DEFAULTS } from '../core/defaults.generated.js'
 import type { RecordConfig, RecordingsConfig, RecordOverride } from '../core/recording.js'
 import { type Context, interpolate } from './context.js'
@@ -25,7 +25,7 @@ export function readRecord(
   const filters: Partial<RecordOverride> = override ?? raw ?? {}
   return {
     record: {
-      into: override?.into ?? resolve(dirname(main.source.file), raw?.into ?? ''),
+      into: override?.into ?? resolve(main.source.folder, raw?.into ?? ''),
       ...(filters.models === undefined ? {} : { models: filters.models }),
       ...(filters.keys === undefined ? {} : { keys: filters.keys }),
       ...(filters.routes === undefined ? {} : { routes: filters.routes }),
@@ -54,7 +54,7 @@ export function readRecordings(
   const at = site.child('recordings')
   const written = interpolate(raw.recordings, at, context)
   const { from, match, timing } = typeof written === 'string' ? { from: written } : written
-  const path = resolve(dirname(site.document.source.file), from)
+  const path = resolve(site.document.source.folder, from)
   if (!existsSync(path)) {
     const spot = typeof written === 'string' ? at : at.child('from')
     context.report.error('bad-value', spot, `there is no folder or file ${quoted(from)}`)

@@ -1,4 +1,4 @@
-import { dirname, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { isObject, type Json, type JsonObject } from '../core/json.js'
 import { type Context, interpolate } from './context.js'
 import { Site } from './document.js'
@@ -80,7 +80,7 @@ function readFile(
   site: Site,
   context: Context,
 ): { readonly content: Json; readonly site: Site } | undefined {
-  const path = resolve(dirname(site.document.source.file), interpolate(written, site, context))
+  const path = resolve(site.document.source.folder, interpolate(written, site, context))
   const kind = context.files.kindOf(path)
   if (kind !== 'file') {
     const reason = kind === 'folder' ? 'it is a folder' : 'there is no such file'

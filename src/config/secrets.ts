@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { dirname, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { Secret } from '../core/secret.js'
 import type { Context } from './context.js'
 import type { Site } from './document.js'
@@ -35,6 +35,11 @@ export function readSecret(
     const message = 'expected the name of an environment variable, and this looks like a secret itself'
     context.report.error('literal-secret', site.child('env'), message, { secret: true })
     return 'broken'
+  }
+  if (context.without !== undefined && context.without.name === (raw.file ?? raw.env)) {
+    const { position } = site.document.spot(site.path, 'value')
+    context.without.places.push({ path: site.text, position })
+    return { absent: `${context.without.name} is gone`, empty: false }
   }
   const result = raw.file === undefined ? fromVariable(raw.env ?? '', context) : fromFile(raw.file, site, context)
   if (result !== 'broken' && 'absent' in result && !result.empty)
@@ -75,7 +80,7 @@ function fromVariable(name: string, { variables }: Context): SecretResult {
 }
 
 function fromFile(written: string, site: Site, { files, report }: Context): SecretResult {
-  const file = resolve(dirname(site.document.source.file), written)
+  const file = resolve(site.document.source.folder, written)
   const result = files.read(file, MAX_SECRET_FILE_BYTES)
   if ('failure' in result) {
     if (result.failure === 'missing') return { absent: `${written} does not exist`, empty: false }

@@ -1,3 +1,4 @@
+import { folderOf } from '../core/config-place.js'
 import type { Position } from '../core/problems.js'
 import { lastNotOver } from '../core/search.js'
 import { holdsSecret } from './secret-lines.js'
@@ -7,7 +8,7 @@ const MAX_EXCERPT_CHARS = 500
 
 /** The text of one file, with the way from offsets to positions that people count. */
 export class Source {
-  /** Absolute path. */
+  /** Absolute path, or an address. */
   readonly file: string
   readonly text: string
   readonly #starts: readonly number[]
@@ -16,6 +17,11 @@ export class Source {
     this.file = file
     this.text = text
     this.#starts = lineStarts(text)
+  }
+
+  /** Where relative paths in it begin. */
+  get folder(): string {
+    return folderOf(this.file)
   }
 
   /** Line and column of an offset in UTF-16 units; columns count characters. */

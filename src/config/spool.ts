@@ -1,5 +1,5 @@
 import { tmpdir, userInfo } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { DEFAULTS } from '../core/defaults.generated.js'
 import type { SpoolConfig } from '../core/process-config.js'
 import type { StoreConfig } from '../core/store-config.js'
@@ -35,7 +35,7 @@ function diskOf(written: string | number, site: Site, context: Context): number 
 }
 
 function folderOf(written: string, main: Document): string {
-  return resolve(dirname(main.source.file), written)
+  return resolve(main.source.folder, written)
 }
 
 /** No one else's: what another user makes there under that name cannot be used. */

@@ -1,4 +1,4 @@
-import { dirname, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { DEFAULTS } from '../core/defaults.generated.js'
 import { Secret } from '../core/secret.js'
 import type { Node, StoreConfig, Tls } from '../core/store-config.js'
@@ -50,7 +50,7 @@ interface Address {
 /** Where the gateway stores everything that outlives a request. An absent secret is reported when the store is opened. */
 export function readStore(written: RawStore, site: Site, context: Context): StoreConfig {
   const raw = interpolate(written, site, context)
-  const folder = dirname(site.document.source.file)
+  const folder = site.document.source.folder
   const path = resolve(folder, raw.path ?? DEFAULTS.store.path)
   const type = kindOf(raw.type ?? DEFAULTS.store.type)
   if (type === undefined) {
@@ -211,7 +211,7 @@ function readTls(raw: NonNullable<RawStore['tls']>, site: Site, context: Context
   const { files, report } = context
   if (typeof raw === 'boolean') return raw ? {} : undefined
   if (raw.ca === undefined) return {}
-  const result = files.read(resolve(dirname(site.document.source.file), raw.ca), MAX_CA_BYTES)
+  const result = files.read(resolve(site.document.source.folder, raw.ca), MAX_CA_BYTES)
   if ('bytes' in result) {
     const ca = result.bytes.toString('utf8')
     warnOfValidity(ca, site.child('ca'), context)

@@ -2,7 +2,7 @@ import { type IncomingHttpHeaders, request as openHttp } from 'node:http'
 import { request as openHttps } from 'node:https'
 import { createConnection, type Egress } from './egress.js'
 
-/** Largest answer, bytes. */
+/** Largest answer where nothing else is said, bytes. */
 const MAX_ANSWER_BYTES = 256 * 1024
 
 export interface Question {
@@ -16,6 +16,7 @@ export interface Answer {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly text: string
+  readonly bytes: Buffer
 }
 
 /**
@@ -26,13 +27,17 @@ export function ask(
   { url, method, headers, body }: Question,
   timeoutMs: number,
   egress: Egress | undefined,
+  mostBytes = MAX_ANSWER_BYTES,
 ): Promise<Answer> {
   const address = new URL(url)
   const open = address.protocol === 'https:' ? openHttps : openHttp
-  const leaving = egress && { createConnection: createConnection(egress, address, timeoutMs) as never }
+  // Beside an agent, Node does not look at `createConnection`.
+  const way = egress
+    ? { createConnection: createConnection(egress, address, timeoutMs) as never }
+    : { agent: false as const }
   return new Promise((resolve, reject) => {
     const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
-    const request = open(address, { method, headers: { ...headers, ...length }, agent: false, ...leaving })
+    const request = open(address, { method, headers: { ...headers, ...length }, ...way })
     const timer = setTimeout(() => request.destroy(new Error('no answer in time')), timeoutMs)
     const fail = (cause: Error): void => {
       clearTimeout(timer)
@@ -46,15 +51,12 @@ export function ask(
       answer.on('data', (chunk: Buffer) => {
         size += chunk.length
         chunks.push(chunk)
-        if (size > MAX_ANSWER_BYTES) request.destroy(new Error('the answer is too large'))
+        if (size > mostBytes) request.destroy(new Error(`the answer has more than ${mostBytes} bytes`))
       })
       answer.on('end', () => {
         clearTimeout(timer)
-        resolve({
-          status: answer.statusCode ?? 0,
-          headers: answer.headers,
-          text: Buffer.concat(chunks).toString('utf8'),
-        })
+        const bytes = Buffer.concat(chunks)
+        resolve({ status: answer.statusCode ?? 0, headers: answer.headers, text: bytes.toString('utf8'), bytes })
       })
     })
     request.end(body)

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
+import { AdminError } from '../admin/route.js'
 import { holdsSecret } from '../config/secret-lines.js'
+import { isAddress } from '../core/config-place.js'
 import type { Problem } from '../core/problems.js'
 import { inSlices } from '../core/steps.js'
 import { changesBetween } from './changes.js'
@@ -95,7 +97,12 @@ export class FileDrafts {
   }
 
   async #text(): Promise<string> {
-    return await readFile(this.#options.file, 'utf8')
+    const { file } = this.#options
+    if (isAddress(file)) throw new AdminError(409, 'conflict', `the configuration is at ${file}: change it there`)
+    return await readFile(file, 'utf8').catch(error => {
+      if (error.code !== 'EISDIR') throw error
+      throw new AdminError(409, 'conflict', `the configuration is the folder ${file}: change its files there`)
+    })
   }
 }
 

@@ -13,6 +13,8 @@ export interface Health {
   digest: string
   /** Reloads that took effect, that failed, that found nothing new, that were tried first, and of these those that went back. */
   readonly reloads: { applied: number; failed: number; unchanged: number; tried: number; back: number }
+  /** Of a configuration at an address: how its requests ended. */
+  fetches?: Readonly<Record<'changed' | 'same' | 'refused' | 'failed', number>>
   /** False while the files on disk do not compile and the last good plan serves. */
   valid: boolean
   /** The problems of the last failed reload. */
@@ -40,11 +42,14 @@ export function healthOf(plan: Plan, state: Health['store']['state']): Health {
 }
 
 /** What all workers of a gateway have in common: the supervisor knows it. */
-export type CommonHealth = Pick<Health, 'generation' | 'digest' | 'reloads' | 'valid' | 'problems' | 'restart'>
+export type CommonHealth = Pick<
+  Health,
+  'generation' | 'digest' | 'reloads' | 'fetches' | 'valid' | 'problems' | 'restart'
+>
 
 export function commonOf(health: Health): CommonHealth {
-  const { generation, digest, reloads, valid, problems, restart } = health
-  return { generation, digest, reloads, valid, problems, restart }
+  const { generation, digest, reloads, fetches, valid, problems, restart } = health
+  return { generation, digest, reloads, valid, problems, restart, ...(fetches === undefined ? {} : { fetches }) }
 }
 
 export function takeCommon(health: Health, { reloads, ...common }: CommonHealth): void {

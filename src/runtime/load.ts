@@ -1,4 +1,4 @@
-import type { SecretsMode } from '../config/context.js'
+import type { SecretsMode, WithoutSecret } from '../config/context.js'
 import { type Loaded, load } from '../config/load.js'
 import { TooMuchText } from '../config/open.js'
 import type { ParsedBefore } from '../config/parsed-files.js'
@@ -35,6 +35,7 @@ export interface LoadOptions {
   readonly overrides?: Overrides
   /** What becomes of secrets that are not there; see `config/context.ts`. */
   readonly secrets?: SecretsMode
+  readonly without?: WithoutSecret
   /** Returns the generated key of that name, created on first start; absent if keys must not be created (`validate`). */
   readonly generated?: (keyName: string, dataFolder: string) => Secret | undefined
 }
@@ -66,8 +67,8 @@ export interface LocatedPlan extends LoadedPlan {
 
 /** For commands that find problems of their own. What `locate` knows is as large as the files. */
 export async function loadLocated(options: LoadOptions): Promise<LocatedPlan> {
-  const { secrets = 'leave' } = options
-  const loaded = await load({ ...orderOf(options), secrets })
+  const { secrets = 'leave', without } = options
+  const loaded = await load({ ...orderOf(options), secrets, ...(without === undefined ? {} : { without }) })
   return { ...(await compiled(loaded, options, atOnce)), locate: loaded.locate }
 }
 

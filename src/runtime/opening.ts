@@ -1,4 +1,4 @@
-import { resolve } from 'node:path'
+import { placeOf } from '../core/config-place.js'
 import type { Store } from '../core/store.js'
 import { type LoadedPlan, loadPlan, type Overrides, type Running } from './load.js'
 import { ConfigError } from './problems.js'
@@ -14,7 +14,7 @@ type Given = Omit<ReloadOptions, 'env'> & Partial<Pick<ReloadOptions, 'env'>>
 export type Start<G extends Given> = G & Pick<ReloadOptions, 'env' | 'file'> & { readonly overrides: Overrides }
 
 export function startOf<G extends Given>(given: G): Start<G> {
-  return { env: process.env, ...given, file: resolve(given.file), overrides: { ...given.overrides } }
+  return { env: process.env, ...given, file: placeOf(given.file), overrides: { ...given.overrides } }
 }
 
 /** A configuration that compiled, and its store. */

@@ -9,6 +9,8 @@ import { meaningOf, weakened } from './meaning.js'
 import { OneAfterAnother } from './one-after-another.js'
 import { messageOf } from './problems.js'
 import { type Incoming, ReloadReport, unusable } from './reload-report.js'
+import { FollowedSource } from './source/followed.js'
+import type { RemoteSource } from './source/remote.js'
 import { isCounting, setCounting } from './store-keys.js'
 import type { Prepared, Target } from './swap.js'
 import { introductionOf } from './trial/side-by-side.js'
@@ -18,6 +20,8 @@ import { type SourceWatch, watchSources } from './watch.js'
 export interface ReloadOptions extends LoadOptions {
   /** Follow the files and reload when they change. Default true. */
   readonly watch?: boolean
+  /** Where `text` is from, if that is an address. */
+  readonly remote?: RemoteSource
 }
 
 /** How a gateway gets plans, and what serves at the moment. */
@@ -97,6 +101,7 @@ export class Reloads implements PlanSource {
   #tried: Tried | undefined
   /** The next reload is the gateway's own doing: secrets may have changed, or keys have limits now. It takes over at once. */
   #isOwn = false
+  readonly #source: FollowedSource
   readonly #turns = new OneAfterAnother(() => this.#exclusively(() => this.#reload()))
   #busy: Promise<unknown> = Promise.resolve()
 
@@ -110,6 +115,11 @@ export class Reloads implements PlanSource {
     this.#onHealth = served.onHealth ?? (() => undefined)
     this.#report = new ReloadReport(running, served)
     this.#history = new History(options.file)
+    this.#source = new FollowedSource(options.remote, {
+      ...{ log: served.log, health: served.health, onCount: () => this.#onHealth() },
+      reload: () => this.#turns.run(),
+    })
+    this.#source.accepted()
     const { generation: number, digest } = served.health
     this.#number = number
     this.#remember({ number, digest, origin: 'start', changes: {} }, options.text)
@@ -126,11 +136,13 @@ export class Reloads implements PlanSource {
   /** Ends watching the files. */
   async close(): Promise<void> {
     this.#tried?.trial.stop()
+    this.#source.close()
     await this.#watch?.close()
   }
 
   async follow(loaded: LoadedPlan): Promise<void> {
     if (this.#options.watch === false) return
+    this.#source.follow()
     if (this.#watch !== undefined) return this.#watch.update(loaded.sources, loaded.watch)
     this.#watch = watchSources({
       sources: loaded.sources,
@@ -214,6 +226,7 @@ export class Reloads implements PlanSource {
     } else if (past === undefined && plan.digest === this.#tried?.incoming.next.plan.digest)
       this.#report.unchanged(loaded)
     else await this.#apply({ next: { plan, config }, warnings: loaded.problems, past }, asked, isAtOnce)
+    if (plan !== undefined && past === undefined) this.#source.accepted()
     this.#onHealth()
     return loaded
   }
@@ -229,8 +242,11 @@ export class Reloads implements PlanSource {
   }
 
   async #load(isAsked: boolean, past: Past | undefined): Promise<LoadedPlan> {
-    const options = past === undefined ? this.#options : { ...this.#options, text: past.text }
     try {
+      const refusal = past === undefined ? await this.#source.read(isAsked) : undefined
+      if (refusal !== undefined) return { ...this.#loaded, plan: undefined, config: undefined, problems: [refusal] }
+      const text = past?.text ?? this.#source.text ?? this.#options.text
+      const options = text === undefined ? this.#options : { ...this.#options, text }
       return await reloadPlan(options, this.#running, this.#loaded.parsed)
     } catch (error) {
       this.#report.failed({ error: messageOf(error) }, messageOf(error), isAsked)
@@ -261,7 +277,10 @@ export class Reloads implements PlanSource {
     } else await this.#try(incoming, prepared, policy)
     const standing = this.#tried?.trial.standing('running')
     const canary = standing === undefined ? {} : { canary: standing }
-    this.#remember({ number, digest: plan.digest, origin, changes, ...canary }, past?.text ?? this.#options.text)
+    this.#remember(
+      { number, digest: plan.digest, origin, changes, ...canary },
+      past?.text ?? this.#source.text ?? this.#options.text,
+    )
     void this.#compare(before, next, number)
   }
 

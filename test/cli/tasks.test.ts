@@ -67,6 +67,10 @@ t.test('tasks: list, show and cancel beside a running gateway', async t => {
   t.match(all.stdout, new RegExp(`${mine} +video +caller +film +up +running +30 %`))
   t.match(all.stdout, theirs)
 
+  const blast = await run(['blast', 'other', '--store', '--file', file], { env: ENV })
+  t.equal(blast.code, 1)
+  t.match(blast.stdout, /^in the store: 1 tasks in flight; /m)
+
   const filtered = await tasks(
     'list',
     '--owner',

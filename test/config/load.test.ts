@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { load } from '../../src/config/load.js'
@@ -61,11 +61,11 @@ t.test('a file that does not exist is reported, and is a source: it may appear',
   t.same(sources, [file])
 })
 
-t.test('a folder instead of the file is reported', async t => {
+t.test('a folder without files is reported', async t => {
   const folder = folderWith(t, {})
   mkdirSync(join(folder, 'gateway.yaml'))
   const { problems } = await load({ file: join(folder, 'gateway.yaml'), env: {} })
-  t.match(problems, [{ message: 'cannot read this file: it is a folder' }])
+  t.match(problems, [{ message: 'this folder has no *.yaml file' }])
 })
 
 t.test('a relative path is taken from the working directory', async t => {
@@ -108,11 +108,16 @@ t.test('the digest is the same for the same sources and variables, and another f
   const first = await digest()
   t.match(first, /^[0-9a-f]{64}$/)
   t.equal(await digest({ UNUSED: 'x' }), first, 'a variable that nothing asks for changes nothing')
+  t.equal(await digest({}, { port: 1 }), first, 'nor does what the command line says of this process')
+  const elsewhere = join(folderWith(t, {}), 'elsewhere')
+  cpSync(folder, elsewhere, { recursive: true })
+  const moved = await load({ file: join(elsewhere, 'gateway.yaml'), env: {}, shipped: SHIPPED })
+  t.equal(moved.digest, first, 'nor where the files are')
   const seen = new Set([first])
   const changes: Record<string, () => Promise<string>> = {
     'a variable': () => digest({ GATEWAY_KEY: 'gw-0123456789abcdef' }),
     'a variable that is set and empty': () => digest({ GATEWAY_KEY: '' }),
-    'the command line': () => digest({}, { port: 1 }),
+    'whether keys of the store are counted': () => digest({}, { counted: true }),
     'an included file': () => {
       writeFileSync(join(folder, 'parts/a.yaml'), 'models: { b: sim }\n')
       return digest()

@@ -79,7 +79,12 @@ const DOORS: Readonly<Record<string, string | readonly string[]>> = {
 /** Only what loads the product's own code may run text; only workers, commands that print credentials, git, and messages to systemd are processes. */
 const BUILTIN_DOORS: Readonly<Record<string, readonly string[]>> = {
   vm: ['bin/bundle.js'],
-  child_process: ['src/credentials/exec.ts', 'src/cli/planning/git.ts', 'src/cli/service-manager.ts'],
+  child_process: [
+    'src/credentials/exec.ts',
+    'src/cli/planning/git.ts',
+    'src/cli/remote-git.ts',
+    'src/cli/service-manager.ts',
+  ],
   inspector: ['src/admin/profiling.ts'],
   cluster: ['src/runtime/workers/crew.ts', 'src/runtime/workers/worker.ts'],
 }

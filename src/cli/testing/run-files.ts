@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { shownFile } from '../../config/problems.js'
 import { CommandError, EXIT, type Io, print } from '../io.js'
-import { check, givenText, printProblems } from '../loading.js'
+import { check, oneFile, printProblems } from '../loading.js'
 import { Coverage } from './coverage.js'
 import { OfflineConfig } from './offline-config.js'
 import { type Done, type DoneFile, REPORTS, type TestFormat } from './reports.js'
@@ -49,7 +49,7 @@ async function runOnce(given: readonly string[], { format, update }: TestOptions
   if (files.length === 0) throw new CommandError('there is no *.test.yaml here; docs/testing.md shows one')
   const read: TestFile[] = []
   for (const file of files) {
-    await givenText(file, io)
+    await oneFile(file, io)
     const tests = await readTests(resolve(file))
     if ('problems' in tests) {
       await printProblems(tests.problems, io.stderr, io)

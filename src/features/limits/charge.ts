@@ -37,7 +37,8 @@ export function usedBy(ended: Ended): Used {
   if (!isSent || paths?.free === true) return NOTHING
   const isAnswered = outcome.phase === 'ok' || outcome.begun
   if (usage === undefined && !isAnswered && outcome.phase !== 'cancelled') return NOTHING
-  const likely = demand.audioSeconds === 0 ? demand : { ...demand, audioSeconds: Math.ceil(demand.audioSeconds * LIKELY_SOUND) }
+  const likely =
+    demand.audioSeconds === 0 ? demand : { ...demand, audioSeconds: Math.ceil(demand.audioSeconds * LIKELY_SOUND) }
   const others = isAnswered ? otherUnits(likely, price, demand.images) : {}
   if (usage !== undefined) {
     const reached = usageReached(usage, ended)

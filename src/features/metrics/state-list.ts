@@ -261,6 +261,13 @@ export const STATE_METRICS = {
     help: 'Reloads: applied, failed, or unchanged; tried with a share of the requests first, and of these taken back (back).',
     merge: 'max',
   },
+  fetches: {
+    name: 'gateway_config_fetches_total',
+    kind: 'counter',
+    labels: ['result'],
+    help: 'Requests for a configuration at an address: changed, same, refused (not the declared one, or too large), or failed.',
+    merge: 'max',
+  },
   linesLost: {
     name: 'gateway_log_lines_lost_total',
     kind: 'counter',
