@@ -187,7 +187,7 @@ export class Kernel extends Services {
 
   /** A prepared generation gets a share of the requests from now on, in place of another one that does. */
   try(generation: Generation, share: number): void {
-    this.#trial?.generation.retire()
+    this.endTrial()
     this.#trial = { generation, share }
     this.#count()
   }

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { Caller } from '../../core/caller.js'
+import type { Caller, Refusal } from '../../core/caller.js'
 import type { Miss } from '../../core/plan.js'
 import type { Kernel } from '../../kernel/kernel.js'
 import type { Maybe } from '../../kernel/stages.js'
@@ -31,16 +31,7 @@ export function knownBy(kernel: Kernel, request: HttpRequest, isCertain: boolean
   const identified = identities?.known(plan, presented, now)
   if (identified !== undefined) return knownAs(identified.caller)
   const unknown: Known = { name: hash('sha256', presented) }
-  const found = kernel.need(CALLERS).find(plan, presented, now)
-  const known =
-    found instanceof Promise
-      ? found.then(
-          one => ('refused' in one ? unknown : knownAs(one)),
-          () => unknown,
-        )
-      : 'refused' in found
-        ? unknown
-        : knownAs(found)
+  const known = keyOf(kernel, presented, unknown, now)
   if (identities === undefined || !isCertain) return known
   const checked = async (one: Known): Promise<Known> => {
     if (one !== unknown) return one
@@ -50,6 +41,17 @@ export function knownBy(kernel: Kernel, request: HttpRequest, isCertain: boolean
     )
   }
   return known instanceof Promise ? known.then(checked) : checked(known)
+}
+
+/** The holder of a key of the file or the store; `unknown` where there is none, or the store cannot say. */
+function keyOf(kernel: Kernel, presented: string, unknown: Known, now: number): Maybe<Known> {
+  const holder = (found: Caller | Refusal): Known => ('refused' in found ? unknown : knownAs(found))
+  try {
+    const found = kernel.need(CALLERS).find(kernel.generation.plan, presented, now)
+    return found instanceof Promise ? found.then(holder, () => unknown) : holder(found)
+  } catch {
+    return unknown
+  }
 }
 
 function knownAs(caller: Caller): Known {
