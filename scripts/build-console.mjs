@@ -32,6 +32,16 @@ export async function buildConsole(esbuild) {
     legalComments: 'none',
     logLevel: 'warning',
   })
+  // Audio worklets are loaded by their address.
+  await esbuild.build({
+    absWorkingDir: ROOT,
+    entryPoints: { microphone: 'console/src/microphone.ts' },
+    outdir: 'dist/console',
+    bundle: true,
+    format: 'esm',
+    target: 'es2022',
+    minify: true,
+  })
   const built = metafile.outputs
   const entry = from => Object.keys(built).find(path => built[path].entryPoint === from)
   const [script, style] = [entry('console/src/main.tsx'), entry('console/src/style.css')]

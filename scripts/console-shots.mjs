@@ -41,7 +41,10 @@ const VIEWS = {
   file: '/plan?view=file',
   generations: '/plan?view=generations',
   keys: '/keys',
+  use: '/keys?name=alice&range=15m',
   upstreams: '/upstreams?name=west',
+  faults: '/faults',
+  voice: '/play?operation=voice',
   tasks: '/tasks',
   files: '/files?key=alice',
 }

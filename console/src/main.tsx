@@ -2,11 +2,12 @@ import { effect, signal } from '@preact/signals'
 import { type ComponentType, render } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { call, whenSignedOut } from './api.js'
-import { clock } from './format.js'
+import { clock, short } from './format.js'
 import { Overview } from './pages/overview.js'
 import { followLinks, go, path } from './router.js'
 import { otherTheme, shade, startTheme } from './settings.js'
 import { link, startLive, stats, stopLive } from './state/live.js'
+import { session } from './state/session.js'
 import type { Session } from './types.js'
 import { Icon } from './ui/icon.js'
 import { PAGES } from './ui/pages.js'
@@ -14,7 +15,6 @@ import { Palette } from './ui/palette.js'
 import { Empty } from './ui/parts.js'
 import { SignIn } from './ui/sign-in.js'
 
-const session = signal<Session | 'none' | undefined>(undefined)
 const isPalette = signal(false)
 
 /** Pages are loaded when they are first looked at. */
@@ -24,6 +24,7 @@ const LATER: Readonly<Record<string, () => Promise<ComponentType>>> = {
   plan: () => import('./pages/plan.js').then(({ Plan }) => Plan),
   keys: () => import('./pages/keys.js').then(({ Keys }) => Keys),
   upstreams: () => import('./pages/upstreams.js').then(({ Upstreams }) => Upstreams),
+  faults: () => import('./pages/faults.js').then(({ Faults }) => Faults),
   files: () => import('./pages/files.js').then(({ Files }) => Files),
   tasks: () => import('./pages/tasks.js').then(({ Tasks }) => Tasks),
 }
@@ -97,7 +98,7 @@ function BottomBar() {
 
 function Foot() {
   const known = stats.value
-  const role = session.value === 'none' ? undefined : session.value?.role
+  const { role, name } = session.value === undefined || session.value === 'none' ? {} : session.value
   return (
     <footer>
       {known === undefined ? null : (
@@ -105,6 +106,12 @@ function Foot() {
           Plan {known.generation} · {known.digest.slice(0, 6)}
           <br />
           {known.processes === 1 ? '1 process' : `${known.processes} processes`}
+          <br />
+        </>
+      )}
+      {name === undefined ? null : (
+        <>
+          <span title={name}>{short(name, 26)}</span>
           <br />
         </>
       )}
@@ -152,6 +159,22 @@ function Header() {
   )
 }
 
+/** No one should look for the cause of failures that were asked for. */
+function Disturbed() {
+  const faults = stats.value?.faults ?? []
+  if (faults.length === 0 || path.value === '/faults') return null
+  return (
+    <section class="say warn" aria-label="Simulated faults">
+      <Icon name="faults" />
+      <span>
+        Simulated faults are on at {faults.slice(0, 3).join(', ')}
+        {faults.length > 3 ? ` and ${faults.length - 3} more` : ''}.
+      </span>
+      <a href="/faults">Faults</a>
+    </section>
+  )
+}
+
 function App() {
   if (session.value === undefined) return <div class="loading" role="status" aria-label="Loading" />
   if (session.value === 'none') return <SignIn onSignedIn={() => void begin()} />
@@ -160,6 +183,7 @@ function App() {
       <SideBar />
       <main>
         <Header />
+        <Disturbed />
         <Page />
       </main>
       <BottomBar />

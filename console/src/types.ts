@@ -3,6 +3,8 @@
 export interface Session {
   readonly role: 'viewer' | 'admin'
   readonly expires?: number
+  /** Of a person who signed in at an issuer. */
+  readonly name?: string
   readonly zone: string
 }
 
@@ -13,6 +15,8 @@ export interface Stats {
   readonly generation: number
   readonly digest: string
   readonly processes: number
+  /** Upstreams at which the simulator plays faults. */
+  readonly faults: readonly string[]
   readonly in_flight: number
   readonly streams: number
   readonly requests: number
@@ -221,4 +225,43 @@ export interface PlanFile {
 export interface List<T> {
   readonly data: readonly T[]
   readonly next?: string
+}
+
+export interface FaultyUpstream {
+  readonly name: string
+  readonly kind?: string
+  readonly faults?: string
+  readonly until?: number
+}
+
+export interface FaultsAnswer {
+  readonly upstreams: readonly FaultyUpstream[]
+  readonly known: readonly { readonly name: string; readonly value: string; readonly description: string }[]
+}
+
+export interface TestAnswer {
+  readonly call: string
+  readonly results: readonly {
+    readonly credential?: string
+    readonly status?: number
+    readonly milliseconds: number
+    readonly error?: string
+  }[]
+}
+
+/** In columns of equal steps. */
+export interface Usage {
+  readonly name: string
+  readonly range: string
+  readonly zone: string
+  readonly t: readonly number[]
+  readonly requests: readonly number[]
+  readonly tokens: readonly number[]
+  readonly usd: readonly number[]
+  readonly bounds: readonly {
+    readonly unit: string
+    readonly window: string
+    readonly limit: number
+    readonly used: readonly (number | null)[]
+  }[]
 }

@@ -1,4 +1,5 @@
 export type { SimulatorEntry } from './entry.js'
+export { faultProblem } from './faults/read.js'
 export { FAULTS } from './faults/table.js'
 export { MODERATION_WORDS } from './protocols/moderations/index.js'
 export { PROTOCOLS } from './routes.js'

@@ -1,3 +1,5 @@
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
 import type { Scope } from '../core/bounds.js'
 import type { Caller } from '../core/caller.js'
 import type { Config } from '../core/config.js'
@@ -50,7 +52,14 @@ export interface AdminHost {
   /** Lines of requests from now on; undefined where too many read them. */
   tail(filter: TailFilter): Reader | undefined
   /** What the console shows of requests. Throws {@link AdminError} where nothing is watched. */
-  watched(): Pick<ConsoleService, 'live' | 'series' | 'requests' | 'request'>
+  watched(): Pick<ConsoleService, 'live' | 'series' | 'requests' | 'request' | 'faults' | 'uses'>
+  /** Serves a WebSocket as if a client had opened it at the gateway's own listener. */
+  openSocket(request: IncomingMessage, socket: Duplex, head: Buffer): void
+  /** The faults that the simulator knows, and what is wrong with a text of them. */
+  readonly simulator: {
+    faults(): Promise<readonly SimulatorFault[]>
+    problem(faults: string): Promise<string | undefined>
+  }
   /** The configuration file, drafts of it, and its former texts. */
   readonly draft: {
     file(): Promise<{ readonly file: string; readonly text: string; readonly masked: boolean; readonly digest: string }>
@@ -64,6 +73,16 @@ export interface AdminHost {
   }
   /** Tasks behind a cursor, at most so many; undefined where the text is not a cursor. */
   tasks(filter: TaskQuery, limit: number, after: string | undefined): Promise<Page<Task> | undefined>
+}
+
+/** A fault that the simulator can play. */
+interface SimulatorFault {
+  readonly name: string
+  /** How its value is written. */
+  readonly value: string
+  readonly description: string
+  /** When it strikes: in every request, or in those that `times` and `failure-rate` choose. */
+  readonly strikes: 'always' | 'chosen'
 }
 
 /** A generation of the configuration. */

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { JsonObject } from '../core/json.js'
 import type { Session } from './console/session.js'
 import type { AdminHost } from './host.js'
@@ -21,9 +22,11 @@ export interface AdminRoute {
   /** The answer is a {@link TextAnswer}, and requests that are answered well are not logged: there is one every few seconds. */
   readonly isText?: true
   /** The answer is a {@link StreamAnswer} of this media type. */
-  readonly stream?: 'text/event-stream' | 'application/json'
+  readonly stream?: 'text/event-stream' | 'application/json' | 'text/plain'
   /** Although it is not a GET, it changes nothing: sessions that may only look may use it. */
   readonly isReading?: true
+  /** Browsers come here from other pages, and what it does needs no session. */
+  readonly isNavigation?: true
   /** Largest body, bytes; absent: the usual bound. */
   readonly maxBytes?: number
   /** Whether no key is asked for now. */
@@ -53,6 +56,7 @@ export interface AdminRequest {
   readonly query: Readonly<Record<string, string>>
   /** Empty where there is none. */
   readonly body: JsonObject
+  readonly headers: IncomingHttpHeaders
   /** The `accept` header. */
   readonly accept: string | undefined
   /** Address that it came from. */

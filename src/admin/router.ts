@@ -45,10 +45,11 @@ function decoded(text: string): string | undefined {
   }
 }
 
-/** The query's parameters: each once, and only those that the route knows. */
-export function queryOf({ query = {} }: AdminRoute, text: string): AdminRequest['query'] {
+/** The query's parameters: each once, and only those that the route knows. Other servers may add what they like. */
+export function queryOf({ query = {}, isNavigation }: AdminRoute, text: string): AdminRequest['query'] {
   const given: Record<string, string> = Object.create(null)
   for (const [name, value] of new URLSearchParams(text)) {
+    if (isNavigation === true && !Object.hasOwn(query, name)) continue
     if (!Object.hasOwn(query, name)) throw unknown('parameter', name, Object.keys(query))
     if (given[name] !== undefined) throw new AdminError(400, 'invalid_parameter', `${name} is given twice`)
     given[name] = value

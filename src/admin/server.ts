@@ -1,14 +1,16 @@
 import { hash, timingSafeEqual } from 'node:crypto'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
-import { Readable } from 'node:stream'
+import { type Duplex, Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { GatewayError } from '../core/errors.js'
 import { isObject, type JsonObject } from '../core/json.js'
 import type { AdminPlan } from '../core/process-config.js'
 import { StoreError } from '../core/store.js'
+import { serveInPlace, wantsSocket } from '../transport/serve-in-place.js'
 import { answerFile } from './console/files.js'
 import { type Session, sessionOf } from './console/session.js'
+import { openRealtime } from './console/sockets.js'
 import type { AdminHost } from './host.js'
 import { AdminError, type AdminRoute, type StreamAnswer, type TextAnswer } from './route.js'
 import { checkBody, queryOf, routeOf } from './router.js'
@@ -25,6 +27,8 @@ type AdminLog = (fields: {
   readonly admin: string
   readonly status: number
   readonly client: string | undefined
+  /** The person who signed in at an issuer. */
+  readonly by?: string | undefined
   readonly error?: string
 }) => void
 
@@ -51,7 +55,41 @@ export function createAdminServer(settings: AdminPlan, tools: AdminTools): Serve
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     void serve(request, response, digest(), tools)
   })
+  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    socket.on('error', () => socket.destroy())
+    if (wantsSocket(request)) void serveSocket(request, socket, head, digest(), tools)
+    else serveInPlace(server, request, socket, head)
+  })
   return server
+}
+
+/** WebSockets are for pages of the console alone. */
+async function serveSocket(
+  request: IncomingMessage,
+  socket: Duplex,
+  head: Buffer,
+  digest: string | undefined,
+  { host, log }: AdminTools,
+): Promise<void> {
+  const client = request.socket.remoteAddress
+  const forSession = host.plan.admin?.console === true ? digest : undefined
+  const session = sessionFor(request, forSession, 'encrypted' in request.socket)
+  const admin = `GET ${(request.url ?? '').split('?', 1)[0]?.slice(0, 200)}`
+  try {
+    await openRealtime(request, socket, head, { session, host })
+    log({ admin, status: 101, client, by: session?.name })
+  } catch (cause) {
+    const { status, type, message } = errorOf(cause)
+    log({ admin, status, client, by: session?.name, ...(status < 500 ? {} : { error: String(cause) }) })
+    const body = JSON.stringify({ error: { type, message } })
+    const lines = [
+      `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Error'}`,
+      'content-type: application/json',
+      `content-length: ${Buffer.byteLength(body)}`,
+      'connection: close',
+    ]
+    socket.end(`${lines.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy())
+  }
 }
 
 async function serve(
@@ -67,6 +105,7 @@ async function serve(
   let status: number
   let body: unknown
   let cause: unknown
+  let by: string | undefined
   const cookies: string[] = []
   if (tools.host.plan.admin?.console === true && answerFile(request, response, path)) return
   try {
@@ -76,12 +115,14 @@ async function serve(
     if (session === undefined && !isOpen(tools, method, path))
       throw new AdminError(401, 'unauthenticated', 'send the admin key as a Bearer token')
     const { route, params } = routeOf(tools.table, method, path)
-    if (session !== undefined && session !== 'key') checkSession(request, route, session)
+    if (session !== undefined && session !== 'key' && route.isNavigation !== true) checkSession(request, route, session)
+    by = session === 'key' ? undefined : session?.name
     const query = queryOf(route, mark < 0 ? '' : url.slice(mark + 1))
     const given = await bodyOf(request, route)
     const setCookie = (cookie: string): void => void cookies.push(cookie)
-    const { accept } = request.headers
-    const asked = { params, query, body: given, accept, client, isEncrypted, setCookie }
+    const { headers } = request
+    const { accept } = headers
+    const asked = { params, query, body: given, headers, accept, client, isEncrypted, setCookie }
     body = await route.handle({ ...asked, session: session === 'key' ? undefined : session }, tools.host)
     status = route.status
     if (route.isText === true) {
@@ -89,7 +130,8 @@ async function serve(
       return
     }
     if (route.stream !== undefined) {
-      tools.log({ admin: `${method} ${path}`, status, client })
+      tools.log({ admin: `${method} ${path}`, status, client, by })
+      if (cookies.length > 0) response.setHeader('set-cookie', cookies)
       await sendPieces(response, route.stream, body as StreamAnswer)
       return
     }
@@ -100,7 +142,7 @@ async function serve(
     body = { error: { type, message, ...more } }
   }
   const error = status < 500 ? {} : { error: String(cause instanceof Error ? (cause.cause ?? cause) : cause) }
-  tools.log({ admin: `${method} ${path.slice(0, 200)}`, status, client, ...error })
+  tools.log({ admin: `${method} ${path.slice(0, 200)}`, status, client, by, ...error })
   if (cookies.length > 0) response.setHeader('set-cookie', cookies)
   answer(request, response, status, body)
 }

@@ -7,6 +7,7 @@ import { readKeySecret } from './keys.js'
 import { readPort, readTls } from './listen.js'
 import type { RawAdmin, RawKeySecret } from './raw.generated.js'
 import { quoted } from './report.js'
+import { readSignIn } from './sign-in.js'
 
 /** Where the admin key is, unless the file says. */
 const USUAL_SECRET: RawKeySecret = { env: 'GATEWAY_ADMIN_KEY', generate: true }
@@ -26,6 +27,7 @@ export function readAdmin(
   const secret = readKeySecret(raw.secret ?? USUAL_SECRET, site.child('secret'), context)[0]
   if ((port ?? filePort) === 0) return {}
   const metrics = readMetrics(raw.metrics)
+  const oidc = raw.oidc && readSignIn(raw.oidc, site.child('oidc'), context)
   warnOf(host, raw.tls !== undefined, site, context)
   if (secret !== undefined && 'absent' in secret) {
     context.report.warn('no-secret', site.child('secret'), `${secret.absent}, so no one can use the admin API`)
@@ -40,6 +42,7 @@ export function readAdmin(
       ...(tls === undefined ? {} : { tls }),
       ...(secret !== undefined && 'secret' in secret ? { secret: secret.secret } : {}),
       ...(metrics === undefined ? {} : { metrics }),
+      ...(oidc === undefined ? {} : { oidc }),
     },
   }
 }

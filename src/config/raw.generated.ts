@@ -182,8 +182,27 @@ export type RawAdmin = {
   readonly secret?: RawKeySecret
   readonly metrics?: RawMetrics
   readonly console?: boolean
+  readonly oidc?: RawAdminSignIn
   readonly write?: boolean
   readonly tls?: { readonly cert: string; readonly key: string }
+}
+export type RawAdminSignIn = {
+  readonly issuer: string
+  readonly client_id: string
+  readonly client_secret?: RawSecret
+  readonly scopes?: readonly string[]
+  readonly address?: string
+  readonly name?: string
+  readonly role: RawClaimedRole
+  readonly algorithms?: readonly ('RS256' | 'RS384' | 'RS512' | 'PS256' | 'PS384' | 'PS512' | 'ES256' | 'ES384' | 'ES512' | 'EdDSA')[]
+  readonly clock_skew?: string
+  readonly allow?: readonly string[]
+  readonly timeout?: string
+}
+export type RawClaimedRole = {
+  readonly claim: string
+  readonly map: Readonly<Record<string, 'viewer' | 'admin'>>
+  readonly default?: 'viewer' | 'admin'
 }
 export type RawMetrics = RawMetricsSettings | 'open' | 'off'
 export type RawMetricsSettings = { readonly open?: boolean; readonly per_key?: boolean }

@@ -84,6 +84,14 @@ export const DEFAULTS = {
     console: true,
     write: false,
   },
+  adminSignIn: {
+    scopes: ['profile'],
+    name: 'sub',
+    algorithms: ['RS256', 'ES256'],
+    clock_skew: 60000, // 60s
+    allow: ['*'],
+    timeout: 5000, // 5s
+  },
   metricsSettings: {
     open: false,
     per_key: false,

@@ -7,7 +7,7 @@ import type { PlacedSource } from './credential-source.js'
 import type { EgressConfig } from './egress.js'
 import type { Family } from './errors.js'
 import type { Exposed } from './exposed.js'
-import type { HealthRule, ProbeConfig } from './health.js'
+import type { HealthRule } from './health.js'
 import type { IdentityConfig } from './identity.js'
 import type { JsonObject } from './json.js'
 import type { Limits, Retry, Timeouts } from './limits.js'
@@ -43,6 +43,7 @@ import type { TaskKind } from './task-kind.js'
 import type { TelemetryConfig } from './telemetry.js'
 import type { TextUsage } from './text.js'
 import type { Transform } from './transform.js'
+import type { Call, CheapestCall, UpstreamProbe } from './upstream-call.js'
 import type { VectorRule } from './vectors.js'
 import type { Violation } from './violation.js'
 
@@ -272,16 +273,6 @@ export interface RetryPolicy extends Retry {
   readonly covers: (condition: Retry['on'][number]) => boolean
 }
 
-export interface Call {
-  readonly method: string
-  /** Path and query on the upstream, base prefix and query credential included; values are percent-encoded. */
-  target(variables: Params): string
-  /** The call as written, for tables and `explain`. */
-  readonly text: string
-  /** The target has its whole query: nothing of the client's goes behind it. */
-  readonly whole?: true
-}
-
 export interface Upstream {
   readonly name: string
   readonly kind: string | undefined
@@ -305,6 +296,8 @@ export interface Upstream {
   readonly others: readonly Upstream[]
   /** Its name in records of what it keeps: of several secrets, it says which one may ask for that. */
   readonly keeper: string
+  /** The cheapest request that is declared for it: its probe, or its list of models. Absent: it has neither. */
+  readonly cheapest?: CheapestCall
   /** Absent: only requests show whether it answers. */
   readonly probe?: UpstreamProbe
   /** Whether ids of resources that belong to no key go to it. */
@@ -317,13 +310,6 @@ export interface Upstream {
   readonly region?: string
   /** They answer in its place. */
   readonly recordings?: RecordingsConfig
-}
-
-/** A request of the gateway's own; durations in milliseconds. */
-export interface UpstreamProbe extends Pick<ProbeConfig, 'every' | 'timeout'> {
-  readonly call: Call
-  readonly body: Buffer | null
-  readonly rule: HealthRule
 }
 
 /** Whether a header, given by its lower-case name, passes. */

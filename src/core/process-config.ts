@@ -1,4 +1,5 @@
 import type { Secret } from './secret.js'
+import type { SignInConfig } from './sign-in.js'
 
 /** A file and what stood in it. */
 export interface FileContent {
@@ -34,6 +35,8 @@ export interface AdminConfig {
   readonly console: boolean
   /** Whether the admin API may write the configuration file. */
   readonly write: boolean
+  /** Absent: people sign in with the admin key or a link. */
+  readonly oidc?: SignInConfig
 }
 
 /** What `GET /metrics` of the admin listener shows, and who may ask. */

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Exchange, Call as UpstreamCall } from '../core/plan.js'
+import type { Exchange } from '../core/plan.js'
 import { rewritten } from '../core/transform.js'
+import type { Call as UpstreamCall } from '../core/upstream-call.js'
 import type { UpstreamRequest } from '../net/pools.js'
 import { apply, type Edit, edited, findValue, firstMember } from '../wire/json-edit.js'
 import { type IsReserved, mergeQuery } from '../wire/query.js'

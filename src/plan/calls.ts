@@ -1,6 +1,6 @@
 import type { CallConfig } from '../core/config.js'
 import type { Params } from '../core/params.js'
-import type { Call } from '../core/plan.js'
+import type { Call } from '../core/upstream-call.js'
 import type { Placed } from './credential.js'
 
 const OPTIONAL = /\[([^[\]]*)\]/

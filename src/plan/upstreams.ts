@@ -7,11 +7,12 @@ import type {
   VerbConfig,
 } from '../core/config.js'
 import { keeperName } from '../core/keeper.js'
-import type { Upstream, UpstreamProbe } from '../core/plan.js'
+import type { Upstream } from '../core/plan.js'
 import type { Secret } from '../core/secret.js'
 import type { BodyFormat } from '../core/shape.js'
 import type { Steps } from '../core/steps.js'
 import type { TaskShapeConfig } from '../core/task.js'
+import type { CheapestCall, UpstreamProbe } from '../core/upstream-call.js'
 import { UpstreamCall } from './calls.js'
 import { credentialReference, type Placed, placeCredential } from './credential.js'
 import { requestFilter, responseFilter } from './headers.js'
@@ -84,7 +85,8 @@ function compileUpstream(
   const reference = secret && credentialReference(name, secret)
   const supported = Object.entries(config.speaks)
   const endpoints = new Map(supported.map(([protocol, one]) => [protocol, compileEndpoint(one, prefix, credential)]))
-  const probe = compileProbe(config, health, call => new UpstreamCall(call, prefix, credential))
+  const cheapest = cheapestCall(config, health, call => new UpstreamCall(call, prefix, credential))
+  const probe = cheapest && compileProbe(config, health, cheapest)
   const upstream: Upstream = {
     name,
     kind: config.kind,
@@ -99,6 +101,7 @@ function compileUpstream(
     former: former.map(one => one.upstream),
     others: others.map(one => one.upstream),
     keeper: isOneOfSeveral && reference !== undefined ? keeperName(name, reference) : name,
+    ...(cheapest === undefined ? {} : { cheapest }),
     ...(probe === undefined ? {} : { probe }),
     passesUnknown: config.passesUnknown,
     forward: {
@@ -130,18 +133,27 @@ function compileEndpoint(config: EndpointConfig, prefix: string, credential: Pla
   }
 }
 
-/** Undefined where none is declared, or there is nothing to ask for. */
-function compileProbe(
+function cheapestCall(
   { health: own, speaks }: UpstreamConfig,
   all: Config['health'],
   compile: (call: CallConfig) => UpstreamCall,
+): CheapestCall | undefined {
+  const probe = own?.probe ?? all.probe
+  const call = probe?.call ?? speaks.models?.call
+  if (call === undefined) return undefined
+  return { call: compile(call), body: probe?.body === undefined ? null : Buffer.from(JSON.stringify(probe.body)) }
+}
+
+/** Undefined where none is declared. */
+function compileProbe(
+  { health: own }: UpstreamConfig,
+  all: Config['health'],
+  cheapest: CheapestCall,
 ): UpstreamProbe | undefined {
   const probe = own?.probe ?? all.probe
   const { health: rule } = mergeHealth(all, own)
-  const call = probe?.call ?? speaks.models?.call
-  if (probe === undefined || call === undefined || rule === undefined) return undefined
-  const body = probe.body === undefined ? null : Buffer.from(JSON.stringify(probe.body))
-  return { every: probe.every, timeout: probe.timeout, call: compile(call), body, rule }
+  if (probe === undefined || rule === undefined) return undefined
+  return { ...cheapest, every: probe.every, timeout: probe.timeout, rule }
 }
 
 /** `embedded:` addresses have no path. */

@@ -33,6 +33,8 @@ interface Parts
     | 'tail'
     | 'watched'
     | 'draft'
+    | 'simulator'
+    | 'openSocket'
   > {
   readonly kernel: Kernel
   readonly running: () => Pick<AdminHost, 'plan' | 'config'>

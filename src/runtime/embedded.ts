@@ -1,10 +1,25 @@
 import { randomBytes } from 'node:crypto'
 import type { Simulator } from '#simulator'
+import type { AdminHost } from '../admin/host.js'
 import type { Plan, Upstream } from '../core/plan.js'
 import { RecordedUpstreams } from './recordings/server.js'
 
 /** `base` of upstreams that this process answers itself. */
 const EMBEDDED = 'embedded:simulator'
+
+/** What the simulator says of its faults; it is loaded when that is first asked for. */
+export const SIMULATOR_FAULTS: AdminHost['simulator'] = {
+  async faults() {
+    const { FAULTS } = await import('#simulator')
+    return Object.entries(FAULTS).map(([name, { value, description, strikes }]) => ({
+      ...{ name, value: value.written, description, strikes },
+    }))
+  },
+  async problem(faults) {
+    const { faultProblem } = await import('#simulator')
+    return faultProblem(faults)
+  },
+}
 
 /** Where a simulator listens, and the key that it asks for. */
 export interface SimulatorPlace {

@@ -4,6 +4,7 @@ import type { Server as HttpsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { Writable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
+import type { AdminHost } from '../admin/host.js'
 import { loadChecks } from '../config/schemas.js'
 import { atMost } from '../core/at-most.js'
 import type { Caller } from '../core/caller.js'
@@ -27,7 +28,7 @@ import { Admin } from './admin.js'
 
 import { descriptorLimit, onCrowded, warnOfDescriptors } from './descriptors.js'
 import { FileDrafts } from './draft.js'
-import { Embedded, type SimulatorPlace } from './embedded.js'
+import { Embedded, SIMULATOR_FAULTS, type SimulatorPlace } from './embedded.js'
 import { generationsOf } from './generations.js'
 import { answerHealth, type Health, healthOf, logDisabled } from './health.js'
 import { HealthLog } from './health-log.js'
@@ -164,9 +165,18 @@ export class Gateway {
       drain: () => (seat === undefined ? void this.close() : seat.drain()),
       ...(seat !== undefined && { restart: () => seat.restart() }),
       ...shownParts(pipeline, this.#metrics),
+      simulator: SIMULATOR_FAULTS,
+      openSocket: this.#openSocket,
       draft: new FileDrafts(options, () => this.#reloads),
       ...generationsOf(() => this.#reloads),
     }
+  }
+
+  readonly #openSocket: AdminHost['openSocket'] = (request, socket, head) => {
+    this.#sockets.open(request, socket, head, error => {
+      socket.destroy()
+      this.#log.error({ error: error.message }, 'a WebSocket could not be opened')
+    })
   }
 
   #createServer(plan: Plan, shown: Parameters<typeof answerHealth>[3]): Server | HttpsServer {
@@ -182,12 +192,7 @@ export class Gateway {
         const client = this.#kernel.generation.clients.of(connected, undefined)
         this.#log.info({ parse_error: code, client }, 'request refused before it could be read')
       },
-      (request, socket, head) => {
-        this.#sockets.open(request, socket, head, error => {
-          socket.destroy()
-          this.#log.error({ error: error.message }, 'a WebSocket could not be opened')
-        })
-      },
+      this.#openSocket,
       plan.transport,
     )
   }

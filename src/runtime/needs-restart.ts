@@ -2,7 +2,7 @@ import type { Plan } from '../core/plan.js'
 import { Secret } from '../core/secret.js'
 
 /** What of the admin listener a reload changes. */
-const LIVE_ADMIN = { digest: undefined, metrics: undefined, write: undefined }
+const LIVE_ADMIN = { digest: undefined, metrics: undefined, write: undefined, oidc: undefined }
 
 /** What a process has from its start to its end. */
 export type StartSettings = Pick<Plan, 'listen' | 'store' | 'spool' | 'transport' | 'admin' | 'workers'>

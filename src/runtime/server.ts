@@ -16,6 +16,7 @@ import type { Limits } from '../core/limits.js'
 import type { ListenConfig } from '../core/process-config.js'
 import type { HttpExchange } from '../transport/exchange.js'
 import { NodeExchange } from '../transport/node-exchange.js'
+import { serveInPlace, wantsSocket } from '../transport/serve-in-place.js'
 import { type ConnectionError, interceptConnections } from '../transport/server/intercept.js'
 import { endInTurn, serveInTurn } from '../transport/turns.js'
 import { StartError } from './problems.js'
@@ -87,10 +88,6 @@ interface UpgradeChoice {
   shouldUpgradeCallback(request: IncomingMessage): boolean
 }
 
-function wantsSocket({ headers }: IncomingMessage): boolean {
-  return headers.upgrade?.toLowerCase() === 'websocket'
-}
-
 /** The settings of a running server that may change with the plan. */
 export function applyLimits(server: Server | HttpsServer, limits: Limits): void {
   server.headersTimeout = limits.headers
@@ -153,23 +150,6 @@ export function rawAnswer(error: GatewayError, family: Family = 'compatible'): s
     (wait === undefined ? '' : `retry-after: ${Math.ceil(wait / 1000)}\r\n`) +
     `connection: close\r\n\r\n${body}`
   )
-}
-
-/**
- * Serves a request that asks to upgrade to another protocol than WebSocket as a plain request, which a server may
- * (RFC 9110 §7.8): some clients offer HTTP/2 in every first request. Older versions of Node have detached the
- * connection by now, so it is handed back to the server with its first bytes, without the upgrade header.
- */
-function serveInPlace(server: Server | HttpsServer, request: IncomingMessage, socket: Duplex, head: Buffer): void {
-  const lines = [`${request.method} ${request.url} HTTP/${request.httpVersion}`]
-  const { rawHeaders } = request
-  for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
-    const [name = '', value = ''] = [rawHeaders[index], rawHeaders[index + 1]]
-    if (!/^(upgrade|http2-settings|connection)$/i.test(name)) lines.push(`${name}: ${value}`)
-  }
-  const again = Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1')
-  socket.unshift(Buffer.concat([again, head]))
-  server.emit('setSecureContext' in server ? 'secureConnection' : 'connection', socket)
 }
 
 /** New connections are served with the certificate of these settings. */

@@ -1,7 +1,8 @@
 import type { Config } from '../core/config.js'
 import type { Upstream } from '../core/plan.js'
+import { askCheapest } from '../kernel/cheapest-call.js'
 import { Generation } from '../kernel/generation.js'
-import { NoResponseError, send } from '../kernel/http-call.js'
+import { NoResponseError } from '../kernel/http-call.js'
 import { Pools } from '../net/pools.js'
 import { Embedded } from './embedded.js'
 import { compileRead } from './load.js'
@@ -14,9 +15,6 @@ export interface Tried {
   readonly fault?: string
 }
 
-/** Probes need a period; none is ever made here. */
-const NEVER_MS = 3_600_000
-
 /**
  * Asks an upstream for its list of models, or by its declared probe, with the credential that requests would carry: also
  * one that has to be got first, or that signs. By upstream, undefined where it has no such call.
@@ -26,9 +24,7 @@ export async function credentialTrier(
   env: Readonly<Record<string, string | undefined>>,
   timeoutMs: number,
 ): Promise<{ readonly tryAt: (name: string) => Promise<Tried | undefined>; readonly close: () => Promise<void> }> {
-  const probe = { every: NEVER_MS, timeout: timeoutMs }
-  const probing = { ...config, health: { probe, ...config.health } }
-  const plan = await compileRead(probing, '', {})
+  const plan = await compileRead(config, '', {})
   const embedded = new Embedded()
   const pools = new Pools(plan.transport)
   await embedded.prepare(plan)
@@ -45,18 +41,13 @@ export async function credentialTrier(
 }
 
 async function ask(generation: Generation, upstream: Upstream, timeoutMs: number): Promise<Tried | undefined> {
-  const { probe, connect } = upstream
-  if (probe === undefined) return undefined
-  const { call, body } = probe
-  const { pool, headers } = generation.reach(upstream)
-  const type = body === null ? [] : ['content-type', 'application/json']
-  const request = { method: call.method, path: call.target({}), body, headers: [...headers, 'accept', '*/*', ...type] }
-  const times = { queue: timeoutMs, connect: Math.min(connect, timeoutMs), answer: timeoutMs }
+  const { cheapest } = upstream
+  if (cheapest === undefined) return undefined
+  const { text: call } = cheapest.call
   try {
-    const { status } = await send(pool, request, { key: 'doctor', ...times, maxBytes: 'head' })
-    return { call: call.text, status }
+    return { call, status: (await askCheapest(generation, upstream, cheapest, { key: 'doctor', timeoutMs })).status }
   } catch (error) {
     if (!(error instanceof NoResponseError)) throw error
-    return { call: call.text, fault: error.message }
+    return { call, fault: error.message }
   }
 }

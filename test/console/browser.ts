@@ -44,17 +44,21 @@ models:
   sim-speech: sim
   sim-transcribe: sim
   sim-video: sim
+  sim-realtime: sim
   "sim-video?*": sim
   "sim-text?*": sim-chat
   "gpt-*": openai
 `
+
+/** One that beeps, without asking whether it may be heard. */
+const MICROPHONE = ['--use-fake-device-for-media-stream', '--use-fake-ui-for-media-stream']
 
 let shared: Promise<Browser> | undefined
 
 /** One for all tests of a file; each has a context of its own. */
 function theBrowser(): Promise<Browser> {
   if (shared === undefined) {
-    shared = chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] })
+    shared = chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', ...MICROPHONE] })
     t.teardown(async () => await (await shared)?.close())
   }
   return shared
@@ -74,13 +78,25 @@ export interface ConsoleTest {
   picture(name: string): Promise<void>
 }
 
+interface ConsoleOptions {
+  /** More members of `admin`, or what makes them for its origin. */
+  readonly admin?: string | ((origin: string) => Promise<string>)
+  readonly yaml?: string
+  readonly env?: Readonly<Record<string, string>>
+}
+
 /** A gateway with the simulator, and a page of a browser that is not signed in. `admin`, `yaml`: more of its configuration. */
-export async function openConsole(test: Test, { admin: more = '', yaml = '' } = {}): Promise<ConsoleTest> {
-  const { line, origin: admin } = await adminLine(more)
+export async function openConsole(
+  test: Test,
+  { admin: more = '', yaml = '', env: variables = {} }: ConsoleOptions = {},
+): Promise<ConsoleTest> {
+  const { line: bare, origin: admin } = await adminLine()
+  const line = bare.replace(/ }$/, `${typeof more === 'string' ? more : await more(admin)} }`)
   const env = {
     GATEWAY_ADMIN_KEY: ADMIN_SECRET,
     CALLER_KEY: 'the-key-of-the-caller-0123456789',
     GUEST_KEY: 'the-key-of-the-guest-0123456789',
+    ...variables,
   }
   const gateway = await startTestGateway(test, `${YAML}${line}\n${yaml}`, { env })
   const browser = await theBrowser()

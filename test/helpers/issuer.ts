@@ -27,8 +27,20 @@ export interface Issuer {
   publicKey(): Promise<JWK>
 }
 
+/** People who sign in with a browser: any name and password do. */
+export interface SignsIn {
+  /** Where browsers go back to. */
+  readonly redirect: string
+  /** Their claims, by the name that they sign in with. */
+  readonly people: Readonly<Record<string, Readonly<Record<string, unknown>>>>
+}
+
 /** An OpenID provider on loopback: `oidc-provider` itself, with claims for the gateway. */
-export async function startIssuer(t: Test, claims: Readonly<Record<string, unknown>> = {}): Promise<Issuer> {
+export async function startIssuer(
+  t: Test,
+  claims: Readonly<Record<string, unknown>> = {},
+  signsIn?: SignsIn,
+): Promise<Issuer> {
   const state = { serve: (_: unknown, response: ServerResponse): void => void response.end() }
   const asked: string[] = []
   const instead = new Map<string, unknown>()
@@ -44,7 +56,10 @@ export async function startIssuer(t: Test, claims: Readonly<Record<string, unkno
   const origin = await listening(t, server)
   let key = await newKey()
   const serve = (): void => {
-    const provider = new Provider(origin, settings([key.jwk], claims))
+    const provider = new Provider(origin, {
+      ...settings([key.jwk], claims, signsIn),
+      ...(signsIn === undefined ? {} : signing(signsIn)),
+    })
     state.serve = provider.callback() as unknown as typeof state.serve
   }
   serve()
@@ -88,15 +103,32 @@ async function newKey(): Promise<Awaited<ReturnType<typeof generateKeyPair>> & {
   return { ...pair, jwk: { ...(await exportJWK(pair.privateKey)), kid: `key-${keys}`, use: 'sig', alg: 'RS256' } }
 }
 
-function settings(jwks: readonly JWK[], claims: Readonly<Record<string, unknown>>): object {
+function signing({ people }: SignsIn): object {
+  const names = [...new Set(Object.values(people).flatMap(Object.keys))]
+  return {
+    claims: { openid: ['sub', ...names] },
+    conformIdTokenClaims: false,
+    findAccount: (_: unknown, accountId: string) => ({
+      accountId,
+      claims: () => ({ sub: accountId, ...people[accountId] }),
+    }),
+  }
+}
+
+function settings(
+  jwks: readonly JWK[],
+  claims: Readonly<Record<string, unknown>>,
+  signsIn: SignsIn | undefined,
+): object {
+  const isSigning = signsIn !== undefined
   return {
     clients: [
       {
         client_id: CLIENT.id,
         client_secret: CLIENT.secret,
-        grant_types: ['client_credentials'],
-        redirect_uris: [],
-        response_types: [],
+        grant_types: ['client_credentials', ...(isSigning ? ['authorization_code'] : [])],
+        redirect_uris: isSigning ? [signsIn.redirect] : [],
+        response_types: isSigning ? ['code'] : [],
       },
     ],
     jwks: { keys: jwks },
@@ -105,7 +137,7 @@ function settings(jwks: readonly JWK[], claims: Readonly<Record<string, unknown>
       clientCredentials: { enabled: true },
       introspection: { enabled: true },
       revocation: { enabled: true },
-      devInteractions: { enabled: false },
+      devInteractions: { enabled: isSigning },
       resourceIndicators: {
         enabled: true,
         getResourceServerInfo: (_: unknown, resource: string) => ({

@@ -143,9 +143,10 @@ export class WorkingGateway {
     return { status: answer.status, text: await answer.text() }
   }
 
-  async admin<T>(method: string, path: string): Promise<T> {
+  async admin<T>(method: string, path: string, body?: object): Promise<T> {
     const headers = { authorization: `Bearer ${ADMIN_SECRET}`, connection: 'close' }
-    const answer = await fetch(`${this.adminOrigin}${path}`, { method, headers })
+    const sent = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) }
+    const answer = await fetch(`${this.adminOrigin}${path}`, sent)
     return (await answer.json()) as T
   }
 

@@ -6,11 +6,13 @@ import { useFetched } from '../state/fetched.js'
 import type { Key, List, ScopeLimits } from '../types.js'
 import { Card, Copy, Empty, Failure, State } from '../ui/parts.js'
 import { type Bound, BoundBar, boundsOf } from './near-bound.js'
+import { UseOverTime } from './use-over-time.js'
 
 export function Keys() {
   const keys = useFetched<List<Key>>('/admin/keys?limit=200', 10_000)
   const limits = useFetched<List<ScopeLimits>>('/admin/limits?limit=200', 3000)
   const name = parameter('name')
+  const [group, model] = [parameter('group'), parameter('model')]
   const all = keys.data.value?.data ?? []
   // Limits of keys of the store are not in the list: there may be very many of them.
   const isStored = all.some(key => key.name === name && key.source === 'store')
@@ -25,6 +27,9 @@ export function Keys() {
     <>
       <Failure error={keys.error.value ?? limits.error.value ?? one.error.value} again={keys.again} />
       <div class="grid">
+        {name === undefined ? null : <UseOverTime scope="key" name={name} />}
+        {group === undefined ? null : <UseOverTime scope="group" name={group} />}
+        {model === undefined ? null : <UseOverTime scope="model" name={model} />}
         <Card title="Near their bound" class="w5">
           {bounds.length === 0 ? (
             <Empty>No key, group, model or upstream has a limit.</Empty>

@@ -25,12 +25,18 @@ export function wordsOf({ unit, used = 0, reserved = 0, limit, window }: Limit):
   return `${show(used)} of ${show(limit)} ${unit === 'budget' ? 'USD' : unit.replaceAll('_', ' ')}${window === null ? '' : ` / ${window}`}${reserved > 0 ? `, ${show(reserved)} reserved` : ''}`
 }
 
+/** Leads to its use over time. Use of upstreams is with them. */
+function BoundName({ bound: { scope, name } }: { readonly bound: Bound }) {
+  if (scope === 'upstream') return <a href={`/upstreams?name=${encodeURIComponent(name)}`}>{name}</a>
+  return <a href={`/keys?${scope === 'key' ? 'name' : scope}=${encodeURIComponent(name)}`}>{name}</a>
+}
+
 export function BoundBar({ bound, isNamed = true }: { readonly bound: Bound; readonly isNamed?: boolean }) {
   const percent = Math.floor(bound.part * 100)
   const level = percent >= 100 ? 'bad' : percent >= 80 ? 'warn' : 'mut'
   return (
     <div class="bud">
-      <strong>{isNamed ? bound.name : bound.unit.replaceAll('_', ' ')}</strong>
+      <strong>{isNamed ? <BoundName bound={bound} /> : bound.unit.replaceAll('_', ' ')}</strong>
       <span class={level}>{percent} %</span>
       <Bar part={bound.part} label={`${percent} percent of ${bound.name}, ${bound.unit}, used`} />
       <span class="mut">{wordsOf(bound)}</span>

@@ -7,11 +7,10 @@ import type { List, Row, Series, Stats, Upstream } from '../types.js'
 import { Icon } from '../ui/icon.js'
 import { Card, Empty, Failure, Segments, State, Value } from '../ui/parts.js'
 import { Plot, Spark } from '../ui/plot.js'
+import { RANGES, type Range } from '../ui/ranges.js'
 import { stateOf } from '../ui/upstream-state.js'
 import { NearBound } from './near-bound.js'
 
-const RANGES = ['15m', '1h', '6h', '24h', '7d', '30d'] as const
-type Range = (typeof RANGES)[number]
 /** How often figures are read again, by range, milliseconds. */
 const EVERY_MS: Readonly<Record<Range, number>> = {
   '15m': 2000,
@@ -36,12 +35,21 @@ export function Overview() {
       <Health known={stats.value} series={series} range={range} />
       <div class="bar-of-controls">
         <Segments label="Range" options={RANGES} value={range} onChange={next => setParameters({ range: next })} />
-        <span class="mut">Since the gateway started; times by this browser's clock.</span>
+        <span class="mut">
+          {series === undefined
+            ? ''
+            : `One point ${stepText(series.step)}, of all processes; times by this browser's clock.`}
+        </span>
       </div>
       <Failure error={error.value} again={again} />
       {series === undefined ? <div class="skeleton" /> : <Figures series={series} known={stats.value} />}
     </>
   )
+}
+
+function stepText(seconds: number): string {
+  if (seconds < 60) return `every ${seconds} s`
+  return seconds < 3600 ? `every ${seconds / 60} min` : `every ${seconds / 3600} h`
 }
 
 function Health({

@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { short } from '../format.js'
+import { LikenessMap } from './likeness-map.js'
 
 /** An answer that came whole. */
 export interface Whole {
@@ -56,6 +57,7 @@ export function Shown({ whole, input, ask }: Props) {
       ) : (
         <p>{type}</p>
       )}
+      {vectors.length > 0 ? <LikenessMap vectors={vectors} names={lines} /> : null}
       {vectors.length > 0 ? <Likeness vectors={vectors} names={lines} /> : null}
       {(data.data ?? []).map(({ b64_json, url: remote }) =>
         b64_json === undefined ? (
@@ -109,7 +111,8 @@ function Likeness({
   readonly names: readonly string[]
 }) {
   return (
-    <div class="heat">
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard must be able to scroll it
+    <section class="heat" tabIndex={0} aria-label="Likeness">
       <table>
         <thead>
           <tr>
@@ -144,7 +147,7 @@ function Likeness({
           ))}
         </tbody>
       </table>
-    </div>
+    </section>
   )
 }
 

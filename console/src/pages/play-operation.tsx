@@ -5,6 +5,7 @@ import { milliseconds, text } from '../format.js'
 import { parameter } from '../router.js'
 import type { PlanAnswer } from '../types.js'
 import { ChooseKey, ChooseModel } from '../ui/choose.js'
+import { Mask } from './mask.js'
 import { Shown, type Whole } from './play-answer.js'
 import { attempt, base64Of } from './run.js'
 
@@ -26,7 +27,8 @@ export const OPERATIONS: readonly OperationSpec[] = [
     path: '/v1/embeddings',
     model: /embed/,
     label: 'Texts, one a line',
-    example: 'a cat on a mat\na kitten on a rug\ninterest rates rise',
+    example:
+      'a cat on a mat\na kitten on a rug\na dog in the garden\ninterest rates rise\nthe bank raises interest rates',
     json: (model, input) => ({ model, input: input.split('\n').filter(Boolean) }),
   },
   {
@@ -106,6 +108,7 @@ export function Operation({ plan, operation }: { readonly plan: PlanAnswer; read
   const model = useSignal(parameter('model') ?? plan.models.find(one => operation.model.test(one.name))?.name ?? '')
   const input = useSignal(example)
   const upload = useSignal<File | undefined>(undefined)
+  const mask = useSignal<Blob | undefined>(undefined)
   const whole = useSignal<Whole | undefined>(undefined)
   const took = useSignal<number | undefined>(undefined)
   const error = useSignal<string | undefined>(undefined)
@@ -128,7 +131,9 @@ export function Operation({ plan, operation }: { readonly plan: PlanAnswer; read
       const { value: given } = upload
       if (file !== undefined && given === undefined) throw new Error('Choose a file first.')
       const body =
-        given === undefined || file === undefined ? { json: fields } : { form: await formOf(fields, given, file) }
+        given === undefined || file === undefined
+          ? { json: fields }
+          : { form: [...(await formOf(fields, given, file)), ...(await maskPart(mask.value))] }
       if (whole.value?.url !== undefined) URL.revokeObjectURL(whole.value.url)
       whole.value = await ask('POST', path, body)
       took.value = performance.now() - began
@@ -160,6 +165,9 @@ export function Operation({ plan, operation }: { readonly plan: PlanAnswer; read
             </label>
           </div>
         )}
+        {operation.name !== 'edit' || upload.value === undefined ? null : (
+          <Mask file={upload.value} onMask={next => (mask.value = next)} />
+        )}
         <label>
           <span class="mut">{label}</span>
           <textarea rows={6} value={input.value} onInput={event => (input.value = event.currentTarget.value)} />
@@ -187,6 +195,11 @@ export function Operation({ plan, operation }: { readonly plan: PlanAnswer; read
       </section>
     </div>
   )
+}
+
+async function maskPart(mask: Blob | undefined): Promise<readonly object[]> {
+  if (mask === undefined) return []
+  return [{ name: 'mask', filename: 'mask.png', type: 'image/png', data: await base64Of(mask) }]
 }
 
 async function formOf(fields: object, given: File, accept: string): Promise<readonly object[]> {

@@ -4,8 +4,9 @@ import type { PlanAnswer } from '../types.js'
 import { Failure, Segments } from '../ui/parts.js'
 import { Chat } from './play-chat.js'
 import { OPERATIONS, Operation } from './play-operation.js'
+import { Voice } from './play-voice.js'
 
-const NAMES = ['chat', ...OPERATIONS.map(({ name }) => name)]
+const NAMES = ['chat', ...OPERATIONS.map(({ name }) => name), 'voice']
 
 /** Every operation, with a key of one's choice, under its limits. */
 export function Play() {
@@ -23,7 +24,9 @@ export function Play() {
         />
       </div>
       <Failure error={plan.error.value} again={plan.again} />
-      {plan.data.value === undefined ? null : operation === undefined ? (
+      {plan.data.value === undefined ? null : name === 'voice' ? (
+        <Voice plan={plan.data.value} />
+      ) : operation === undefined ? (
         <Chat plan={plan.data.value} />
       ) : (
         <Operation key={operation.name} plan={plan.data.value} operation={operation} />

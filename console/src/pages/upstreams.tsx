@@ -1,8 +1,11 @@
+import { useSignal } from '@preact/signals'
+import { call, messageOf } from '../api.js'
 import { clock, count, milliseconds, NONE, share, text } from '../format.js'
 import { parameter } from '../router.js'
 import { useFetched } from '../state/fetched.js'
-import type { List, Resting, Row, Series, Upstream } from '../types.js'
-import { Card, Empty, Failure, State } from '../ui/parts.js'
+import { mayChange } from '../state/session.js'
+import type { List, Resting, Row, Series, TestAnswer, Upstream } from '../types.js'
+import { Card, Empty, Failure, OnlyLooking, State } from '../ui/parts.js'
 import { stateOf } from '../ui/upstream-state.js'
 
 const EVERY_MS = 2000
@@ -19,7 +22,7 @@ export function Upstreams() {
   return (
     <>
       <Failure error={upstreams.error.value} again={upstreams.again} />
-      {one === undefined ? null : <One upstream={one} row={rows.get(one.name)} />}
+      {one === undefined ? null : <One key={one.name} upstream={one} row={rows.get(one.name)} />}
       <Card title="In use" aside={<span class="mut">The last 15 minutes</span>}>
         {on.length === 0 && upstreams.data.value !== undefined ? (
           <Empty>No upstream is on: set the variable of a secret, or name the simulator.</Empty>
@@ -123,6 +126,52 @@ function One({ upstream, row }: { readonly upstream: Upstream; readonly row: Row
         </table>
       )}
       <p class="mut">It speaks {speaks.length === 0 ? 'nothing' : speaks.join(', ')}.</p>
+      {upstream.off === undefined ? <TestCall name={name} /> : null}
     </Card>
+  )
+}
+
+/** The cheapest request that is declared for it, with each of its secrets. */
+function TestCall({ name }: { readonly name: string }) {
+  const answer = useSignal<TestAnswer | undefined>(undefined)
+  const error = useSignal<string | undefined>(undefined)
+  const isBusy = useSignal(false)
+  const run = async (): Promise<void> => {
+    isBusy.value = true
+    error.value = undefined
+    try {
+      answer.value = await call<TestAnswer>(`/admin/upstreams/${encodeURIComponent(name)}/test`, { method: 'POST' })
+    } catch (cause) {
+      answer.value = undefined
+      error.value = messageOf(cause)
+    } finally {
+      isBusy.value = false
+    }
+  }
+  return (
+    <>
+      <div class="bar-of-controls end">
+        <button type="button" class="btn" disabled={isBusy.value || !mayChange.value} onClick={() => void run()}>
+          {isBusy.value ? 'Asking' : 'Test call'}
+        </button>
+        {answer.value === undefined ? (
+          <span class="mut">Its cheapest request, with its credential. It counts nowhere.</span>
+        ) : (
+          <code>{answer.value.call}</code>
+        )}
+      </div>
+      <OnlyLooking />
+      <div aria-live="polite">
+        {error.value === undefined ? null : <p class="bad">{error.value}</p>}
+        {answer.value?.results.map(({ credential, status, milliseconds: took, error: why }) => (
+          <p key={credential}>
+            <State level={status === undefined || status >= 400 ? 'bad' : 'ok'}>
+              {status === undefined ? 'No answer' : `Status ${status}`} in {text(milliseconds(took))}
+            </State>{' '}
+            {credential === undefined ? null : <code>{credential}</code>} {why}
+          </p>
+        ))}
+      </div>
+    </>
   )
 }

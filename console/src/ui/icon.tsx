@@ -6,6 +6,7 @@ const PATHS = {
   plan: 'M6 3v6M6 15v6M6 9a3 3 0 0 0 3 3h6a3 3 0 0 1 3-3V3M18 15v6M15 12a3 3 0 0 1 3 3M9 12a3 3 0 0 0-3 3',
   keys: 'M15 3a6 6 0 1 0 4.5 9.9A6 6 0 0 0 15 3M10.5 13.5L3 21v-4h3v-3h3M16 8h.01',
   upstreams: 'M3 3h18v7H3zM3 14h18v7H3zM7 6.5h.01M7 17.5h.01',
+  faults: 'M13 2L4 14h7l-1 8 10-13h-8z',
   tasks: 'M13 5h8M13 12h8M13 19h8M3 6l2 2 4-4M3 16l2 2 4-4',
   docs: 'M5 3h11l3 3v15H5zM9 9h6M9 13h6M9 17h4',
   files: 'M14 2H5v20h14V7zM14 2v5h5M8 13h8M8 17h5',

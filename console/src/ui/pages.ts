@@ -16,6 +16,7 @@ export const PAGES: readonly Page[] = [
   { name: 'Plan', href: '/plan', icon: 'plan', key: 'l' },
   { name: 'Keys', href: '/keys', icon: 'keys', key: 'k' },
   { name: 'Upstreams', href: '/upstreams', icon: 'upstreams', key: 'u' },
+  { name: 'Faults', href: '/faults', icon: 'faults', key: 'x' },
   { name: 'Tasks', href: '/tasks', icon: 'tasks', key: 't' },
   { name: 'Files', href: '/files', icon: 'files', key: 'f' },
 ]

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import type { Figure } from '../format.js'
+import { mayChange } from '../state/session.js'
 import { Icon, type IconName } from './icon.js'
 
 export function Value({ figure: [number, unit] }: { readonly figure: Figure }) {
@@ -113,4 +114,10 @@ export function Copy({ text, label = 'Copy' }: { readonly text: string; readonly
       <Icon name="copy" /> {label}
     </button>
   )
+}
+
+/** Why what is dimmed here cannot be used. */
+export function OnlyLooking() {
+  if (mayChange.value) return null
+  return <p class="mut">This session may only look: sign in again to change something.</p>
 }

@@ -11,6 +11,8 @@ export interface Line {
   readonly dash?: readonly number[]
   readonly fill?: string
   readonly bars?: true
+  /** What is said of it, if that is not what is drawn. */
+  readonly said?: readonly (number | null)[]
 }
 
 interface PlotProps {
@@ -163,8 +165,8 @@ export function Plot(props: PlotProps) {
   const shown = at.value
   const said = (index: number): string =>
     `${clock(times[index] ?? 0, true)}: ${lines
-      .map(({ label, values }) => {
-        const value = values[index]
+      .map(({ label, values, said: words = values }) => {
+        const value = words[index]
         return `${label} ${value === null || value === undefined ? 'nothing' : unit(value)}`
       })
       .join(', ')}`
@@ -212,8 +214,8 @@ export function Plot(props: PlotProps) {
               {times.slice(-ROWS).map((time, row) => (
                 <tr key={time}>
                   <td>{clock(time, true)}</td>
-                  {lines.map(({ label, values }) => {
-                    const value = values[Math.max(0, times.length - ROWS) + row]
+                  {lines.map(({ label, values, said: words = values }) => {
+                    const value = words[Math.max(0, times.length - ROWS) + row]
                     return (
                       <td class="n" key={label}>
                         {value === null || value === undefined ? '—' : unit(value)}

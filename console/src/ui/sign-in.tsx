@@ -5,9 +5,25 @@ import type { Session } from '../types.js'
 
 /** A link that the gateway printed opens a session once; its code is in the fragment, which is never sent or logged. */
 function codeOfLink(): string | undefined {
-  const code = new URLSearchParams(location.hash.slice(1)).get('code') ?? undefined
-  if (code !== undefined) history.replaceState(null, '', location.pathname + location.search)
-  return code
+  return ofFragment('code')
+}
+
+function ofFragment(name: string): string | undefined {
+  const value = new URLSearchParams(location.hash.slice(1)).get(name) ?? undefined
+  if (value !== undefined) history.replaceState(null, '', location.pathname + location.search)
+  return value
+}
+
+/** Why the issuer's word opened no session. */
+const REFUSED: Readonly<Record<string, string>> = {
+  person:
+    'You have signed in, and have no role here: the configuration gives one to none of your claims. The log says more.',
+  issuer: 'The issuer cannot be asked at the moment. The log says why.',
+}
+
+interface Ways {
+  readonly key: boolean
+  readonly oidc?: string
 }
 
 export function SignIn({ onSignedIn }: { readonly onSignedIn: () => void }) {
@@ -15,6 +31,7 @@ export function SignIn({ onSignedIn }: { readonly onSignedIn: () => void }) {
   const isViewer = useSignal(false)
   const error = useSignal<string | undefined>(undefined)
   const isBusy = useSignal(false)
+  const ways = useSignal<Ways | undefined>(undefined)
   const open = async (body: object): Promise<void> => {
     isBusy.value = true
     try {
@@ -29,6 +46,12 @@ export function SignIn({ onSignedIn }: { readonly onSignedIn: () => void }) {
   useEffect(() => {
     const code = codeOfLink()
     if (code !== undefined) void open({ code })
+    const refused = ofFragment('refused')
+    if (refused !== undefined) error.value = REFUSED[refused] ?? 'No session was opened.'
+    void call<Ways>('/admin/session/ways').then(
+      found => (ways.value = found),
+      () => undefined,
+    )
   }, [])
   return (
     <main class="sign-in">
@@ -44,6 +67,15 @@ export function SignIn({ onSignedIn }: { readonly onSignedIn: () => void }) {
           Gateway
         </div>
         <h1>Sign in</h1>
+        {ways.value?.oidc === undefined ? null : (
+          <>
+            {/* The browser leaves for the issuer: the page must not take the click. */}
+            <a class="btn primary" href="/admin/oidc/start" target="_self">
+              Continue at {ways.value.oidc}
+            </a>
+            <p class="or">or with the admin key</p>
+          </>
+        )}
         <label for="key">Admin key</label>
         <input
           id="key"
@@ -70,7 +102,7 @@ export function SignIn({ onSignedIn }: { readonly onSignedIn: () => void }) {
             {error.value}
           </p>
         )}
-        <button type="submit" class="btn primary" disabled={isBusy.value}>
+        <button type="submit" class={ways.value?.oidc === undefined ? 'btn primary' : 'btn'} disabled={isBusy.value}>
           Sign in
         </button>
       </form>

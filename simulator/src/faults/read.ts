@@ -38,6 +38,17 @@ export function readFaultHeader(value: string | undefined): Faults {
   return read(wordsOf(value).map(word => split(word)))
 }
 
+/** What is wrong with the faults of the header `x-simulate`; nothing where they can be played. */
+export function faultProblem(value: string): string | undefined {
+  try {
+    readFaultHeader(value)
+    return undefined
+  } catch (error) {
+    if (error instanceof SimulatorError) return error.message
+    throw error
+  }
+}
+
 function wordsOf(value: string | undefined): readonly string[] {
   return checked(value ?? '')
     .split(/[\s,]+/)

@@ -1,5 +1,6 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
+import type { Begun } from '../../features/identity/sign-in.js'
 
 /** What a page of the console may do: look, or everything that the admin key allows. */
 type Role = 'viewer' | 'admin'
@@ -8,43 +9,71 @@ export interface Session {
   readonly role: Role
   /** Milliseconds since the epoch. */
   readonly expires: number
+  /** Of a person who signed in at an issuer. */
+  readonly name?: string
 }
 
 const SESSION_MS = 12 * 60 * 60 * 1000
 /** A link that opens a session works so long. */
 const LINK_MS = 10 * 60 * 1000
 const COOKIE = 'gateway_console'
-/** Browsers take a cookie of this name from an encrypted connection alone. */
-const SECURE_COOKIE = `__Host-${COOKIE}`
+/** A person is at the issuer: its answer comes from there, so that a strict cookie would not be sent. */
+const BEGUN_COOKIE = 'gateway_console_begun'
+/** So long a person has to sign in at the issuer. */
+const BEGUN_MS = 10 * 60 * 1000
+/** Browsers take a cookie of such a name from an encrypted connection alone. */
+const SECURE = '__Host-'
 const MAX_COOKIE_CHARS = 4096
 
 /** A session needs no memory of the gateway: every worker can check it, and another admin key ends it. */
-export function openSession(digest: string, role: Role, isEncrypted: boolean, now = Date.now()): string {
-  const expires = now + SESSION_MS
-  const value = signed(digest, 'session', `${role}.${expires}.${randomBytes(12).toString('base64url')}`)
-  return cookie(value, isEncrypted, SESSION_MS / 1000)
+export function openSession(
+  digest: string,
+  { role, name = '' }: Pick<Session, 'role' | 'name'>,
+  isEncrypted: boolean,
+  now = Date.now(),
+): string {
+  const shown = Buffer.from(name).toString('base64url')
+  const text = `${role}.${now + SESSION_MS}.${shown}.${randomBytes(12).toString('base64url')}`
+  return cookie(COOKIE, signed(digest, 'session', text), isEncrypted, SESSION_MS / 1000)
 }
 
 export function endSession(isEncrypted: boolean): string {
-  return cookie('', isEncrypted, 0)
+  return cookie(COOKIE, '', isEncrypted, 0)
 }
 
 export function sessionOf(
   digest: string,
-  { cookie: text = '' }: IncomingHttpHeaders,
+  headers: IncomingHttpHeaders,
   isEncrypted: boolean,
   now = Date.now(),
 ): Session | undefined {
-  const name = isEncrypted ? SECURE_COOKIE : COOKIE
-  const value = text
-    .slice(0, MAX_COOKIE_CHARS)
-    .split(/; */)
-    .find(part => part.startsWith(`${name}=`))
-    ?.slice(name.length + 1)
-  const [role, until] = (value === undefined ? undefined : checked(digest, 'session', value))?.split('.') ?? []
+  const value = cookieOf(headers, COOKIE, isEncrypted)
+  const [role, until, name = ''] =
+    (value === undefined ? undefined : checked(digest, 'session', value))?.split('.') ?? []
   const expires = Number(until)
   if ((role !== 'viewer' && role !== 'admin') || !(expires > now)) return undefined
-  return { role, expires }
+  return { role, expires, ...(name === '' ? {} : { name: Buffer.from(name, 'base64url').toString('utf8') }) }
+}
+
+/** What a browser keeps while a person is at the issuer; `undefined` ends it. */
+export function keepBegun(digest: string, begun: Begun | undefined, isEncrypted: boolean, now = Date.now()): string {
+  if (begun === undefined) return cookie(BEGUN_COOKIE, '', isEncrypted, 0, 'Lax')
+  const { state, nonce, verifier } = begun
+  const value = signed(digest, 'begun', [state, nonce, verifier, now + BEGUN_MS].join('.'))
+  return cookie(BEGUN_COOKIE, value, isEncrypted, BEGUN_MS / 1000, 'Lax')
+}
+
+export function begunOf(
+  digest: string,
+  headers: IncomingHttpHeaders,
+  isEncrypted: boolean,
+  now = Date.now(),
+): Begun | undefined {
+  const value = cookieOf(headers, BEGUN_COOKIE, isEncrypted)
+  const text = value === undefined ? undefined : checked(digest, 'begun', value)
+  const [state, nonce, verifier, until] = text?.split('.') ?? []
+  if (state === undefined || nonce === undefined || verifier === undefined || !(Number(until) > now)) return undefined
+  return { state, nonce, verifier }
 }
 
 /** The code of a link that opens a session once. */
@@ -87,7 +116,22 @@ function signature(digest: string, purpose: string, text: string): string {
   return createHmac('sha256', Buffer.from(digest, 'hex')).update(`console ${purpose}\n${text}`).digest('base64url')
 }
 
-function cookie(value: string, isEncrypted: boolean, seconds: number): string {
-  const name = isEncrypted ? SECURE_COOKIE : COOKIE
-  return `${name}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Strict${isEncrypted ? '; Secure' : ''}`
+function cookieOf({ cookie: text = '' }: IncomingHttpHeaders, plain: string, isEncrypted: boolean): string | undefined {
+  const name = isEncrypted ? `${SECURE}${plain}` : plain
+  return text
+    .slice(0, MAX_COOKIE_CHARS)
+    .split(/; */)
+    .find(part => part.startsWith(`${name}=`))
+    ?.slice(name.length + 1)
+}
+
+function cookie(
+  name: string,
+  value: string,
+  isEncrypted: boolean,
+  seconds: number,
+  site: 'Strict' | 'Lax' = 'Strict',
+): string {
+  const [prefix, secure] = isEncrypted ? [SECURE, '; Secure'] : ['', '']
+  return `${prefix}${name}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=${site}${secure}`
 }

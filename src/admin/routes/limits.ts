@@ -26,10 +26,16 @@ export const limits: AdminRoute = {
     if (scope !== undefined && !SCOPES.some(one => one === scope))
       throw new AdminError(400, 'invalid_parameter', `scope: expected one of ${SCOPES.join(', ')}`)
     if (scope === 'key' && name !== undefined && host.config.keys[name] === undefined)
-      return { data: await shown(await storedScopes(name, host), host) }
+      return { data: await shown(await scopesNamed(scope, name, host), host) }
     const page = pageOfScopes(scopesOf(host.config, scope, name), request)
     return { ...page, data: await shown(page.data, host) }
   },
+}
+
+/** The scopes with limits that have this name, of a key of the store also those of its groups. */
+export async function scopesNamed(type: ScopeType, name: string, host: AdminHost): Promise<readonly Scope[]> {
+  const isStored = type === 'key' && host.config.keys[name] === undefined
+  return isStored ? await storedScopes(name, host) : scopesOf(host.config, type, name)
 }
 
 /** Those that have limits, in the order of the configuration. */

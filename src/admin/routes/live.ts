@@ -62,15 +62,18 @@ export const series: AdminRoute = {
   method: 'GET',
   path: '/admin/series',
   summary:
-    'What requests of a time came to, in columns of equal steps, and their totals by model, upstream and key. Times in milliseconds; null: nothing was measured. Kept in memory, since the start.',
+    'What requests of a time came to, in columns of equal steps, and their totals by model, upstream and key. Times in milliseconds; null: nothing was measured. Kept in the store, of all processes.',
   query: { range: { type: 'string', enum: [...RANGES] } },
   status: 200,
   answer: { type: 'object', properties: { step: { type: 'number' }, t: NUMBERS, requests: NUMBERS } },
-  async handle({ query: { range = '15m' } }, host) {
-    if (!RANGES.some(one => one === range))
-      throw new AdminError(400, 'invalid_parameter', `range: expected one of ${RANGES.join(', ')}`)
-    return await host.watched().series(range as Range)
-  },
+  handle: async ({ query }, host) => await host.watched().series(rangeOf(query.range)),
+}
+
+/** The range of a query. Throws {@link AdminError}. */
+export function rangeOf(text: string | undefined): Range {
+  const range = RANGES.find(one => one === (text ?? '15m'))
+  if (range !== undefined) return range
+  throw new AdminError(400, 'invalid_parameter', `range: expected one of ${RANGES.join(', ')}`)
 }
 
 export const requests: AdminRoute = {

@@ -7,7 +7,7 @@ import { AdminError, type AdminRoute, FLAG, MOMENT, objectOf, TEXT } from '../ro
 const PATH = '/admin/session'
 const USED = topic<string>('console: code used')
 
-const SESSION = objectOf({ role: { enum: ['viewer', 'admin'] }, expires: MOMENT, zone: TEXT }, ['role'])
+const SESSION = objectOf({ role: { enum: ['viewer', 'admin'] }, expires: MOMENT, name: TEXT, zone: TEXT }, ['role'])
 
 const hasConsole = ({ plan }: AdminHost): boolean => plan.admin?.console === true
 
@@ -20,6 +20,19 @@ export const showSession: AdminRoute = {
   async handle({ session }, host) {
     const zone = host.plan.accounting?.timeZone ?? 'UTC'
     return { ...(session ?? { role: 'admin' }), zone }
+  },
+}
+
+export const signInWays: AdminRoute = {
+  method: 'GET',
+  path: `${PATH}/ways`,
+  summary: 'How people can sign in to the console. oidc: the host of the issuer, where one is declared.',
+  status: 200,
+  answer: objectOf({ key: FLAG, oidc: TEXT }, ['key']),
+  isOpen: hasConsole,
+  async handle(_request, { plan }) {
+    const { digest, oidc } = plan.admin ?? {}
+    return { key: digest !== undefined, ...(oidc === undefined ? {} : { oidc: new URL(oidc.provider.issuer).host }) }
   },
 }
 
@@ -38,7 +51,7 @@ export const startSession: AdminRoute = {
     if (!isKey(key, digest) && !isCode(code, digest, host))
       throw new AdminError(401, 'unauthenticated', 'this is not the admin key, or the link has been used')
     const role = viewer === true ? 'viewer' : 'admin'
-    setCookie(openSession(digest, role, isEncrypted))
+    setCookie(openSession(digest, { role }, isEncrypted))
     return { role }
   },
 }

@@ -1,3 +1,5 @@
+import { isObject } from '../../core/json.js'
+
 /** Numbers of observations by bin of time; sparse, so that it can be sent to other workers and merged. */
 type Bins = Record<string, number>
 
@@ -32,7 +34,13 @@ export interface Figures {
   models: Record<string, Row>
   upstreams: Record<string, Row>
   keys: Record<string, Row>
+  /** Without times. */
+  groups: Record<string, Row>
 }
+
+/** What is counted by name. */
+export type RowKind = 'models' | 'upstreams' | 'keys' | 'groups'
+const KINDS: readonly RowKind[] = ['models', 'upstreams', 'keys', 'groups']
 
 /** Most names of a kind; what comes then is counted under {@link OTHER}. */
 const MAX_NAMES = 40
@@ -45,9 +53,19 @@ const LEAST_MS = 0.01
 export function noFigures(): Figures {
   return {
     ...{ requests: 0, failed: 0, limited: 0, rejected: 0, input: 0, output: 0, micro: 0 },
-    ...{ first: {}, own: {}, errors: {}, models: {}, upstreams: {}, keys: {} },
+    ...{ first: {}, own: {}, errors: {}, models: {}, upstreams: {}, keys: {}, groups: {} },
   }
 }
+
+/** Whether a value of the store has this form; a later version may have written another one. */
+export function isFigures(value: unknown): value is Figures {
+  if (!isObject(value)) return false
+  const names = Object.keys(noFigures())
+  return names.every(name => (COUNTED.has(name) ? typeof value[name] === 'number' : isObject(value[name])))
+}
+
+const SUMS = ['requests', 'failed', 'limited', 'rejected', 'input', 'output', 'micro'] as const
+const COUNTED: ReadonlySet<string> = new Set(SUMS)
 
 /** The entry of a name, or the common one where there are too many names. */
 export function rowOf(rows: Record<string, Row>, name: string): Row {
@@ -64,12 +82,11 @@ export function observe(bins: Bins, milliseconds: number): void {
 }
 
 export function addFigures(to: Figures, from: Figures): void {
-  for (const name of ['requests', 'failed', 'limited', 'rejected', 'input', 'output', 'micro'] as const)
-    to[name] += from[name]
+  for (const name of SUMS) to[name] += from[name]
   addNumbers(to.first, from.first)
   addNumbers(to.own, from.own)
   addNumbers(to.errors, from.errors)
-  for (const kind of ['models', 'upstreams', 'keys'] as const) {
+  for (const kind of KINDS) {
     for (const [name, row] of Object.entries(from[kind])) {
       const own = rowOf(to[kind], name)
       for (const figure of ['requests', 'failed', 'tokens', 'micro'] as const) own[figure] += row[figure]

@@ -1,4 +1,5 @@
 import { AttemptTimes, type Feature } from '../../kernel/stages.js'
+import { isSimulated } from './faults.js'
 import { callerOf } from './play.js'
 import { ConsoleService } from './service.js'
 import { begin } from './steps.js'
@@ -18,6 +19,10 @@ export const webConsole: Feature<ConsoleService> = {
             begin(attempt)
             return undefined
           },
+          // Plans without the simulator have no hook for its faults.
+          ...([...plan.upstreams.values()].some(isSimulated) && {
+            onUpstreamRequest: ({ exchange }, headers) => service.faults.addTo(headers, exchange.upstream),
+          }),
           afterAttempt: (attempt, outcome) => service.attempted(attempt, outcome),
           record: call => service.settled(call),
         },

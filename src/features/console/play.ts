@@ -3,6 +3,7 @@ import { InnerExchange } from '../../kernel/inner.js'
 import type { Kernel } from '../../kernel/kernel.js'
 import { Slots, slot } from '../../kernel/slot.js'
 import type { HttpRequest } from '../../transport/exchange.js'
+import { HandshakeExchange } from '../../transport/handshake-exchange.js'
 
 /** Whose limits and models hold for a request of the console. */
 const CALLER = slot<Caller>('console: caller')
@@ -26,8 +27,17 @@ interface PlayAnswer {
   readonly pieces: AsyncIterable<Uint8Array>
 }
 
+/** Callers of WebSockets, by the request that opened each. */
+const SOCKET_CALLERS = new WeakMap<object, Caller>()
+
+/** Whose WebSocket it will be that the console opens with this request. */
+export function setSocketCaller(incoming: object, caller: Caller): void {
+  SOCKET_CALLERS.set(incoming, caller)
+}
+
 /** Whose request it is, where the console has made it. */
 export function callerOf(request: HttpRequest): Caller | undefined {
+  if (request instanceof HandshakeExchange) return SOCKET_CALLERS.get(request.incoming)
   return request instanceof InnerExchange ? request.inside.slots?.get(CALLER) : undefined
 }
 

@@ -5,8 +5,10 @@ import type { Kernel } from '../../kernel/kernel.js'
 import { outcomeOf } from '../../kernel/outcome.js'
 import type { AttemptView, Outcome, Service } from '../../kernel/stages.js'
 import { account } from '../log/index.js'
-import { type Figures, noFigures, observe, percentiles, rowOf } from './figures.js'
-import { type Bucket, History, type Range, together } from './history.js'
+import { FaultSwitches } from './faults.js'
+import { type Figures, noFigures, observe, percentiles, type RowKind, rowOf } from './figures.js'
+import { type Bucket, beginOf, History, type Range, shapeOf, together } from './history.js'
+import { KeptHistory } from './kept-history.js'
 import { Recent, type RecentQuery, type Shown } from './recent.js'
 import { ended, stepsOf } from './steps.js'
 
@@ -16,10 +18,23 @@ interface Live {
   readonly buckets: readonly Bucket[]
 }
 
-const HISTORY = topic<Range, readonly Bucket[]>('console: history')
+/** What a process has counted since its start; `process`: its name in the store. */
+interface Counted {
+  readonly process: string
+  readonly buckets: readonly Bucket[]
+}
+
+const HISTORY = topic<Range, Counted>('console: history')
 const LIVE = topic<null, Live>('console: live')
 const REQUESTS = topic<RecentQuery, readonly JsonObject[]>('console: requests')
 const REQUEST = topic<string, Shown | null>('console: request')
+
+/** For each step; budgets in millionths of a USD. */
+export interface Uses extends Readonly<Record<'requests' | 'tokens' | 'budget', readonly number[]>> {
+  readonly stepMs: number
+  /** Milliseconds since the epoch. */
+  readonly times: readonly number[]
+}
 
 const SHARES = [0.5, 0.95, 0.99]
 /** How long an answer of other workers is waited for, milliseconds. */
@@ -29,12 +44,16 @@ const ASK_MS = 700
 export class ConsoleService implements Service {
   readonly #kernel: Kernel
   readonly #history = new History()
+  readonly #kept: KeptHistory
   readonly #recent = new Recent()
+  readonly faults: FaultSwitches
 
   constructor(kernel: Kernel) {
     this.#kernel = kernel
+    this.faults = new FaultSwitches(kernel)
+    this.#kept = new KeptHistory(kernel.store, this.#history, error => kernel.onStoreFault(error))
     const { peers } = kernel
-    peers.on(HISTORY, range => this.#history.range(range, Date.now()).buckets)
+    peers.on(HISTORY, range => this.#counted(range, Date.now()))
     peers.on(LIVE, () => this.#live())
     peers.on(REQUESTS, query => this.#recent.list(query))
     peers.on(REQUEST, id => this.#recent.find(id) ?? null)
@@ -54,26 +73,65 @@ export class ConsoleService implements Service {
   settled(call: Call): void {
     const entry = account(call)
     const now = Date.now()
+    this.#kept.start()
     this.#recent.add({ entry, steps: stepsOf(call), ended: now })
     count(this.#history.at(now), call, entry.milliseconds.total, entry.cost ?? 0)
   }
 
+  #counted(range: Range, now: number): Counted {
+    return { process: this.#kept.process, buckets: this.#history.range(range, now) }
+  }
+
+  /** What all processes have counted in a range, also former ones, by the times of its points. */
+  async #range(
+    range: Range,
+  ): Promise<{ readonly times: readonly number[]; readonly merged: ReadonlyMap<number, Figures> }> {
+    const now = Date.now()
+    const { peers, onStoreFault } = this.#kernel
+    const [others, kept] = await Promise.all([
+      peers.ask(HISTORY, range, ASK_MS),
+      this.#kept.read(range, now).catch((error: unknown) => {
+        onStoreFault(error)
+        return NOTHING_KEPT
+      }),
+    ])
+    const [from, { stepMs }] = [beginOf(range, now), shapeOf(range)]
+    // Processes that answer know more of themselves than the store does.
+    const byProcess = new Map(kept)
+    for (const { process, buckets } of [this.#counted(range, now), ...others.map(({ answer }) => answer)])
+      byProcess.set(process, buckets)
+    const times = Array.from({ length: Math.floor((now - from) / stepMs) + 1 }, (_, at) => from + at * stepMs)
+    return { times, merged: together([...byProcess.values()], stepMs) }
+  }
+
+  /** What a key, group, model or upstream has used in each step of a range. */
+  async uses(kind: RowKind, name: string, range: Range): Promise<Uses> {
+    const { times, merged } = await this.#range(range)
+    const rows = times.map(at => {
+      const rows = merged.get(at)?.[kind]
+      return rows !== undefined && Object.hasOwn(rows, name) ? rows[name] : undefined
+    })
+    return {
+      stepMs: shapeOf(range).stepMs,
+      times,
+      requests: rows.map(row => row?.requests ?? 0),
+      tokens: rows.map(row => row?.tokens ?? 0),
+      budget: rows.map(row => row?.micro ?? 0),
+    }
+  }
+
   /** Figures of a range in columns; `null`: nothing came in that step. */
   async series(range: Range): Promise<object> {
-    const own = this.#history.range(range, Date.now())
-    const others = await this.#kernel.peers.ask(HISTORY, range, ASK_MS)
-    const merged = together([own.buckets, ...others.map(({ answer }) => answer)])
-    const times = Array.from({ length: Math.floor((Date.now() - own.from) / own.stepMs) + 1 }, (_, at) => {
-      return own.from + at * own.stepMs
-    })
+    const { times, merged } = await this.#range(range)
+    const { stepMs } = shapeOf(range)
     const since = Math.min(BEGAN, ...merged.keys())
     const column = (read: (figures: Figures) => number | null): (number | null)[] =>
-      times.map(at => (at + own.stepMs <= since ? null : read(merged.get(at) ?? NOTHING)))
+      times.map(at => (at + stepMs <= since ? null : read(merged.get(at) ?? NOTHING)))
     const firsts = times.map(at => percentiles(merged.get(at)?.first ?? {}, SHARES))
     const whole = together([[...merged.values()].map(figures => ({ at: 0, figures }))]).get(0) ?? noFigures()
     return {
       range,
-      step: own.stepMs / 1000,
+      step: stepMs / 1000,
       t: times.map(at => at / 1000),
       requests: column(one => one.requests),
       failed: column(one => one.failed),
@@ -100,6 +158,7 @@ export class ConsoleService implements Service {
       generation: generation.number,
       digest: generation.plan.digest.slice(0, 12),
       processes: all.length,
+      faults: [...this.faults.on.keys()],
       in_flight: all.reduce((total, one) => total + one.inFlight, 0),
       streams: all.reduce((total, one) => total + one.streams, 0),
       requests: rate(sum.requests),
@@ -129,7 +188,7 @@ export class ConsoleService implements Service {
   }
 
   async close(): Promise<void> {
-    // What it knows ends with the process.
+    await this.#kept.close()
   }
 
   #live(): Live {
@@ -137,14 +196,13 @@ export class ConsoleService implements Service {
     this.#kernel.calls.visit(call => {
       if ('stream' in call && call.stream === true) streams++
     })
-    const since = Date.now() - LIVE_SECONDS * 1000
-    const buckets = this.#history.range('15m', Date.now()).buckets.filter(({ at }) => at >= since)
-    return { inFlight: this.#kernel.calls.size, streams, buckets }
+    return { inFlight: this.#kernel.calls.size, streams, buckets: this.#history.latest(Date.now()) }
   }
 }
 
 const LIVE_SECONDS = 10
 const NOTHING = noFigures()
+const NOTHING_KEPT: ReadonlyMap<string, readonly Bucket[]> = new Map()
 /** Before it nothing was counted, and nothing is known. */
 const BEGAN = Date.now() - process.uptime() * 1000
 
@@ -178,16 +236,17 @@ function count(figures: Figures, call: Call, totalMs: number, micro: number): vo
     ...(declared === undefined ? [] : [rowOf(figures.models, declared)]),
     ...(caller === undefined ? [] : [rowOf(figures.keys, caller.name)]),
   ]
-  for (const row of rows) {
+  const groups = (caller?.policy?.groups ?? []).map(name => rowOf(figures.groups, name))
+  for (const row of [...rows, ...groups]) {
     row.requests++
     if (isFailed) row.failed++
     row.tokens += tokens
     row.micro += micro
-    if (outcome === 'ok' && first !== undefined) observe(row.times, first)
   }
+  if (outcome === 'ok' && first !== undefined) for (const row of rows) observe(row.times, first)
 }
 
-function totalsOf({ first, own, models, upstreams, keys, ...sums }: Figures): object {
+function totalsOf({ first, own, models, upstreams, keys, groups: _, ...sums }: Figures): object {
   const rows = (all: Figures['models']): object[] =>
     Object.entries(all)
       .map(([name, { times, ...row }]) => ({ name, ...row, times: percentiles(times, SHARES) }))

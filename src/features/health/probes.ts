@@ -1,6 +1,8 @@
-import type { Plan, Upstream, UpstreamProbe } from '../../core/plan.js'
+import type { Plan, Upstream } from '../../core/plan.js'
+import type { UpstreamProbe } from '../../core/upstream-call.js'
+import { askCheapest } from '../../kernel/cheapest-call.js'
 import type { Generation } from '../../kernel/generation.js'
-import { NoResponseError, send } from '../../kernel/http-call.js'
+import { NoResponseError } from '../../kernel/http-call.js'
 import type { Kernel } from '../../kernel/kernel.js'
 import type { Circuits } from './circuits.js'
 import type { Fault } from './verdict.js'
@@ -91,19 +93,10 @@ export class Probes {
 async function faultOf(
   generation: Generation,
   upstream: Upstream,
-  { call, body, timeout }: UpstreamProbe,
+  { timeout, ...cheapest }: UpstreamProbe,
 ): Promise<Fault | 'none' | undefined> {
-  const { pool, headers } = generation.reach(upstream)
-  const request = {
-    method: call.method,
-    path: call.target({}),
-    headers: [...headers, 'accept', 'application/json', ...(body === null ? [] : ['content-type', 'application/json'])],
-    body,
-  }
-  const { connect } = upstream
-  const times = { queue: timeout, connect: Math.min(connect, timeout), answer: timeout }
   try {
-    const { status } = await send(pool, request, { key: KEY, ...times, maxBytes: 'head' })
+    const { status } = await askCheapest(generation, upstream, cheapest, { key: KEY, timeoutMs: timeout })
     if (CREDENTIAL_STATUSES.has(status)) return fault('credential', `status ${status}`)
     return status >= 500 ? fault('upstream', `status ${status}`) : undefined
   } catch (error) {

@@ -16,10 +16,10 @@ export class IssuerFault extends Error {
   override readonly name = 'IssuerFault'
 }
 
-/** A form that is posted, with the login of the gateway. */
+/** A form that is posted, with the login of the gateway where it has one. */
 interface PostedForm {
   readonly form: Readonly<Record<string, string>>
-  readonly authorization: string
+  readonly authorization?: string
 }
 
 /**
@@ -62,7 +62,9 @@ const HEADERS = ['accept', 'application/json', 'user-agent', 'model-gateway', 'a
 
 function headersOf(posted: PostedForm | undefined): readonly string[] {
   if (posted === undefined) return []
-  return ['content-type', 'application/x-www-form-urlencoded', 'authorization', posted.authorization]
+  const { authorization } = posted
+  const login = authorization === undefined ? [] : ['authorization', authorization]
+  return ['content-type', 'application/x-www-form-urlencoded', ...login]
 }
 
 /** Ports other than the usual ones: those of the addresses in the file alone. */

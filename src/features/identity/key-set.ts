@@ -21,6 +21,8 @@ export interface Keys {
 interface Described {
   readonly jwksUri: string | undefined
   readonly introspection: string | undefined
+  readonly authorization: string | undefined
+  readonly token: string | undefined
 }
 
 /**
@@ -35,6 +37,8 @@ export class KeySet {
   #described: Described | undefined
   #fetchedAt = Number.NEGATIVE_INFINITY
   #fetching: Promise<Keys> | undefined
+  /** People who come at once share one question. */
+  #discovering: Promise<Described> | undefined
   #fetches = MAX_BURST
   #countedAt = performance.now()
   /** Hears of each fetch that failed. */
@@ -72,6 +76,19 @@ export class KeySet {
     return introspection
   }
 
+  /** Where people sign in, and where codes become tokens, as discovery says. */
+  async signInAddresses(): Promise<{ readonly authorization: string; readonly token: string }> {
+    if (this.#described === undefined) {
+      this.#discovering ??= this.#discover().finally(() => {
+        this.#discovering = undefined
+      })
+    }
+    const { authorization, token } = this.#described ?? (await this.#discovering) ?? {}
+    if (authorization === undefined || !URL.canParse(authorization) || token === undefined)
+      throw new IssuerFault('its discovery names no authorization_endpoint or no token_endpoint')
+    return { authorization, token }
+  }
+
   #fetch(): Promise<Keys> {
     if (this.#provider.keys.from === 'file' && this.#known !== undefined) return Promise.resolve(this.#known)
     this.#fetching ??= this.#fetchOnce().finally(() => {
@@ -102,8 +119,13 @@ export class KeySet {
     const address = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
     const document = await fetchJson(address, this.#provider, this.#egress())
     if (document.issuer !== issuer) throw new IssuerFault('its discovery names another issuer')
-    const { jwks_uri, introspection_endpoint } = document
-    this.#described = { jwksUri: textOf(jwks_uri), introspection: textOf(introspection_endpoint) }
+    const { jwks_uri, introspection_endpoint, authorization_endpoint, token_endpoint } = document
+    this.#described = {
+      jwksUri: textOf(jwks_uri),
+      introspection: textOf(introspection_endpoint),
+      authorization: textOf(authorization_endpoint),
+      token: textOf(token_endpoint),
+    }
     return this.#described
   }
 

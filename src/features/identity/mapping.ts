@@ -57,6 +57,11 @@ function valueFor(term: IdentityTerm | 'key', said: Said, claims: JsonObject): J
   return given
 }
 
+/** What a rule with a map says of claims. */
+export function byClaim(rule: ClaimRule, claims: JsonObject): Json | undefined {
+  return mapped(rule, claimOf(claims, rule.claim)) ?? rule.default
+}
+
 /** The first entry of the map that the claim has. */
 function mapped({ map = {} }: ClaimRule, found: Json | undefined): Json | undefined {
   const values = new Set((Array.isArray(found) ? found.slice(0, MAX_VALUES) : [found]).map(String))
@@ -75,7 +80,7 @@ function asWritten(term: IdentityTerm | 'key', found: Json | undefined): Json | 
 }
 
 /** A claim by its name, or a nested one by a JSON pointer (RFC 6901). */
-function claimOf(claims: JsonObject, place: string): Json | undefined {
+export function claimOf(claims: JsonObject, place: string): Json | undefined {
   if (Object.hasOwn(claims, place)) return claims[place]
   if (!place.startsWith('/')) return undefined
   let value: Json | undefined = claims

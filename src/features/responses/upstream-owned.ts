@@ -1,5 +1,6 @@
 import { withOneSecret } from '../../core/keeper.js'
-import type { Exchange, Plan, Route, Call as UpstreamCall } from '../../core/plan.js'
+import type { Exchange, Plan, Route } from '../../core/plan.js'
+import type { Call as UpstreamCall } from '../../core/upstream-call.js'
 import type { Body } from '../../kernel/body.js'
 import type { Call } from '../../kernel/call.js'
 import { Dispatch } from '../../kernel/dispatch.js'
