@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 
 const root = new URL('../', import.meta.url)
-/** Fields that every line has, whatever `log.fields` says. */
+/** Fields that every line has. */
 const ALWAYS = ['id', 'trace']
 
 export function logFields() {

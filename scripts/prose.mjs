@@ -36,7 +36,7 @@ function markdown(path, text) {
   return blankAll(blankAll(own, /```[\s\S]*?```/g), /`[^`\n]*`|\]\([^)\n]*\)/g)
 }
 
-/** Without what scripts and benches write, and without blocks of code; marks such as `|` and `-` are no words. */
+/** Without what scripts and benches write, and without blocks of code. Marks such as `|` and `-` do not count. */
 function handWrittenWords(text) {
   if (text.startsWith('<!-- Written by ')) return 0
   const prose = withoutGenerated(text).replace(/```[\s\S]*?```/g, '')
