@@ -1,6 +1,6 @@
 // The gateway as a user starts it: the shipped file, a folder of its own, and its log, read line by line.
 import { spawn } from 'node:child_process'
-import { copyFileSync, mkdirSync } from 'node:fs'
+import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '../free-port.mjs'
@@ -12,10 +12,11 @@ const LOG_TIMEOUT_MS = 30_000
 const POLL_MS = 50
 export const KEY = 'key-of-the-client-programs'
 
-/** Starts `gateway serve gateway.yaml` in a new folder. `newRequests()` gives the request lines since the last call. */
-export async function startGateway(folder) {
+/** Starts `gateway serve gateway.yaml` in a new folder, of the shipped file or of `text`. `newRequests()` gives the request lines since the last call. */
+export async function startGateway(folder, text) {
   mkdirSync(folder, { recursive: true })
-  copyFileSync(join(ROOT, 'gateway.yaml'), join(folder, 'gateway.yaml'))
+  if (text === undefined) copyFileSync(join(ROOT, 'gateway.yaml'), join(folder, 'gateway.yaml'))
+  else writeFileSync(join(folder, 'gateway.yaml'), text)
   const origin = `http://127.0.0.1:${await freePort()}`
   const { PATH } = process.env
   const child = spawn(

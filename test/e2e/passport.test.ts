@@ -93,6 +93,11 @@ t.test('GET /v1/openapi.json says what the presented key may do', async t => {
     )
   })
 
+  await t.test('definitions are components of their own: generators of clients take `$defs` for a member', async t => {
+    t.notMatch(JSON.stringify(all), '"$defs"')
+    t.match(Object.keys(all.components.schemas).join(' '), /\bchat\.request\.\w/)
+  })
+
   await t.test('request schemas are those of the gateway, with its models as enums', async t => {
     t.ok(fits(all, CHAT, { model: 'text', messages: [message] }))
     t.ok(fits(all, CHAT, { model: 'other-one', messages: [message] }), 'a glob')
@@ -100,6 +105,8 @@ t.test('GET /v1/openapi.json says what the presented key may do', async t => {
     t.notOk(fits(all, CHAT, { model: 'text', messages: 'hello' }))
     t.notOk(fits(all, CHAT, { model: 'nowhere', messages: [message] }), 'its upstream is off')
     t.notOk(fits(narrow, CHAT, { model: 'translated', messages: [message] }))
+    t.ok(fits(all, '/v1/moderations', { model: 'embed', input: 'x' }))
+    t.notOk(fits(all, '/v1/moderations', { input: 'x' }), 'the route has no default model')
     for (const [path, { post }] of Object.entries(all.paths)) {
       if (post?.requestBody?.content['application/json'] !== undefined) t.doesNotThrow(() => fits(all, path, {}), path)
     }

@@ -5,7 +5,7 @@ import type { Plan, RouteSchema } from '../../core/plan.js'
 import { CallerModels } from './models.js'
 import { operationOf, pathOf, refusals, type Shared } from './operation.js'
 import { permittedRoutes } from './permitted.js'
-import { asComponent, componentName } from './schemas.js'
+import { asComponents, componentName } from './schemas.js'
 
 /**
  * What a caller may do, as an OpenAPI 3.1 document: the routes that it may use and that something serves, their request
@@ -21,7 +21,7 @@ export function passportOf(plan: Plan, caller: Caller): JsonObject {
     isStrict: caller.strict,
     schema: ({ name, document }: RouteSchema) => {
       const component = componentName(name)
-      schemas[component] ??= asComponent(document, component)
+      if (schemas[component] === undefined) Object.assign(schemas, asComponents(document, component))
       return { $ref: `#/components/schemas/${component}` }
     },
     security: placement => {

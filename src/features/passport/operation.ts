@@ -84,7 +84,13 @@ function bodyOf({ route, names, globs }: Permitted, { models, schema }: Shared):
   const named =
     inBody === undefined || inBody.name.includes('.')
       ? []
-      : [{ type: 'object', properties: { [inBody.name]: withWords(inBody.values, models.schema(names, globs)) } }]
+      : [
+          {
+            type: 'object',
+            properties: { [inBody.name]: withWords(inBody.values, models.schema(names, globs)) },
+            ...(inBody.byDefault === undefined ? { required: [inBody.name] } : {}),
+          },
+        ]
   const content = (declared: RouteSchema | undefined): JsonObject => {
     const all: readonly JsonObject[] = [...(declared === undefined ? [] : [schema(declared)]), ...named]
     const [first = { type: 'object' }] = all
