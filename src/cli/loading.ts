@@ -6,6 +6,7 @@ import { packageRoot } from '../core/package-root.js'
 import type { Plan } from '../core/plan.js'
 import type { Problem } from '../core/problems.js'
 import type { LocatedPlan, Overrides } from '../runtime/load.js'
+import type { SecretKeeper } from '../runtime/managed-secrets.js'
 import { CommandError, coloured, EXIT, type Io, type Output } from './io.js'
 import { readAll } from './read-all.js'
 
@@ -38,10 +39,10 @@ export async function check(
   return checkGiven(file, await givenText(file, io), io, secrets, overrides)
 }
 
-/** The same for what {@link givenText} gave. */
+/** The same for what {@link givenText} gave; with a keeper, secrets are fetched from their managers. */
 export async function checkGiven(
   file: string,
-  given: { readonly text?: Buffer },
+  given: { readonly text?: Buffer; readonly keeper?: SecretKeeper },
   io: Io,
   secrets: SecretsMode = 'leave',
   overrides: Overrides = {},

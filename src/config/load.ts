@@ -4,6 +4,7 @@ import type { Config, ProtocolConfig } from '../core/config.js'
 import { packageRoot } from '../core/package-root.js'
 import { parsePathText } from '../core/path-text.js'
 import type { Problem } from '../core/problems.js'
+import type { Held } from '../core/secret-managers.js'
 import { readAccounting } from './accounting.js'
 import type { Context, SecretsMode } from './context.js'
 import { withDefaultModels } from './default-models.js'
@@ -19,6 +20,7 @@ import { Kinds, shippedNames } from './kinds.js'
 import { lintLimits } from './limit-lints.js'
 import { lint } from './lints.js'
 import { Locator } from './locate.js'
+import { ManagedSecrets } from './managed-secrets.js'
 import { type ReadModel, readModels } from './models.js'
 import { openFile } from './open.js'
 import { overlaid } from './overlays.js'
@@ -33,6 +35,7 @@ import { readRequestSchemas } from './request-schemas.js'
 import { checkResourceKinds, resourceKindConfig } from './resource-kinds.js'
 import { readRoutes } from './routes.js'
 import { checkOtherModels, checkWhen } from './routing-names.js'
+import { readManaged } from './secret-managers.js'
 import { ABSENT_SECRET } from './secret-rule.js'
 import { suggest } from './suggest.js'
 import { checkTaskKinds, taskKindConfig } from './task-kinds.js'
@@ -52,6 +55,8 @@ export interface LoadOptions {
   readonly overrides?: Overrides
   /** `leave` unless something else is said. */
   readonly secrets?: SecretsMode
+  /** What is known of secrets in managers, by their ids; others are assumed to be there. */
+  readonly held?: ReadonlyMap<string, Held>
   /** Folder that holds the shipped `routes/` and `schemas/`; the package's own unless a test says otherwise. */
   readonly shipped?: string
   /** Characters of YAML that may be read, shipped files left out; beyond that {@link TooMuchText} is thrown. */
@@ -85,6 +90,7 @@ export async function load(options: LoadOptions): Promise<Loaded> {
     parsed: new ParsedFiles(options.parsed),
     files: new Files(options.text === undefined ? undefined : new Map([[resolve(options.file), options.text]])),
     secrets: options.secrets ?? 'leave',
+    managed: new ManagedSecrets(options.held ?? new Map()),
     now: Date.now(),
     budget: { characters: options.mostText ?? Number.POSITIVE_INFINITY },
   }
@@ -145,7 +151,7 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
   }
   const config: Config = {
     ...{ ...settings, ...withTraceContent(settings.telemetry, keys, keyEntries, context) },
-    ...egressOfNone(egress),
+    ...{ ...egressOfNone(egress), ...readManaged(main, context) },
     ...(accounting === undefined ? {} : { accounting }),
     ...{ groups, keys, schemas, ...(identity === undefined ? {} : { identity }) },
     upstreams: record(upstreams, upstream => upstream.config),
@@ -311,7 +317,7 @@ function record<T, V>(entries: ReadonlyMap<string, T>, value: (entry: T) => V): 
   return result
 }
 
-function digest({ files, variables }: Context, { overrides }: LoadOptions): string {
-  const parts = JSON.stringify([files.digests, variables.used, overrides ?? {}])
+function digest({ files, variables, managed: { digests } }: Context, { overrides }: LoadOptions): string {
+  const parts = JSON.stringify([files.digests, variables.used, overrides ?? {}, ...(digests ?? [])])
   return createHash('sha256').update(parts).digest('hex')
 }

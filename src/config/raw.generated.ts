@@ -22,6 +22,7 @@ export type RawGateway = {
   readonly media?: RawMedia
   readonly tasks?: { readonly lease?: string; readonly wait?: string }
   readonly egress?: RawEgress
+  readonly secret_managers?: RawSecretManagers
   readonly webhooks?: RawWebhooks
   readonly admin?: RawAdmin
   readonly telemetry?: RawTelemetry
@@ -136,7 +137,14 @@ export type RawStore = {
   readonly wait?: string
   readonly options?: Readonly<Record<string, Json>>
 }
-export type RawSecret = { readonly env?: string; readonly file?: string }
+export type RawSecret = {
+  readonly env?: string
+  readonly file?: string
+  readonly vault?: string
+  readonly aws_secret?: string
+  readonly gcp_secret?: string
+  readonly field?: string
+}
 export type RawSpool = {
   readonly path?: string
   readonly body?: RawSize
@@ -369,9 +377,10 @@ export type RawProxy = string | RawProxyMapping
 export type RawProxyMapping = {
   readonly url: string
   readonly user?: string
-  readonly password?: RawSecret
+  readonly password?: RawOwnSecret
   readonly except?: readonly string[]
 }
+export type RawOwnSecret = { readonly env?: string; readonly file?: string }
 export type RawTlsVersion = 1.2 | 1.3
 export type RawPool = {
   readonly connections?: number
@@ -430,6 +439,39 @@ export type RawPriceStep = {
   readonly search?: number
   readonly request?: number
 }
+export type RawSecretManagers = {
+  readonly refresh?: string
+  readonly timeout?: string
+  readonly vault?: RawVaultManager
+  readonly aws?: RawAwsManager
+  readonly gcp?: RawGcpManager
+}
+export type RawVaultManager = {
+  readonly address: string
+  readonly namespace?: string
+  readonly token?: RawOwnSecret
+  readonly app_role?: RawVaultAppRole
+  readonly kubernetes?: RawVaultKubernetes
+}
+export type RawVaultAppRole = {
+  readonly role_id: string
+  readonly secret_id: RawOwnSecret
+  readonly mount?: string
+}
+export type RawVaultKubernetes = { readonly role: string; readonly mount?: string; readonly token_file?: string }
+export type RawAwsManager = {
+  readonly region: string
+  readonly endpoint?: string
+  readonly access_key_id?: string
+  readonly secret?: RawOwnSecret
+  readonly session_token?: RawOwnSecret
+  readonly profile?: string
+  readonly role?: string
+  readonly session_name?: string
+  readonly external_id?: string
+  readonly web_identity?: string
+}
+export type RawGcpManager = { readonly file?: string; readonly endpoint?: string }
 export type RawOverload = RawOverloadBounds | 'off'
 export type RawOverloadBounds = { readonly loop_delay?: string; readonly memory?: string }
 export type RawKinds = Readonly<Record<string, RawKind>>

@@ -161,6 +161,17 @@ export const DEFAULTS = {
     mask: ['emails', 'cards', 'phones', 'addresses'],
     keep: 604800000, // 7d
   },
+  secretManagers: {
+    refresh: 300000, // 5m
+    timeout: 10000, // 10s
+  },
+  vaultAppRole: {
+    mount: 'approle',
+  },
+  vaultKubernetes: {
+    mount: 'kubernetes',
+    token_file: '/var/run/secrets/kubernetes.io/serviceaccount/token',
+  },
   keySecret: {
     generate: false,
   },

@@ -29,10 +29,14 @@ export function ask(
 ): Promise<Answer> {
   const address = new URL(url)
   const open = address.protocol === 'https:' ? openHttps : openHttp
-  const leaving = egress && { createConnection: createConnection(egress, address, timeoutMs) as never }
+  // An agent, also none (false), would open connections of its own.
+  const leaving =
+    egress === undefined
+      ? { agent: false as const }
+      : { createConnection: createConnection(egress, address, timeoutMs) as never }
   return new Promise((resolve, reject) => {
     const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
-    const request = open(address, { method, headers: { ...headers, ...length }, agent: false, ...leaving })
+    const request = open(address, { method, headers: { ...headers, ...length }, ...leaving })
     const timer = setTimeout(() => request.destroy(new Error('no answer in time')), timeoutMs)
     const fail = (cause: Error): void => {
       clearTimeout(timer)
