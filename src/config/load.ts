@@ -13,7 +13,7 @@ import { egressOfNone, readEgress } from './egress.js'
 import { type Entries, type Entry, gather, sectionOf } from './entries.js'
 import { Files } from './files.js'
 import { readGroups } from './groups.js'
-import { limitsCallers, readIdentity } from './identity.js'
+import { checkCertificates, limitsCallers, readIdentity } from './identity.js'
 import { openUserFiles } from './include.js'
 import { readKeys } from './keys.js'
 import { Kinds, shippedNames } from './kinds.js'
@@ -136,14 +136,14 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
   const accounting = readAccounting(main, { ...counted, ...options.overrides }, root, context)
   const protocols = new Map([...gather(shipped, 'protocols', report), ...gather(documents, 'protocols', report)])
   const { resourceKinds, taskKinds } = readResultKinds(shipped, documents, root, context)
-  const known = { upstreams: upstreamEntries, resourceKinds, taskKinds }
-  const read = readAllRoutes(shipped, documents, known, context)
+  const read = readAllRoutes(shipped, documents, { upstreams: upstreamEntries, resourceKinds, taskKinds }, context)
   const protocolConfigs = record(protocols, protocol => readProtocol(protocol, context))
   const priced = accounting && { ...counted, accounting, routes: read, protocols: protocolConfigs }
   checkUnpriced(priced, context)
   const routes = withDefaults(read, documents, { models, upstreams, modelNames: modelEntries }, context)
   const settings = readSettings(main, options.overrides ?? {}, context)
   checkCapture(main, settings.receipts, keyEntries, context)
+  checkCertificates(identity, settings.listen, section => new Site(main, [section]), context)
   const schemas = readRequestSchemas(gather(documents, 'schemas', report), routes, root, context)
   // Routes of an interface that could not be opened are not known: what they serve is not out of reach.
   if (!interfaces.includes(undefined)) {

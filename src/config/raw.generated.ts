@@ -53,7 +53,7 @@ export type RawListen = {
   readonly host?: string
   readonly port?: number | string
   readonly backlog?: number
-  readonly tls?: { readonly cert: string; readonly key: string }
+  readonly tls?: { readonly cert: string; readonly key: string; readonly client_ca?: string }
   readonly cors?: { readonly origins: readonly string[] }
   readonly trusted_proxies?: readonly string[]
 }
@@ -292,26 +292,11 @@ export type RawRouteGlobs = readonly string[]
 export type RawNetworks = readonly string[]
 export type RawExpose = readonly ('upstream' | 'model' | 'attempts' | 'cost' | 'timing' | 'generation')[]
 export type RawPriority = 'low' | 'normal' | 'high'
-export type RawIdentity = { readonly providers?: Readonly<Record<string, RawIdentityProvider>> }
-export type RawIdentityProvider = {
-  readonly issuer: string
-  readonly jwks?: string
-  readonly jwks_file?: string
-  readonly audience: string | readonly string[]
-  readonly algorithms?: readonly ('RS256' | 'RS384' | 'RS512' | 'PS256' | 'PS384' | 'PS512' | 'ES256' | 'ES384' | 'ES512' | 'EdDSA')[]
-  readonly clock_skew?: string
-  readonly accept_in?: readonly ('header' | 'query' | 'subprotocol')[]
-  readonly allow?: readonly string[]
-  readonly timeout?: string
-  readonly introspection?: RawIntrospection
-  readonly caller: RawIdentityCaller
+export type RawIdentity = {
+  readonly providers?: Readonly<Record<string, RawIdentityProvider>>
+  readonly certificates?: RawIdentityCertificates
 }
-export type RawIntrospection = {
-  readonly url?: string
-  readonly client_id: string
-  readonly client_secret: RawSecret
-  readonly cache?: string
-}
+export type RawIdentityCertificates = { readonly required?: boolean; readonly caller: RawIdentityCaller }
 export type RawIdentityCaller = {
   readonly name?: string
   readonly key?: RawClaimedKey
@@ -356,6 +341,25 @@ export type RawClaimOfRegions = {
   readonly claim: string
   readonly map?: Readonly<Record<string, RawRegions>>
   readonly default?: RawRegions
+}
+export type RawIdentityProvider = {
+  readonly issuer: string
+  readonly jwks?: string
+  readonly jwks_file?: string
+  readonly audience: string | readonly string[]
+  readonly algorithms?: readonly ('RS256' | 'RS384' | 'RS512' | 'PS256' | 'PS384' | 'PS512' | 'ES256' | 'ES384' | 'ES512' | 'EdDSA')[]
+  readonly clock_skew?: string
+  readonly accept_in?: readonly ('header' | 'query' | 'subprotocol')[]
+  readonly allow?: readonly string[]
+  readonly timeout?: string
+  readonly introspection?: RawIntrospection
+  readonly caller: RawIdentityCaller
+}
+export type RawIntrospection = {
+  readonly url?: string
+  readonly client_id: string
+  readonly client_secret: RawSecret
+  readonly cache?: string
 }
 export type RawGroups = Readonly<Record<string, RawGroup>>
 export type RawGroup = {

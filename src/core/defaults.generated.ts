@@ -130,6 +130,9 @@ export const DEFAULTS = {
     disabled: false,
     strict: false,
   },
+  identityCertificates: {
+    required: false,
+  },
   identityProvider: {
     algorithms: ['RS256', 'ES256'],
     clock_skew: 60000, // 60s

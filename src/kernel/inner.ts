@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { type TraceContext, traceContextOf } from '../core/trace.js'
+import type { ClientCertificate } from '../transport/client-certificate.js'
 import type { BodyReceiver, HttpExchange, HttpRequest } from '../transport/exchange.js'
 import type { Slots } from './slot.js'
 
@@ -60,6 +61,7 @@ export class InnerExchange implements HttpExchange {
   readonly rawHeaders: readonly string[]
   readonly remoteAddress: string | undefined
   readonly isEncrypted = false
+  readonly certificate: ClientCertificate | undefined
   readonly connection = this
   readonly inside: Inside
   readonly complete = true
@@ -76,12 +78,13 @@ export class InnerExchange implements HttpExchange {
   #begun = false
   #state: 'open' | 'finished' | 'broken' = 'open'
 
-  constructor({ rawHeaders, remoteAddress }: HttpRequest, request: InnerRequest, receiver: Receiver) {
+  constructor({ rawHeaders, remoteAddress, certificate }: HttpRequest, request: InnerRequest, receiver: Receiver) {
     this.method = request.method
     this.target = request.target
     this.rawHeaders = innerHeaders(rawHeaders, request.type ?? 'application/json')
     this.headers = headersOf(this.rawHeaders)
     this.remoteAddress = remoteAddress
+    this.certificate = certificate
     this.inside = request.inside ?? {}
     this.whole = bufferOf(request.body)
     this.#receiver = receiver

@@ -356,6 +356,7 @@ function needsRestart(running: StartSettings, wanted: StartSettings): readonly s
     'listen.port': running.listen.port !== wanted.listen.port,
     'listen.backlog': running.listen.backlog !== wanted.listen.backlog,
     'listen.tls': (running.listen.tls === undefined) !== (wanted.listen.tls === undefined),
+    'listen.tls.client_ca': asksForCertificates(running) !== asksForCertificates(wanted),
     store: textOf(running.store) !== textOf(wanted.store),
     transport: running.transport !== wanted.transport,
     workers: running.workers !== wanted.workers,
@@ -366,6 +367,10 @@ function needsRestart(running: StartSettings, wanted: StartSettings): readonly s
   return Object.entries(changes)
     .filter(([, changed]) => changed)
     .map(([setting]) => setting)
+}
+
+function asksForCertificates({ listen }: StartSettings): boolean {
+  return listen.tls?.clientCa !== undefined
 }
 
 /** All of it, secrets too: a changed password is a change. */
