@@ -17,7 +17,7 @@ export interface CertificateIdentity {
   readonly caller: CallerMapping
 }
 
-/** Stands where tokens have the name of their provider. */
+/** In place of the name of a provider. */
 export const CERTIFICATE_PROVIDER = 'certificate'
 
 /** All that says who callers are. */

@@ -13,7 +13,7 @@ export function callerByClaims(
 ): { readonly caller: Caller } | { readonly fault: string } {
   const all = plan.identity === undefined ? [] : mappingsOf(plan.identity)
   const isOnly = claims.iss === undefined && all.length === 1
-  // Certificates have no `iss`; beside providers, the claims of one are told by its name.
+  // Certificates have no `iss`; beside providers, the claims of one name it in `iss`.
   const provider = isOnly ? all[0] : all.find(one => ('issuer' in one ? one.issuer : one.name) === claims.iss)
   if (provider === undefined) return { fault: 'no provider of the file has their issuer (iss)' }
   try {

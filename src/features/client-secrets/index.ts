@@ -5,6 +5,7 @@ import { unauthenticated } from '../../core/refusals.js'
 import type { Call } from '../../kernel/call.js'
 import { DEFAULT_MODEL } from '../../kernel/read-request.js'
 import type { Feature } from '../../kernel/stages.js'
+import { IDENTITIES } from '../identity/service.js'
 import { presentedKey, presentsKey } from '../keys/authenticate.js'
 import { CALLERS } from '../keys/callers.js'
 import { CLIENT_SECRET_ANSWERS } from './answer.js'
@@ -33,7 +34,9 @@ async function holderOf(call: Call, { caller }: Route): Promise<Caller | undefin
   if (!presentsKey(call.request, call.query, caller)) return undefined
   const presented = presentedKey(call.request, call.query, caller)
   if (!presented.startsWith(CLIENT_SECRET_PREFIX) || callers.isKey(plan, presented, Date.now())) return undefined
-  const opened = await call.kernel.need(CLIENT_SECRETS).open(presented, callers, plan)
+  const opened = await call.kernel
+    .need(CLIENT_SECRETS)
+    .open(presented, callers, plan, () => call.kernel.need(IDENTITIES))
   if ('refused' in opened) throw unauthenticated(caller, opened.refused)
   call.set(CLIENT_SECRET, opened.secret)
   // A secret is for one model, so clients need not name it.

@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import type { Json, JsonObject } from '../../core/json.js'
 import type { ClientCertificate } from '../../transport/client-certificate.js'
 
-/** Words for the faults that callers can do something about; others are told by OpenSSL's name. */
+/** Words for the faults that callers can do something about; others have OpenSSL's name. */
 const FAULTS: Readonly<Record<string, string>> = {
   CERT_HAS_EXPIRED: 'it has expired',
   CERT_NOT_YET_VALID: 'it is not valid yet',

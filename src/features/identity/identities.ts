@@ -83,7 +83,7 @@ export class Identities {
     return found
   }
 
-  /** The caller that a certificate stands for, which has been checked. Throws `TokenFault` if what it says fits no caller. */
+  /** The caller of a certificate that has been checked. Throws `TokenFault` if what it says fits no caller. */
   byCertificate(plan: Plan, declared: CertificateIdentity, certificate: ClientCertificate): Identified {
     const cache = this.#shown.get(plan) ?? new LruCache<Identified>(HALF_CHECKED)
     this.#shown.set(plan, cache)

@@ -78,7 +78,7 @@ function identify(
   return key instanceof Promise ? key.then(ask) : ask(key)
 }
 
-/** The caller whose certificate stands in place of a key. Throws if one is needed, or counts alone, and is not good. */
+/** The caller whose certificate is taken in place of a key. Throws if one is needed, or counts alone, and is not good. */
 function certified(call: Call, placements: readonly Placement[], identities: Identities): Caller | undefined {
   const { request, query, generation } = call
   const declared = generation.plan.identity?.certificates
@@ -96,7 +96,7 @@ function certified(call: Call, placements: readonly Placement[], identities: Ide
   try {
     return admitted(call, identities.byCertificate(generation.plan, declared, certificate))
   } catch (cause) {
-    throw cause instanceof TokenFault ? refusedCertificate('it stands for no caller', cause.message) : cause
+    throw cause instanceof TokenFault ? refusedCertificate("it is no caller's", cause.message) : cause
   }
 }
 

@@ -69,24 +69,28 @@ const SPIFFE = 'spiffe://example.org/ns/models/sa/chat'
 const CALLER = `{ caller: { name: cn, group: { claim: /subject/O, map: { people: people }, default: services }, models: ["*"] } }`
 
 for (const transport of ['fast', 'node']) {
-  t.test(`${transport}: a certificate stands in place of a key, with its terms`, { skip: withoutOpenssl }, async t => {
-    const ready = await stage(t, transport, CALLER)
-    const { authority, gateway } = ready
-    const chat = authority.issueFor({ subject: '/O=services/CN=chat' })
-    for (let i = 0; i < 3; i++) {
-      const said = await ask(ready, chat)
-      t.equal(said.status, 200, said.message)
-      t.equal(await keyOf(ready, said), 'certificate:chat')
-    }
-    const person = authority.issueFor({ subject: '/O=people/CN=ada' })
-    t.equal((await ask(ready, person)).status, 200)
-    t.equal((await ask(ready, person)).status, 429, 'the limit of its group')
+  t.test(
+    `${transport}: a certificate is taken in place of a key, with its terms`,
+    { skip: withoutOpenssl },
+    async t => {
+      const ready = await stage(t, transport, CALLER)
+      const { authority, gateway } = ready
+      const chat = authority.issueFor({ subject: '/O=services/CN=chat' })
+      for (let i = 0; i < 3; i++) {
+        const said = await ask(ready, chat)
+        t.equal(said.status, 200, said.message)
+        t.equal(await keyOf(ready, said), 'certificate:chat')
+      }
+      const person = authority.issueFor({ subject: '/O=people/CN=ada' })
+      t.equal((await ask(ready, person)).status, 200)
+      t.equal((await ask(ready, person)).status, 429, 'the limit of its group')
 
-    const withKey = await ask(ready, chat, { authorization: `Bearer ${gateway.key}` })
-    t.equal(await keyOf(ready, withKey), 'caller', 'a key comes first')
-    t.equal((await ask(ready, chat, { authorization: 'Bearer wrong' })).status, 401)
-    t.equal((await ask(ready, undefined, { authorization: `Bearer ${gateway.key}` })).status, 200, 'a key alone')
-  })
+      const withKey = await ask(ready, chat, { authorization: `Bearer ${gateway.key}` })
+      t.equal(await keyOf(ready, withKey), 'caller', 'a key comes first')
+      t.equal((await ask(ready, chat, { authorization: 'Bearer wrong' })).status, 401)
+      t.equal((await ask(ready, undefined, { authorization: `Bearer ${gateway.key}` })).status, 200, 'a key alone')
+    },
+  )
 
   t.test(
     `${transport}: certificates that do not count are refused, each by name`,
@@ -98,7 +102,7 @@ for (const transport of ['fast', 'node']) {
         [undefined, /^A valid API key is required/],
         [authority.issueFor({ subject: '/CN=old', days: -1 }), /^The client certificate is refused: it has expired/],
         [new Authority(t).issueFor({ subject: '/CN=chat' }), /its authority is not one of those that count here/],
-        [authority.issueFor({ subject: '/O=services' }, 'DNS:no-name.example'), /it stands for no caller/],
+        [authority.issueFor({ subject: '/O=services' }, 'DNS:no-name.example'), /it is no caller's/],
       ]
       for (const [shown, words] of cases) {
         const said = await ask(ready, shown)
@@ -126,14 +130,14 @@ for (const transport of ['fast', 'node']) {
     t.equal(await keyOf(ready, await ask(ready, good)), 'certificate:chat')
   })
 
-  t.test(`${transport}: a SPIFFE id stands for a key of the file`, { skip: withoutOpenssl }, async t => {
+  t.test(`${transport}: a SPIFFE id leads to a key of the file`, { skip: withoutOpenssl }, async t => {
     const mapping = `{ caller: { key: { claim: spiffe, map: { "${SPIFFE}": caller } } } }`
     const ready = await stage(t, transport, mapping)
     const { authority } = ready
     t.equal(await keyOf(ready, await ask(ready, authority.issueFor({ subject: '/CN=x' }, `URI:${SPIFFE}`))), 'caller')
     for (const names of [[`URI:${SPIFFE}2`], [`URI:${SPIFFE}`, 'URI:spiffe://other.org/x'], [`DNS:${SPIFFE}`]]) {
       const said = await ask(ready, authority.issueFor({ subject: '/CN=caller' }, ...names))
-      t.match(said, { status: 401, message: /stands for no caller/ }, names.join(' '))
+      t.match(said, { status: 401, message: /it is no caller's/ }, names.join(' '))
     }
   })
 
