@@ -7,6 +7,7 @@ import { packageRoot } from '../core/package-root.js'
 import type { Plan } from '../core/plan.js'
 import type { Problem } from '../core/problems.js'
 import type { LocatedPlan, Overrides } from '../runtime/load.js'
+import type { SecretKeeper } from '../runtime/managed-secrets.js'
 import { CommandError, coloured, EXIT, type Io, type Output } from './io.js'
 import { readAll } from './read-all.js'
 
@@ -26,6 +27,8 @@ const INPUT_TOO_LARGE = `standard input has more than ${MAX_INPUT_BYTES} bytes`
 interface Given {
   readonly text?: Buffer
   readonly file?: string
+  /** Secrets are fetched from their managers. */
+  readonly keeper?: SecretKeeper
 }
 
 /**
@@ -61,7 +64,7 @@ export async function check(
   return checkGiven(file, await givenText(file, io), io, secrets, overrides)
 }
 
-/** The same for what {@link givenText} gave. */
+/** The same for what {@link givenText} gave; with a keeper, secrets are fetched from their managers. */
 export async function checkGiven(
   file: string,
   given: Given,

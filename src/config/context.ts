@@ -2,6 +2,7 @@ import type { Json } from '../core/json.js'
 import type { Position } from '../core/problems.js'
 import type { Site } from './document.js'
 import type { Files } from './files.js'
+import type { ManagedSecrets } from './managed-secrets.js'
 import type { ParsedFiles } from './parsed-files.js'
 import { quoted, type Report } from './report.js'
 import { interpolateText, type Variables } from './variables.js'
@@ -28,6 +29,8 @@ export interface Context {
   readonly parsed: ParsedFiles
   readonly secrets: SecretsMode
   readonly without?: WithoutSecret
+  /** Secrets in managers. */
+  readonly managed: ManagedSecrets
   /** Milliseconds since the epoch. */
   readonly now: number
   /** How much text of the user's may still be read. */

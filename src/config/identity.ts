@@ -1,11 +1,20 @@
 import { resolve } from 'node:path'
 import { DEFAULTS } from '../core/defaults.generated.js'
-import type { IdentityConfig, IdentityProvider, Introspection, KeySource } from '../core/identity.js'
+import {
+  CERTIFICATE_PROVIDER,
+  type CertificateIdentity,
+  type IdentityConfig,
+  type IdentityProvider,
+  type Introspection,
+  type KeySource,
+  mappingsOf,
+} from '../core/identity.js'
 import { isObject, type Json, type JsonObject } from '../core/json.js'
+import type { ListenConfig } from '../core/process-config.js'
 import { type Context, interpolate } from './context.js'
 import type { Site } from './document.js'
 import { type Named, readMapping } from './identity-terms.js'
-import type { RawIdentity, RawIdentityProvider, RawIntrospection } from './raw.generated.js'
+import type { RawIdentity, RawIdentityCertificates, RawIdentityProvider, RawIntrospection } from './raw.generated.js'
 import { quoted } from './report.js'
 import { readSecret } from './secrets.js'
 import { readDuration } from './settings.js'
@@ -26,6 +35,9 @@ export function readIdentity(
   const issuers = new Map<string, string>()
   for (const [name, provider] of Object.entries(raw.providers ?? {})) {
     const place = site.child('providers', name)
+    if (name === CERTIFICATE_PROVIDER) {
+      context.report.error('reserved-name', place, 'callers with certificates have this name', { on: 'key' })
+    }
     const owner = issuers.get(provider.issuer)
     if (owner !== undefined) {
       const message = `the provider ${quoted(owner)} has this issuer, so a token would be of both`
@@ -39,12 +51,42 @@ export function readIdentity(
     }
     providers[name] = readProvider(name, provider, place, named, context)
   }
-  return { providers }
+  const certificates =
+    raw.certificates && readCertificates(raw.certificates, site.child('certificates'), named, context)
+  return { providers, ...(certificates === undefined ? {} : { certificates }) }
+}
+
+function readCertificates(
+  raw: RawIdentityCertificates,
+  site: Site,
+  named: Named,
+  context: Context,
+): CertificateIdentity {
+  const { required = DEFAULTS.identityCertificates.required } = raw
+  return { name: CERTIFICATE_PROVIDER, required, caller: readMapping(raw.caller, site.child('caller'), named, context) }
+}
+
+/** Certificates need a listener that asks for them, and one that asks needs to know what they mean. */
+export function checkCertificates(
+  identity: IdentityConfig | undefined,
+  { tls }: ListenConfig,
+  site: (section: string) => Site,
+  { report }: Context,
+): void {
+  const isAsked = tls?.clientCa !== undefined
+  if (identity?.certificates !== undefined && !isAsked) {
+    const message = 'no client is asked for a certificate: listen.tls.client_ca is missing'
+    report.error('missing-key', site('identity').child('certificates'), message, { on: 'key' })
+  }
+  if (identity?.certificates === undefined && isAsked) {
+    const message = 'clients are asked for certificates, and no one is known by them: identity.certificates is missing'
+    report.error('missing-key', site('listen').child('tls', 'client_ca'), message, { on: 'key' })
+  }
 }
 
 /** Whether some of them have limits of their own, which only a gateway that counts can hold. */
-export function limitsCallers({ providers }: IdentityConfig): boolean {
-  return Object.values(providers).some(({ caller }) => caller.terms.limits !== undefined)
+export function limitsCallers(identity: IdentityConfig): boolean {
+  return mappingsOf(identity).some(({ caller }) => caller.terms.limits !== undefined)
 }
 
 function readProvider(

@@ -4,6 +4,7 @@ import type { Context } from './context.js'
 import { gather } from './entries.js'
 import { Files } from './files.js'
 import { readKeys } from './keys.js'
+import { ManagedSecrets } from './managed-secrets.js'
 import { parsedBefore } from './parse.js'
 import { ParsedFiles } from './parsed-files.js'
 import { Report } from './report.js'
@@ -35,6 +36,7 @@ export function readKeyTerms(
     files: new Files(),
     parsed: new ParsedFiles(),
     secrets: 'leave',
+    managed: new ManagedSecrets(new Map()),
     now: Date.now(),
     budget: { characters: 0 },
   }

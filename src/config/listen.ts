@@ -1,7 +1,7 @@
 import { parseNetwork } from '../core/client-address.js'
 import { DEFAULTS } from '../core/defaults.generated.js'
 import type { ListenConfig } from '../core/process-config.js'
-import { readPair } from './certificates.js'
+import { readAuthorities, readPair } from './certificates.js'
 import { type Context, interpolate } from './context.js'
 import type { Site } from './document.js'
 import type { RawListen } from './raw.generated.js'
@@ -14,7 +14,10 @@ export interface ListenOverrides {
 /** Where to listen; what the command line says wins over the file. */
 export function readListen(written: RawListen, site: Site, overrides: ListenOverrides, context: Context): ListenConfig {
   const raw = interpolate(written, site, context)
-  const tls = raw.tls && readTls(raw.tls, site.child('tls'), context)
+  const pair = raw.tls && readTls(raw.tls, site.child('tls'), context)
+  const ca = raw.tls?.client_ca
+  const clientCa = ca === undefined ? undefined : readAuthorities(ca, site.child('tls', 'client_ca'), context)
+  const tls = pair === undefined || clientCa === undefined ? pair : { ...pair, clientCa }
   const origins = raw.cors?.origins.map((origin, index) =>
     readOrigin(origin, site.child('cors', 'origins', index), context),
   )
@@ -58,7 +61,11 @@ export function readNetwork(text: string, site: Site, { report }: Context): stri
   return text
 }
 
-export function readTls(raw: NonNullable<RawListen['tls']>, site: Site, context: Context): ListenConfig['tls'] {
+export function readTls(
+  raw: Pick<NonNullable<RawListen['tls']>, 'cert' | 'key'>,
+  site: Site,
+  context: Context,
+): ListenConfig['tls'] {
   const pair = readPair([raw.cert, site.child('cert')], [raw.key, site.child('key')], context)
   return pair && { cert: pair.certificate, key: pair.key }
 }

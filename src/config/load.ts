@@ -5,6 +5,7 @@ import { nameIn, placeOf } from '../core/config-place.js'
 import { packageRoot } from '../core/package-root.js'
 import { parsePathText } from '../core/path-text.js'
 import type { Problem } from '../core/problems.js'
+import type { Held } from '../core/secret-managers.js'
 import { readAccounting } from './accounting.js'
 import type { Context, SecretsMode, WithoutSecret } from './context.js'
 import { withDefaultModels } from './default-models.js'
@@ -13,13 +14,14 @@ import { egressOfNone, readEgress } from './egress.js'
 import { type Entries, type Entry, gather, sectionOf } from './entries.js'
 import { Files } from './files.js'
 import { readGroups } from './groups.js'
-import { limitsCallers, readIdentity } from './identity.js'
+import { checkCertificates, limitsCallers, readIdentity } from './identity.js'
 import { openUserFiles } from './include.js'
 import { readKeys } from './keys.js'
 import { Kinds, shippedNames } from './kinds.js'
 import { lintLimits } from './limit-lints.js'
 import { lint } from './lints.js'
 import { Locator } from './locate.js'
+import { ManagedSecrets } from './managed-secrets.js'
 import { type ReadModel, readModels } from './models.js'
 import { openFile } from './open.js'
 import { overlaid } from './overlays.js'
@@ -34,6 +36,7 @@ import { readRequestSchemas } from './request-schemas.js'
 import { checkResourceKinds, resourceKindConfig } from './resource-kinds.js'
 import { readRoutes } from './routes.js'
 import { checkOtherModels, checkWhen } from './routing-names.js'
+import { readManaged } from './secret-managers.js'
 import { ABSENT_SECRET } from './secret-rule.js'
 import { suggest } from './suggest.js'
 import { checkTaskKinds, taskKindConfig } from './task-kinds.js'
@@ -55,6 +58,8 @@ export interface LoadOptions {
   readonly secrets?: SecretsMode
   /** A secret that is taken to be gone. */
   readonly without?: WithoutSecret
+  /** What is known of secrets in managers, by their ids; others are assumed to be there. */
+  readonly held?: ReadonlyMap<string, Held>
   /** Folder that holds the shipped `routes/` and `schemas/`; the package's own unless a test says otherwise. */
   readonly shipped?: string
   /** Characters of YAML that may be read, shipped files left out; beyond that {@link TooMuchText} is thrown. */
@@ -92,6 +97,7 @@ export async function load(options: LoadOptions): Promise<Loaded> {
     files: new Files(options.text === undefined ? undefined : new Map([[placeOf(options.file), options.text]])),
     secrets: options.secrets ?? 'leave',
     ...(options.without === undefined ? {} : { without: options.without }),
+    managed: new ManagedSecrets(options.held ?? new Map()),
     now: Date.now(),
     budget: { characters: options.mostText ?? Number.POSITIVE_INFINITY },
   }
@@ -137,14 +143,14 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
   const accounting = readAccounting(main, { ...counted, ...options.overrides }, root, context)
   const protocols = new Map([...gather(shipped, 'protocols', report), ...gather(documents, 'protocols', report)])
   const { resourceKinds, taskKinds } = readResultKinds(shipped, documents, root, context)
-  const known = { upstreams: upstreamEntries, resourceKinds, taskKinds }
-  const read = readAllRoutes(shipped, documents, known, context)
+  const read = readAllRoutes(shipped, documents, { upstreams: upstreamEntries, resourceKinds, taskKinds }, context)
   const protocolConfigs = record(protocols, protocol => readProtocol(protocol, context))
   const priced = accounting && { ...counted, accounting, routes: read, protocols: protocolConfigs }
   checkUnpriced(priced, context)
   const routes = withDefaults(read, documents, { models, upstreams, modelNames: modelEntries }, context)
   const settings = readSettings(main, options.overrides ?? {}, context)
   checkCapture(main, settings.receipts, keyEntries, context)
+  checkCertificates(identity, settings.listen, section => new Site(main, [section]), context)
   const schemas = readRequestSchemas(gather(documents, 'schemas', report), routes, root, context)
   // Routes of an interface that could not be opened are not known: what they serve is not out of reach.
   if (!interfaces.includes(undefined)) {
@@ -152,7 +158,7 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
   }
   const config: Config = {
     ...{ ...settings, ...withTraceContent(settings.telemetry, keys, keyEntries, context) },
-    ...egressOfNone(egress),
+    ...{ ...egressOfNone(egress), ...readManaged(main, context) },
     ...(accounting === undefined ? {} : { accounting }),
     ...{ groups, keys, schemas, ...(identity === undefined ? {} : { identity }) },
     upstreams: record(upstreams, upstream => upstream.config),
@@ -318,14 +324,14 @@ function record<T, V>(entries: ReadonlyMap<string, T>, value: (entry: T) => V): 
   return result
 }
 
-function digest({ files, variables }: Context, options: LoadOptions): string {
+function digest({ files, variables, managed: { digests } }: Context, options: LoadOptions): string {
   const { shipped: root = packageRoot(), overrides: { counted, record: recorded } = {} } = options
   const [source, shipped] = [placeOf(options.file), join(root, sep)]
   const named = files.digests.map(([path, sum]) => [
     path.startsWith(shipped) ? `shipped ${relative(root, path)}` : nameIn(source, path),
     sum,
   ])
-  const parts = JSON.stringify([named.sort(byName), variables.used, { counted, recorded }])
+  const parts = JSON.stringify([named.sort(byName), variables.used, { counted, recorded }, ...(digests ?? [])])
   return createHash('sha256').update(parts).digest('hex')
 }
 

@@ -23,6 +23,7 @@ export type RawGateway = {
   readonly media?: RawMedia
   readonly tasks?: { readonly lease?: string; readonly wait?: string }
   readonly egress?: RawEgress
+  readonly secret_managers?: RawSecretManagers
   readonly webhooks?: RawWebhooks
   readonly admin?: RawAdmin
   readonly telemetry?: RawTelemetry
@@ -53,7 +54,7 @@ export type RawListen = {
   readonly host?: string
   readonly port?: number | string
   readonly backlog?: number
-  readonly tls?: { readonly cert: string; readonly key: string }
+  readonly tls?: { readonly cert: string; readonly key: string; readonly client_ca?: string }
   readonly cors?: { readonly origins: readonly string[] }
   readonly trusted_proxies?: readonly string[]
 }
@@ -137,7 +138,14 @@ export type RawStore = {
   readonly wait?: string
   readonly options?: Readonly<Record<string, Json>>
 }
-export type RawSecret = { readonly env?: string; readonly file?: string }
+export type RawSecret = {
+  readonly env?: string
+  readonly file?: string
+  readonly vault?: string
+  readonly aws_secret?: string
+  readonly gcp_secret?: string
+  readonly field?: string
+}
 export type RawSpool = {
   readonly path?: string
   readonly body?: RawSize
@@ -305,26 +313,11 @@ export type RawRouteGlobs = readonly string[]
 export type RawNetworks = readonly string[]
 export type RawExpose = readonly ('upstream' | 'model' | 'attempts' | 'cost' | 'timing' | 'generation')[]
 export type RawPriority = 'low' | 'normal' | 'high'
-export type RawIdentity = { readonly providers?: Readonly<Record<string, RawIdentityProvider>> }
-export type RawIdentityProvider = {
-  readonly issuer: string
-  readonly jwks?: string
-  readonly jwks_file?: string
-  readonly audience: string | readonly string[]
-  readonly algorithms?: readonly ('RS256' | 'RS384' | 'RS512' | 'PS256' | 'PS384' | 'PS512' | 'ES256' | 'ES384' | 'ES512' | 'EdDSA')[]
-  readonly clock_skew?: string
-  readonly accept_in?: readonly ('header' | 'query' | 'subprotocol')[]
-  readonly allow?: readonly string[]
-  readonly timeout?: string
-  readonly introspection?: RawIntrospection
-  readonly caller: RawIdentityCaller
+export type RawIdentity = {
+  readonly providers?: Readonly<Record<string, RawIdentityProvider>>
+  readonly certificates?: RawIdentityCertificates
 }
-export type RawIntrospection = {
-  readonly url?: string
-  readonly client_id: string
-  readonly client_secret: RawSecret
-  readonly cache?: string
-}
+export type RawIdentityCertificates = { readonly required?: boolean; readonly caller: RawIdentityCaller }
 export type RawIdentityCaller = {
   readonly name?: string
   readonly key?: RawClaimedKey
@@ -370,6 +363,25 @@ export type RawClaimOfRegions = {
   readonly map?: Readonly<Record<string, RawRegions>>
   readonly default?: RawRegions
 }
+export type RawIdentityProvider = {
+  readonly issuer: string
+  readonly jwks?: string
+  readonly jwks_file?: string
+  readonly audience: string | readonly string[]
+  readonly algorithms?: readonly ('RS256' | 'RS384' | 'RS512' | 'PS256' | 'PS384' | 'PS512' | 'ES256' | 'ES384' | 'ES512' | 'EdDSA')[]
+  readonly clock_skew?: string
+  readonly accept_in?: readonly ('header' | 'query' | 'subprotocol')[]
+  readonly allow?: readonly string[]
+  readonly timeout?: string
+  readonly introspection?: RawIntrospection
+  readonly caller: RawIdentityCaller
+}
+export type RawIntrospection = {
+  readonly url?: string
+  readonly client_id: string
+  readonly client_secret: RawSecret
+  readonly cache?: string
+}
 export type RawGroups = Readonly<Record<string, RawGroup>>
 export type RawGroup = {
   readonly description?: string
@@ -390,9 +402,10 @@ export type RawProxy = string | RawProxyMapping
 export type RawProxyMapping = {
   readonly url: string
   readonly user?: string
-  readonly password?: RawSecret
+  readonly password?: RawOwnSecret
   readonly except?: readonly string[]
 }
+export type RawOwnSecret = { readonly env?: string; readonly file?: string }
 export type RawTlsVersion = 1.2 | 1.3
 export type RawPool = {
   readonly connections?: number
@@ -451,6 +464,39 @@ export type RawPriceStep = {
   readonly search?: number
   readonly request?: number
 }
+export type RawSecretManagers = {
+  readonly refresh?: string
+  readonly timeout?: string
+  readonly vault?: RawVaultManager
+  readonly aws?: RawAwsManager
+  readonly gcp?: RawGcpManager
+}
+export type RawVaultManager = {
+  readonly address: string
+  readonly namespace?: string
+  readonly token?: RawOwnSecret
+  readonly app_role?: RawVaultAppRole
+  readonly kubernetes?: RawVaultKubernetes
+}
+export type RawVaultAppRole = {
+  readonly role_id: string
+  readonly secret_id: RawOwnSecret
+  readonly mount?: string
+}
+export type RawVaultKubernetes = { readonly role: string; readonly mount?: string; readonly token_file?: string }
+export type RawAwsManager = {
+  readonly region: string
+  readonly endpoint?: string
+  readonly access_key_id?: string
+  readonly secret?: RawOwnSecret
+  readonly session_token?: RawOwnSecret
+  readonly profile?: string
+  readonly role?: string
+  readonly session_name?: string
+  readonly external_id?: string
+  readonly web_identity?: string
+}
+export type RawGcpManager = { readonly file?: string; readonly endpoint?: string }
 export type RawReload = {
   readonly canary?: string
   readonly for?: string

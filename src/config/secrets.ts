@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { Secret } from '../core/secret.js'
 import type { Context } from './context.js'
 import type { Site } from './document.js'
+import { managedSecretOf } from './managed-secrets.js'
 import type { RawSecret } from './raw.generated.js'
 import { quoted } from './report.js'
 import { looksLikeKey } from './secret-lines.js'
@@ -21,7 +22,7 @@ type SecretResult =
   | 'broken'
 
 /**
- * Reads `{ env }` or `{ file }`. What is read goes into headers, so it must be printable ASCII on one line, unless its form is
+ * Reads `{ env }`, `{ file }`, or what a secret manager keeps. What is read goes into headers, so it must be printable ASCII on one line, unless its form is
  * `text`.
  */
 export function readSecret(
@@ -41,12 +42,22 @@ export function readSecret(
     context.without.places.push({ path: site.text, position })
     return { absent: `${context.without.name} is gone`, empty: false }
   }
-  const result = raw.file === undefined ? fromVariable(raw.env ?? '', context) : fromFile(raw.file, site, context)
+  const managed = managedSecretOf(raw)
+  if (typeof managed === 'string') {
+    context.report.error('bad-secret', site, managed)
+    return 'broken'
+  }
+  const result =
+    managed !== undefined
+      ? context.managed.want(managed, site)
+      : raw.file === undefined
+        ? fromVariable(raw.env ?? '', context)
+        : fromFile(raw.file, site, context)
   if (result !== 'broken' && 'absent' in result && !result.empty)
     return withoutSecret(raw, result, site, needed ? context : undefined)
   if (result === 'broken' || !('secret' in result) || form === 'text') return result
   if (/^[\x20-\x7e]*$/.test(result.secret.reveal())) return result
-  const holder = raw.file === undefined ? `the variable ${raw.env}` : 'the file'
+  const holder = raw.env !== undefined ? `the variable ${raw.env}` : managed === undefined ? 'the file' : 'the manager'
   const message = `${holder} contains a line break, a control character or a non-ASCII character; a secret is one line of ASCII`
   context.report.error('bad-secret', site, message)
   return 'broken'

@@ -36,6 +36,7 @@ import type {
   Tunnel,
 } from './route-settings.js'
 import type { Secret } from './secret.js'
+import type { ManagedConfig } from './secret-managers.js'
 import type { BodyFormat } from './shape.js'
 import type { StoreConfig } from './store-config.js'
 import type { RoutingConfig } from './strategy.js'
@@ -80,6 +81,8 @@ export interface Config {
   readonly telemetry?: TelemetryConfig
   /** How connections leave that belong to no upstream; upstreams have their own. */
   readonly egress?: EgressConfig
+  /** Absent: no secret is in a manager. */
+  readonly managed?: ManagedConfig
   /** Absent: no word of limits, prices and groups is in the files, and nothing is counted. */
   readonly accounting?: AccountingConfig
   /** Groups of keys, by name; none of them is in a circle. */

@@ -138,6 +138,9 @@ export const DEFAULTS = {
     disabled: false,
     strict: false,
   },
+  identityCertificates: {
+    required: false,
+  },
   identityProvider: {
     algorithms: ['RS256', 'ES256'],
     clock_skew: 60000, // 60s
@@ -168,6 +171,17 @@ export const DEFAULTS = {
   capture: {
     mask: ['emails', 'cards', 'phones', 'addresses'],
     keep: 604800000, // 7d
+  },
+  secretManagers: {
+    refresh: 300000, // 5m
+    timeout: 10000, // 10s
+  },
+  vaultAppRole: {
+    mount: 'approle',
+  },
+  vaultKubernetes: {
+    mount: 'kubernetes',
+    token_file: '/var/run/secrets/kubernetes.io/serviceaccount/token',
   },
   keySecret: {
     generate: false,

@@ -5,6 +5,30 @@ import type { Secret } from './secret.js'
 export interface IdentityConfig {
   /** Issuers of tokens, by the operator's names. */
   readonly providers: Readonly<Record<string, IdentityProvider>>
+  /** Absent: certificates of clients name no one. */
+  readonly certificates?: CertificateIdentity
+}
+
+/** Callers by the certificates that they show. */
+export interface CertificateIdentity {
+  readonly name: typeof CERTIFICATE_PROVIDER
+  /** Whether every request needs one, also beside a key. */
+  readonly required: boolean
+  readonly caller: CallerMapping
+}
+
+/** In place of the name of a provider. */
+export const CERTIFICATE_PROVIDER = 'certificate'
+
+/** All that says who callers are. */
+export function mappingsOf({ providers, certificates }: IdentityConfig): readonly Mapping[] {
+  return [...Object.values(providers), ...(certificates === undefined ? [] : [certificates])]
+}
+
+/** What claims mean, by a name. */
+export interface Mapping {
+  readonly name: string
+  readonly caller: CallerMapping
 }
 
 /** An issuer of tokens. Durations in milliseconds. */

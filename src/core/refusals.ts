@@ -8,9 +8,20 @@ import type { Miss, Plan, Route } from './plan.js'
  * is for the log and the operator alone.
  */
 
-export function unauthenticated(placements: readonly Placement[], cause: string): GatewayError {
-  return new GatewayError('unauthenticated', `A valid API key is required. Send it ${describe(placements[0])}.`, {
-    cause,
+/** `misplaced`: where a credential was sent that is not taken there. */
+export function unauthenticated(placements: readonly Placement[], cause: string, misplaced?: Placement): GatewayError {
+  const said = misplaced && `A credential was sent ${describe(misplaced)}, where it is not taken.`
+  const message = `${said ?? 'A valid API key is required.'} Send it ${describe(placements[0])}.`
+  return new GatewayError('unauthenticated', message, { cause })
+}
+
+/** `fault` absent: the client has shown no certificate. */
+export function refusedCertificate(fault: string | undefined, cause?: string): GatewayError {
+  if (fault === undefined) {
+    return new GatewayError('unauthenticated', 'A client certificate is required.', { cause: 'no client certificate' })
+  }
+  return new GatewayError('unauthenticated', `The client certificate is refused: ${fault}.`, {
+    cause: `client certificate: ${cause ?? fault}`,
   })
 }
 

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { type TraceContext, traceContextOf } from '../core/trace.js'
+import type { ClientCertificate } from '../transport/client-certificate.js'
 import type { BodyReceiver, HttpExchange, HttpRequest } from '../transport/exchange.js'
 import type { Generation } from './generation.js'
 import type { Slots } from './slot.js'
@@ -63,6 +64,7 @@ export class InnerExchange implements HttpExchange {
   readonly rawHeaders: readonly string[]
   readonly remoteAddress: string | undefined
   readonly isEncrypted = false
+  readonly certificate: ClientCertificate | undefined
   readonly connection = this
   readonly inside: Inside
   readonly complete = true
@@ -79,12 +81,13 @@ export class InnerExchange implements HttpExchange {
   #begun = false
   #state: 'open' | 'finished' | 'broken' = 'open'
 
-  constructor({ rawHeaders, remoteAddress }: HttpRequest, request: InnerRequest, receiver: Receiver) {
+  constructor({ rawHeaders, remoteAddress, certificate }: HttpRequest, request: InnerRequest, receiver: Receiver) {
     this.method = request.method
     this.target = request.target
     this.rawHeaders = innerHeaders(rawHeaders, request.type ?? 'application/json')
     this.headers = headersOf(this.rawHeaders)
     this.remoteAddress = remoteAddress
+    this.certificate = certificate
     this.inside = request.inside ?? {}
     this.whole = bufferOf(request.body)
     this.#receiver = receiver

@@ -23,6 +23,8 @@ export interface Health {
   restart: readonly string[]
   /** What the plan declares and does not serve. */
   off: SwitchedOff
+  /** Why secrets could not be fetched from their managers the last time. */
+  secrets: Readonly<Record<string, string>>
   /** Requests that need no store are served without one, so that it decides nothing about being ready. */
   readonly store: { readonly type: string; readonly state: { readonly reason: string | undefined } }
 }
@@ -37,6 +39,7 @@ export function healthOf(plan: Plan, state: Health['store']['state']): Health {
     problems: [],
     restart: [],
     off: plan.off,
+    secrets: {},
     store: { type: plan.store.type, state },
   }
 }
@@ -44,12 +47,13 @@ export function healthOf(plan: Plan, state: Health['store']['state']): Health {
 /** What all workers of a gateway have in common: the supervisor knows it. */
 export type CommonHealth = Pick<
   Health,
-  'generation' | 'digest' | 'reloads' | 'fetches' | 'valid' | 'problems' | 'restart'
+  'generation' | 'digest' | 'reloads' | 'fetches' | 'valid' | 'problems' | 'restart' | 'secrets'
 >
 
 export function commonOf(health: Health): CommonHealth {
-  const { generation, digest, reloads, fetches, valid, problems, restart } = health
-  return { generation, digest, reloads, valid, problems, restart, ...(fetches === undefined ? {} : { fetches }) }
+  const { generation, digest, reloads, fetches, valid, problems, restart, secrets } = health
+  const common = { generation, digest, reloads, valid, problems, restart, secrets }
+  return { ...common, ...(fetches === undefined ? {} : { fetches }) }
 }
 
 export function takeCommon(health: Health, { reloads, ...common }: CommonHealth): void {
@@ -92,7 +96,8 @@ export function answerHealth(
 }
 
 function readiness(health: Health, caller: Caller | undefined, shown: Shown): object {
-  const { draining, generation, digest, reloads, valid, problems, restart, store } = health
+  const { draining, generation, digest, reloads, valid, problems, restart, store, secrets } = health
+  const faults = new Map(Object.entries(secrets))
   const config = { valid, generation, digest: digest.slice(0, 16), reloads, problems: problems.length }
   const { reason } = store.state
   const body = {
@@ -110,6 +115,7 @@ function readiness(health: Health, caller: Caller | undefined, shown: Shown): ob
     problems: problems.map(describe),
     needs_restart: restart,
     off: offFor(caller, health.off),
+    ...(faults.size === 0 ? {} : { secrets: shownEntries(faults) }),
     ...Object.fromEntries(Object.entries(shown(caller)).map(([name, entries]) => [name, shownEntries(entries)])),
   }
 }

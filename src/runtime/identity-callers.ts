@@ -1,4 +1,5 @@
 import type { Caller } from '../core/caller.js'
+import { mappingsOf } from '../core/identity.js'
 import type { JsonObject } from '../core/json.js'
 import type { Plan } from '../core/plan.js'
 import { identityOf } from '../features/identity/mapping.js'
@@ -10,9 +11,10 @@ export function callerByClaims(
   claims: JsonObject,
   plan: Plan,
 ): { readonly caller: Caller } | { readonly fault: string } {
-  const providers = Object.values(plan.identity?.providers ?? {})
-  const isOnly = claims.iss === undefined && providers.length === 1
-  const provider = isOnly ? providers[0] : providers.find(({ issuer }) => issuer === claims.iss)
+  const all = plan.identity === undefined ? [] : mappingsOf(plan.identity)
+  const isOnly = claims.iss === undefined && all.length === 1
+  // Certificates have no `iss`; beside providers, the claims of one name it in `iss`.
+  const provider = isOnly ? all[0] : all.find(one => ('issuer' in one ? one.issuer : one.name) === claims.iss)
   if (provider === undefined) return { fault: 'no provider of the file has their issuer (iss)' }
   try {
     const { name, key, terms } = identityOf(provider, claims)

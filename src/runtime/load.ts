@@ -9,8 +9,11 @@ import type { Problem } from '../core/problems.js'
 import type { Secret } from '../core/secret.js'
 import { atOnce, inSlices, type Steps } from '../core/steps.js'
 import type { WorkerCount } from '../core/worker-count.js'
+import { Egress } from '../net/egress.js'
 import { type Compiled, type CompiledPlan, compiling, type Tools } from '../plan/compile.js'
-import type { Order } from './reading/messages.js'
+import type { SecretKeeper } from './managed-secrets.js'
+import type { Order, Settings } from './reading/messages.js'
+import { unwrap } from './reading/parcel.js'
 import { Reader } from './reading/reader.js'
 
 export interface Overrides {
@@ -36,6 +39,8 @@ export interface LoadOptions {
   /** What becomes of secrets that are not there; see `config/context.ts`. */
   readonly secrets?: SecretsMode
   readonly without?: WithoutSecret
+  /** Fetches secrets of managers. Absent: nothing is fetched, and they are assumed to be there. */
+  readonly keeper?: SecretKeeper
   /** Returns the generated key of that name, created on first start; absent if keys must not be created (`validate`). */
   readonly generated?: (keyName: string, dataFolder: string) => Secret | undefined
 }
@@ -67,15 +72,31 @@ export interface LocatedPlan extends LoadedPlan {
 
 /** For commands that find problems of their own. What `locate` knows is as large as the files. */
 export async function loadLocated(options: LoadOptions): Promise<LocatedPlan> {
-  const { secrets = 'leave', without } = options
-  const loaded = await load({ ...orderOf(options), secrets, ...(without === undefined ? {} : { without }) })
+  const loaded = await loadWhole(options)
   return { ...(await compiled(loaded, options, atOnce)), locate: loaded.locate }
 }
 
 /** File to plan: what `validate` does, and `serve` before it starts. */
 export async function loadPlan(options: LoadOptions): Promise<LoadedPlan> {
-  const { secrets = 'leave' } = options
-  return compiled(await load({ ...orderOf(options), secrets }), options, atOnce)
+  return compiled(await loadWhole(options), options, atOnce)
+}
+
+/** Files are read again once their secrets are known. */
+async function loadWhole(options: LoadOptions): Promise<Loaded> {
+  const { secrets = 'leave', without } = options
+  const order = { ...orderOf(options), secrets, ...(without === undefined ? {} : { without }) }
+  const read = (): Promise<Loaded> => load(order)
+  const loaded = await read()
+  return (await hasFetched(loaded.config, options)) ? read() : loaded
+}
+
+/** Fetches the secrets that a configuration has in managers. Resolves with whether one of them is another than before. */
+async function hasFetched(
+  config: Pick<Config, 'managed' | 'egress'> | undefined,
+  { keeper }: Pick<LoadOptions, 'keeper'>,
+): Promise<boolean> {
+  if (config === undefined || keeper === undefined) return false
+  return await keeper.fetch(config.managed, config.egress && new Egress(config.egress))
 }
 
 /** Maximum length of YAML that is parsed without a thread: parsing it is faster than starting one (about 10 ms). */
@@ -86,8 +107,9 @@ const MAX_INLINE_CHARS = 8 * 1024
  * the running plan. Where nothing has changed at all, the plan is the running one.
  */
 export async function reloadPlan(options: LoadOptions, running: Running, parsed: ParsedBefore): Promise<LoadedPlan> {
-  const small = await loadSmall(options)
-  if (small === undefined) return reloadLarge(options, running, parsed)
+  const first = await loadSmall(options)
+  if (first === undefined) return reloadLarge(options, running, parsed)
+  const small = (await hasFetched(first.config, options)) ? await load(orderOf(options)) : first
   if (small.config !== undefined && small.digest === running.plan.digest) return { ...running, ...readOf(small) }
   return compiled(small, options, inSlices)
 }
@@ -101,11 +123,19 @@ async function loadSmall(options: LoadOptions): Promise<Loaded | undefined> {
   }
 }
 
-async function reloadLarge(options: LoadOptions, running: Running, parsed: ParsedBefore): Promise<LoadedPlan> {
+async function reloadLarge(
+  options: LoadOptions,
+  running: Running,
+  parsed: ParsedBefore,
+  isAgain = false,
+): Promise<LoadedPlan> {
   const reader = new Reader({ ...orderOf(options), parsed })
   try {
     const { settings, ...read } = await reader.head
     if (settings === undefined) return { ...read, plan: undefined, config: undefined }
+    if (!isAgain && (await hasFetched(unwrap(settings) as Settings, options))) {
+      return await reloadLarge(options, running, read.parsed, true)
+    }
     if (read.digest === running.plan.digest) return { ...running, ...read }
     const config = await reader.config(settings, running.config)
     const { plan, problems } = await inSlices(compiling(config, read.digest, toolsOf(options, config), running.plan))
@@ -146,8 +176,13 @@ function readOf({ problems, sources, watch, digest, parsed }: Loaded): Read {
   return { problems, sources, watch, digest, parsed }
 }
 
-function orderOf({ file, env, overrides, text }: LoadOptions): Order {
-  return { file, env, ...(overrides === undefined ? {} : { overrides }), ...(text === undefined ? {} : { text }) }
+function orderOf({ file, env, overrides, text, keeper }: LoadOptions): Order {
+  return {
+    ...{ file, env },
+    ...(overrides === undefined ? {} : { overrides }),
+    ...(text === undefined ? {} : { text }),
+    ...(keeper === undefined ? {} : { held: keeper.held }),
+  }
 }
 
 function toolsOf({ generated }: Pick<LoadOptions, 'generated'>, config: Config): Tools {

@@ -14,6 +14,7 @@ export function needsRestart(running: StartSettings, wanted: StartSettings): rea
     'listen.port': running.listen.port !== wanted.listen.port,
     'listen.backlog': running.listen.backlog !== wanted.listen.backlog,
     'listen.tls': (running.listen.tls === undefined) !== (wanted.listen.tls === undefined),
+    'listen.tls.client_ca': asksForCertificates(running) !== asksForCertificates(wanted),
     store: textOf(running.store) !== textOf(wanted.store),
     transport: running.transport !== wanted.transport,
     workers: running.workers !== wanted.workers,
@@ -24,6 +25,10 @@ export function needsRestart(running: StartSettings, wanted: StartSettings): rea
   return Object.entries(changes)
     .filter(([, changed]) => changed)
     .map(([setting]) => setting)
+}
+
+function asksForCertificates({ listen }: StartSettings): boolean {
+  return listen.tls?.clientCa !== undefined
 }
 
 /** All of it, secrets too: a changed password is a change. */

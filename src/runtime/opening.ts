@@ -1,6 +1,7 @@
 import { placeOf } from '../core/config-place.js'
 import type { Store } from '../core/store.js'
 import { type LoadedPlan, loadPlan, type Overrides, type Running } from './load.js'
+import { SecretKeeper } from './managed-secrets.js'
 import { ConfigError } from './problems.js'
 import type { ReloadOptions } from './reload.js'
 import { loadCounting, needsCounting } from './store-keys.js'
@@ -14,7 +15,10 @@ type Given = Omit<ReloadOptions, 'env'> & Partial<Pick<ReloadOptions, 'env'>>
 export type Start<G extends Given> = G & Pick<ReloadOptions, 'env' | 'file'> & { readonly overrides: Overrides }
 
 export function startOf<G extends Given>(given: G): Start<G> {
-  return { env: process.env, ...given, file: placeOf(given.file), overrides: { ...given.overrides } }
+  const env = given.env ?? process.env
+  // Where secrets are assumed to be there, none is fetched.
+  const keeper = given.secrets === 'assume' ? {} : { keeper: new SecretKeeper(env) }
+  return { ...keeper, ...given, env, file: placeOf(given.file), overrides: { ...given.overrides } }
 }
 
 /** A configuration that compiled, and its store. */

@@ -123,6 +123,7 @@ export class Reloads implements PlanSource {
     const { generation: number, digest } = served.health
     this.#number = number
     this.#remember({ number, digest, origin: 'start', changes: {} }, options.text)
+    this.#keepSecrets()
   }
 
   get loaded(): LoadedPlan {
@@ -137,7 +138,23 @@ export class Reloads implements PlanSource {
   async close(): Promise<void> {
     this.#tried?.trial.stop()
     this.#source.close()
+    this.#options.keeper?.close()
     await this.#watch?.close()
+  }
+
+  /** Follows secrets of managers, and reports those that cannot be fetched. */
+  #keepSecrets(): void {
+    const { keeper } = this.#options
+    if (keeper === undefined) return
+    const report = (secret: string, fault: string | undefined): void => {
+      this.#health.secrets = Object.fromEntries(keeper.faults)
+      this.#onHealth()
+      if (fault === undefined) this.#log.info({ secret }, 'a secret can be fetched again')
+      else this.#log.warn({ secret, cause: fault }, 'a secret cannot be fetched')
+    }
+    for (const [secret, fault] of keeper.faults) report(secret, fault)
+    keeper.onFault = report
+    keeper.follow(() => this.#turns.run())
   }
 
   async follow(loaded: LoadedPlan): Promise<void> {

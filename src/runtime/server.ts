@@ -48,9 +48,7 @@ export function createServer(
   }
   const { tls } = listen
   const server =
-    tls === undefined
-      ? createHttpServer(options)
-      : createHttpsServer({ ...options, cert: tls.cert.content.reveal(), key: tls.key.content.reveal() })
+    tls === undefined ? createHttpServer(options) : createHttpsServer({ ...options, ...secureOf(tls), ...asking(tls) })
   applyLimits(server, limits)
   // Counted by the kernel, which can answer; Node would drop the headers over the count without a word.
   server.maxHeadersCount = 0
@@ -152,10 +150,22 @@ export function rawAnswer(error: GatewayError, family: Family = 'compatible'): s
   )
 }
 
+type Tls = NonNullable<ListenConfig['tls']>
+
+function secureOf({ cert, key, clientCa }: Tls): { readonly cert: string; readonly key: string; readonly ca?: string } {
+  const ca = clientCa === undefined ? {} : { ca: clientCa.content.reveal() }
+  return { cert: cert.content.reveal(), key: key.content.reveal(), ...ca }
+}
+
+/** A certificate that does not count, or is missing, is refused in words, by the answer to the request. */
+function asking({ clientCa }: Tls): object {
+  return clientCa === undefined ? {} : { requestCert: true, rejectUnauthorized: false }
+}
+
 /** New connections are served with the certificate of these settings. */
 export function renewCertificate(server: Server | HttpsServer, { tls }: ListenConfig): void {
   if (tls === undefined || !('setSecureContext' in server)) return
-  server.setSecureContext({ cert: tls.cert.content.reveal(), key: tls.key.content.reveal() })
+  server.setSecureContext(secureOf(tls))
 }
 
 /** Opens a listener. Throws {@link StartError} with one clear line where that cannot be. */

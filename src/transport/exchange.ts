@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { ClientCertificate } from './client-certificate.js'
 
 /** Takes a request's body as it arrives. */
 export interface BodyReceiver {
@@ -24,6 +25,8 @@ export interface HttpRequest {
   readonly remoteAddress: string | undefined
   /** Whether the client's connection is encrypted. */
   readonly isEncrypted: boolean
+  /** What the client has shown in its TLS handshake. */
+  readonly certificate: ClientCertificate | undefined
   /** Stands for the connection: the same object for all of its requests. */
   readonly connection: object
 }

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import { type ClientCertificate, certificateOf } from './client-certificate.js'
 import type { BodyReceiver, HttpExchange, HttpRequest } from './exchange.js'
 import { linger } from './linger.js'
 
@@ -26,6 +27,10 @@ export class NodeRequest implements HttpRequest {
 
   get isEncrypted(): boolean {
     return 'encrypted' in this.connection && this.connection.encrypted === true
+  }
+
+  get certificate(): ClientCertificate | undefined {
+    return certificateOf(this.connection)
   }
 }
 

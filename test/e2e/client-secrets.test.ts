@@ -8,6 +8,7 @@ import { packageRoot } from '../../src/core/package-root.js'
 import { textFrame } from '../../src/wire/frames.js'
 import { ADMIN_SECRET, adminLine, adminOf } from '../helpers/admin.js'
 import { startTestGateway, type TestGateway } from '../helpers/gateway.js'
+import { startIssuer } from '../helpers/issuer.js'
 import { Journal } from '../helpers/journal.js'
 import { openApi, openApiFolder } from '../helpers/openapi.js'
 import { type Ask, ask, open, startSocketUpstream } from '../helpers/realtime.js'
@@ -293,3 +294,31 @@ t.test('a secret made with a key of the store lives as long as that key', async 
   t.equal((await admin('DELETE', '/admin/keys/ann')).status, 200)
   t.equal(await status(t, gateway, value), 401)
 })
+
+t.test(
+  'a secret that a token has had made opens sessions in the name of its holder, up to the end of the token',
+  async t => {
+    const [issuer, up] = [await startIssuer(t), await startSocketUpstream(t)]
+    const yamlOf = (provider: string): string => `${yamlFor(up.origin)}identity:
+  providers:
+    ${provider}: { issuer: "${issuer.origin}", audience: gateway, allow: [127.0.0.1], caller: { models: [m] } }
+`
+    const gateway = await startTestGateway(t, await onStore(t, yamlOf('company')), { env: { BOB_KEY: BOB } })
+    const until = Math.floor(Date.now() / 1000) + 300
+    const token = await issuer.sign({ sub: 'ada', exp: until })
+    const { json, status: made } = await gateway.request(PATH, { key: token, body: { session: REALTIME } })
+    t.equal(made, 200)
+    const { value, expires_at } = json() as Made
+    t.ok(expires_at <= until + 60 && expires_at < until + 299, 'the end of the token, with its clock skew')
+    t.equal(await status(t, gateway, value), 101)
+    const line = await gateway.log.find(one => one.msg === 'request' && one.status === 101)
+    t.equal(line.key, 'company:ada')
+    t.equal(await status(t, gateway, value, '/v1/realtime?model=other'), 404, 'for its model alone')
+    const others = await gateway.request(PATH, { key: token, body: { session: { type: 'realtime', model: 'other' } } })
+    t.equal(others.status, 404, 'for models that its holder may use')
+
+    await gateway.write('gateway.yaml', await onStore(t, yamlOf('renamed')))
+    await gateway.gateway.reload()
+    t.equal(await status(t, gateway, value), 401, 'its provider is gone')
+  },
+)

@@ -3,6 +3,7 @@ import { exportJWK, jwtVerify } from 'jose'
 import t, { type Test } from 'tap'
 import { CHAT_ANSWER, chatEvent, DONE, json, stream } from '../helpers/answers.js'
 import { proveNoLeak } from '../helpers/canaries.js'
+import { startConnectProxy } from '../helpers/connect-proxy.js'
 import { CALLER, type GatewayOptions, startTestGateway, type TestGateway } from '../helpers/gateway.js'
 import { type RawUpstream, startRawUpstream } from '../helpers/raw-upstream.js'
 import { CLIENT, startTokenServer, type TokenServer } from '../helpers/token-server.js'
@@ -71,6 +72,13 @@ t.test('oauth2: one token for all who wait, and for those who follow', async t =
   const tokens = new Set(upstream.requests.items.map((_, at) => tokenAt(upstream, at)))
   t.equal(tokens.size, 1)
   t.match([...tokens][0], /^\S{20,}$/)
+})
+
+t.test('oauth2: the token server is reached by the proxy of its upstream', async t => {
+  const [server, proxy] = [await startTokenServer(t, [CLIENT]), await startConnectProxy(t)]
+  const { gateway } = await stage(t, `${oauth(server)}\n    proxy: "${proxy.origin}"`, { env: ENV })
+  t.equal((await gateway.chat()).status, 200)
+  t.equal(proxy.asked.items[0]?.authority, new URL(server.tokenUrl).host)
 })
 
 t.test(

@@ -51,8 +51,14 @@ export class Authority {
 
   /** A certificate for these names and addresses (`DNS:localhost`, `IP:127.0.0.1`). */
   issue(...names: readonly string[]): Pair {
+    return this.issueFor({}, ...names)
+  }
+
+  /** With this subject (`/O=team/CN=name`), valid for so many days; -1: until yesterday. */
+  issueFor({ subject, days = 30 }: { readonly subject?: string; readonly days?: number }, ...names: string[]): Pair {
     const stem = `issued-${++this.#serial}`
-    writeFileSync(join(this.folder, `${stem}.ext`), `subjectAltName=${names.join(',')}\n`)
+    const own = names.length === 0 ? 'basicConstraints=CA:FALSE' : `subjectAltName=${names.join(',')}`
+    writeFileSync(join(this.folder, `${stem}.ext`), `${own}\n`)
     this.#run(
       'req',
       '-newkey',
@@ -61,7 +67,7 @@ export class Authority {
       'ec_paramgen_curve:P-256',
       '-nodes',
       '-subj',
-      `/CN=${stem}`,
+      subject ?? `/CN=${stem}`,
       '-keyout',
       `${stem}.key`,
       '-out',
@@ -78,7 +84,7 @@ export class Authority {
       'ca.key',
       '-CAcreateserial',
       '-days',
-      '30',
+      String(days),
       '-extfile',
       `${stem}.ext`,
       '-out',

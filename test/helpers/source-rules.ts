@@ -41,7 +41,7 @@ const LAYERS: readonly (readonly string[])[] = [
 export const FEATURE_USES: Readonly<Record<string, readonly string[]>> = {
   batches: ['members'],
   canaries: ['health'],
-  'client-secrets': ['keys'],
+  'client-secrets': ['identity', 'keys'],
   completions: ['responses'],
   console: ['log', 'tail'],
   generations: ['health', 'identity', 'keys'],

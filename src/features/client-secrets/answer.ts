@@ -14,6 +14,7 @@ import { readRequest } from '../../kernel/read-request.js'
 import { resolve } from '../../kernel/resolve.js'
 import { type FoundMembers, findInMessage } from '../../wire/find-members.js'
 import { checkFound } from '../../wire/member-names.js'
+import { IDENTITY } from '../identity/service.js'
 import { presentedKey } from '../keys/authenticate.js'
 import { CLIENT_SECRETS, type ClientSecret, digestOf, MAX_SECRET_CHARS, MAX_SESSION_BYTES } from './client-secrets.js'
 
@@ -44,16 +45,26 @@ async function make(call: Call, route: Route): Promise<void> {
   const [exchange] = resolve(call, opens)
   const others = exchange === undefined ? [] : namedIn(session, call, opens, exchange)
   const clientSecrets = call.kernel.need(CLIENT_SECRETS)
-  const expires = Math.floor(clientSecrets.now / 1000) + seconds
-  const key = digestOf(presentedKey(call.request, call.query, route.caller))
+  const holder = holderOf(call, route)
+  // A secret lives no longer than the token or the certificate that it was made with.
+  const most = Math.floor((holder.identity?.until ?? Number.POSITIVE_INFINITY) / 1000)
+  const expires = Math.min(Math.floor(clientSecrets.now / 1000) + seconds, most)
   const { model: _, ...settings } = session
   const begins = Object.keys(settings).length > 1 ? settings : null
-  const secret: ClientSecret = { key, expires, model, others, session: begins }
+  const secret: ClientSecret = { ...holder, expires, model, others, session: begins }
   const value = await clientSecrets.make(secret)
   if (value.length > MAX_SECRET_CHARS) throw tooLarge()
   const shown = { type: session.type ?? null, object: SESSIONS[String(session.type)] ?? null, id: newId('sess_') }
   const named = session.type === 'realtime' ? { model } : {}
   call.answer(200, { value, expires_at: expires, session: { ...shown, ...named, ...settings } })
+}
+
+/** Whom the secret is bound to. */
+function holderOf(call: Call, route: Route): Pick<ClientSecret, 'key' | 'identity'> {
+  const identified = call.get(IDENTITY)
+  if (identified === undefined) return { key: digestOf(presentedKey(call.request, call.query, route.caller)) }
+  const { identity, provider, until } = identified
+  return { key: '', identity: { identity, provider, until } }
 }
 
 function lifeOf(after: Json | undefined): number {

@@ -5,7 +5,8 @@ import { unauthenticated } from '../../core/refusals.js'
 import type { Call } from '../../kernel/call.js'
 import { DEFAULT_MODEL } from '../../kernel/read-request.js'
 import type { Feature } from '../../kernel/stages.js'
-import { presentedKey } from '../keys/authenticate.js'
+import { IDENTITIES } from '../identity/service.js'
+import { presentedKey, presentsKey } from '../keys/authenticate.js'
 import { CALLERS } from '../keys/callers.js'
 import { CLIENT_SECRET_ANSWERS } from './answer.js'
 import { CLIENT_SECRET, CLIENT_SECRETS, ClientSecrets } from './client-secrets.js'
@@ -29,9 +30,13 @@ export const clientSecrets: Feature = {
 async function holderOf(call: Call, { caller }: Route): Promise<Caller | undefined> {
   const { plan } = call.generation
   const callers = call.kernel.need(CALLERS)
+  // Without a key, a certificate may say who asks.
+  if (!presentsKey(call.request, call.query, caller)) return undefined
   const presented = presentedKey(call.request, call.query, caller)
   if (!presented.startsWith(CLIENT_SECRET_PREFIX) || callers.isKey(plan, presented, Date.now())) return undefined
-  const opened = await call.kernel.need(CLIENT_SECRETS).open(presented, callers, plan)
+  const opened = await call.kernel
+    .need(CLIENT_SECRETS)
+    .open(presented, callers, plan, () => call.kernel.need(IDENTITIES))
   if ('refused' in opened) throw unauthenticated(caller, opened.refused)
   call.set(CLIENT_SECRET, opened.secret)
   // A secret is for one model, so clients need not name it.

@@ -1,16 +1,18 @@
 import { hash } from 'node:crypto'
 import type { Caller } from '../../core/caller.js'
-import type { IdentityConfig, IdentityProvider } from '../../core/identity.js'
+import type { CertificateIdentity, IdentityConfig, IdentityProvider } from '../../core/identity.js'
 import { LruCache } from '../../core/lru.js'
 import type { Plan } from '../../core/plan.js'
 import { issuerOf, isToken } from '../../core/token-form.js'
 import type { Kernel } from '../../kernel/kernel.js'
+import type { ClientCertificate } from '../../transport/client-certificate.js'
 import { CALLERS } from '../keys/callers.js'
+import { claimsOf } from './certificate.js'
 import { IssuerFault } from './fetch-json.js'
 import { introspect } from './introspect.js'
 import { KeySet, type Keys } from './key-set.js'
 import { type Identity, identityOf } from './mapping.js'
-import { TokenFault, type Verified, verify } from './verify.js'
+import { MisplacedToken, TokenFault, type Verified, verify } from './verify.js'
 
 /** Most checked tokens of a plan are twice as many. */
 const HALF_CHECKED = 5_000
@@ -44,6 +46,8 @@ export class Identities {
   /** Tokens that an issuer is being asked about, by their digests: all who wait share one answer. */
   readonly #asking = new Map<string, Promise<Verified>>()
   readonly #checked = new WeakMap<Plan, LruCache<Checked>>()
+  /** Callers by certificates that count, by their fingerprints. */
+  readonly #shown = new WeakMap<Plan, LruCache<Identified>>()
 
   constructor(kernel: Kernel) {
     this.#kernel = kernel
@@ -70,12 +74,25 @@ export class Identities {
     const provider = providerOf(config, token)
     const keySet = this.#keySetOf(provider)
     if (!provider.acceptIn.some(one => one === place)) {
-      throw new TokenFault(`${provider.name} does not accept tokens in the ${place} (accept_in)`)
+      throw new MisplacedToken(`${provider.name} does not accept tokens in the ${place} (accept_in)`)
     }
     const verified = await this.#verified(token, provider, keySet)
     const found = this.identified(plan, provider.name, identityOf(provider, verified.claims), verified.until)
     const again = now + Math.min(CHECKED_MS, provider.introspection?.cache ?? CHECKED_MS)
     this.#keep(plan, token, { ...found, again, keys: verified.keys, keySet })
+    return found
+  }
+
+  /** The caller of a certificate that has been checked. Throws `TokenFault` if what it says fits no caller. */
+  byCertificate(plan: Plan, declared: CertificateIdentity, certificate: ClientCertificate): Identified {
+    const cache = this.#shown.get(plan) ?? new LruCache<Identified>(HALF_CHECKED)
+    this.#shown.set(plan, cache)
+    const known = cache.get(certificate.fingerprint)
+    if (known !== undefined) return known
+    const identity = identityOf(declared, claimsOf(certificate))
+    const found = this.identified(plan, declared.name, identity, certificate.until)
+    // A key of the file may expire: that is looked at each time.
+    if (identity.key === undefined) cache.set(certificate.fingerprint, found)
     return found
   }
 

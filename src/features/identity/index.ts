@@ -2,17 +2,18 @@ import type { Caller, Refusal } from '../../core/caller.js'
 import { GatewayError } from '../../core/errors.js'
 import type { Placement } from '../../core/placement.js'
 import type { Miss } from '../../core/plan.js'
-import { unauthenticated } from '../../core/refusals.js'
+import { refusedCertificate, unauthenticated } from '../../core/refusals.js'
 import { isToken } from '../../core/token-form.js'
 import type { Call } from '../../kernel/call.js'
 import type { Kernel } from '../../kernel/kernel.js'
 import type { Feature, Maybe, Service } from '../../kernel/stages.js'
-import { placesOf, presentedKey } from '../keys/authenticate.js'
+import { placesOf, presentedKey, presentsKey } from '../keys/authenticate.js'
 import { CALLERS } from '../keys/callers.js'
+import { certificateFault } from './certificate.js'
 import { IssuerFault } from './fetch-json.js'
 import { type Identified, Identities } from './identities.js'
 import { IDENTITIES, IDENTITY } from './service.js'
-import { TokenFault } from './verify.js'
+import { MisplacedToken, TokenFault } from './verify.js'
 
 /** How long a client waits before it asks again while an issuer is away, milliseconds. */
 const RETRY_AFTER_MS = 5000
@@ -53,7 +54,9 @@ function identify(
   asks: boolean,
 ): Maybe<Caller | undefined> {
   const { plan } = call.generation
-  const presented = presentedKey(call.request, call.query, placements)
+  const byCertificate = certified(call, placements, identities)
+  if (byCertificate !== undefined) return byCertificate
+  const presented = presentedKey(call.request, call.query, placements, plan)
   if (!asks && !isToken(presented)) return undefined
   const now = Date.now()
   const known = identities.known(plan, presented, now)
@@ -68,11 +71,33 @@ function identify(
     return identities.find(plan, presented, place, now).then(
       one => admitted(call, one),
       (cause: unknown) => {
-        throw refusal(cause, placements)
+        throw refusal(cause, placements, place)
       },
     )
   }
   return key instanceof Promise ? key.then(ask) : ask(key)
+}
+
+/** The caller whose certificate is taken in place of a key. Throws if one is needed, or counts alone, and is not good. */
+function certified(call: Call, placements: readonly Placement[], identities: Identities): Caller | undefined {
+  const { request, query, generation } = call
+  const declared = generation.plan.identity?.certificates
+  if (declared === undefined) return undefined
+  const hasKey = presentsKey(request, query, placements)
+  if (hasKey && !declared.required) return undefined
+  const { certificate } = request
+  if (certificate === undefined) {
+    if (declared.required) throw refusedCertificate(undefined)
+    return undefined
+  }
+  const fault = certificateFault(certificate, Date.now())
+  if (fault !== undefined) throw refusedCertificate(fault)
+  if (hasKey) return undefined
+  try {
+    return admitted(call, identities.byCertificate(generation.plan, declared, certificate))
+  } catch (cause) {
+    throw cause instanceof TokenFault ? refusedCertificate("it is no caller's", cause.message) : cause
+  }
 }
 
 function admitted(call: Call, identified: Identified): Caller {
@@ -81,7 +106,11 @@ function admitted(call: Call, identified: Identified): Caller {
 }
 
 /** The client gets the same answer as for a key. */
-function refusal(cause: unknown, placements: readonly Placement[]): unknown {
+function refusal(cause: unknown, placements: readonly Placement[], place: Placement['in']): unknown {
+  if (cause instanceof MisplacedToken) {
+    const misplaced = placements.find(one => one.in === place)
+    return unauthenticated(placements, `token: ${cause.message}`, misplaced)
+  }
   if (cause instanceof TokenFault) return unauthenticated(placements, `token: ${cause.message}`)
   if (!(cause instanceof IssuerFault)) return cause
   return new GatewayError('unavailable', 'The issuer of this token cannot be asked at the moment.', {

@@ -3,8 +3,8 @@ import {
   type ClaimRule,
   IDENTITY_MARK,
   IDENTITY_TERMS,
-  type IdentityProvider,
   type IdentityTerm,
+  type Mapping,
   type Said,
 } from '../../core/identity.js'
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
@@ -30,7 +30,7 @@ export interface Identity {
 }
 
 /** Reads claims as the file says. Throws {@link TokenFault} for claims that are missing or say something else. */
-export function identityOf({ name, caller }: IdentityProvider, claims: JsonObject): Identity {
+export function identityOf({ name, caller }: Mapping, claims: JsonObject): Identity {
   const subject = claimOf(claims, caller.name)
   if (typeof subject !== 'string' || subject === '') throw new TokenFault(`the claim ${caller.name} is not a name`)
   const shown = PLAIN_NAME.test(subject) ? subject : `~${hash('sha256', subject).slice(0, DIGEST_CHARS)}`

@@ -18,7 +18,12 @@ export interface Verified {
 
 /** Why a token is refused: for the log. */
 export class TokenFault extends Error {
-  override readonly name = 'TokenFault'
+  override readonly name: string = 'TokenFault'
+}
+
+/** The token is in a place where those of its issuer are not taken. */
+export class MisplacedToken extends TokenFault {
+  override readonly name = 'MisplacedToken'
 }
 
 /** Checks a signed token (RFC 7519). Throws {@link TokenFault}, or `IssuerFault` where there are no keys. */

@@ -20,7 +20,7 @@ export function authenticate(
   callers: Callers,
   plan: Plan,
 ): Maybe<Caller> {
-  const presented = presentedKey(request, query, placements)
+  const presented = presentedKey(request, query, placements, plan)
   const caller = callers.find(plan, presented, Date.now())
   return caller instanceof Promise
     ? caller.then(one => accepted(one, presented, placements))
@@ -40,10 +40,40 @@ export function presentedKey(
   request: Headers,
   query: URLSearchParams | undefined,
   placements: readonly Placement[],
+  plan?: Plan,
 ): string {
   const presented = readKey(request, query, placements)
-  if (typeof presented !== 'string') throw unauthenticated(placements, presented.refused)
-  return presented
+  if (typeof presented === 'string') return presented
+  const misplaced = presented.refused === NO_KEY ? elsewhere(request, query, plan) : undefined
+  throw unauthenticated(
+    placements,
+    misplaced === undefined ? presented.refused : 'a key where none is taken',
+    misplaced,
+  )
+}
+
+/** Whether the request presents anything as a key. */
+export function presentsKey(
+  request: Headers,
+  query: URLSearchParams | undefined,
+  placements: readonly Placement[],
+): boolean {
+  return placements.some(one => readPlacement(request, query, one) !== undefined)
+}
+
+/** Every place in which some route takes keys. */
+const places = new WeakMap<Plan, readonly Placement[]>()
+
+/** Where a key is that the route does not take there. */
+function elsewhere(
+  request: Headers,
+  query: URLSearchParams | undefined,
+  plan: Plan | undefined,
+): Placement | undefined {
+  if (plan === undefined) return undefined
+  const known = places.get(plan) ?? distinct(plan.routes.flatMap(({ caller }) => caller))
+  places.set(plan, known)
+  return known.find(one => readPlacement(request, query, one) !== undefined)
 }
 
 function readKey(
@@ -58,7 +88,11 @@ function readKey(
     if (found !== undefined && found !== presented) return { refused: 'two different keys' }
     found = presented
   }
-  return found ?? { refused: 'no key' }
+  return found ?? { refused: NO_KEY }
+}
+
+function distinct(all: readonly Placement[]): readonly Placement[] {
+  return [...new Map(all.map(one => [JSON.stringify(one), one])).values()]
 }
 
 /** In which parts of the request that text is presented as a key. */
@@ -81,6 +115,8 @@ function readPlacement(request: Headers, query: URLSearchParams | undefined, pla
       return readSubprotocol(request.headers['sec-websocket-protocol'], placement.prefix)
   }
 }
+
+const NO_KEY = 'no key'
 
 /** Matches no key: Node keeps the first of two headers, and the second may be another key. */
 const REPEATED = ''

@@ -49,6 +49,7 @@ export function settingChanges(before: Config, after: Config): readonly EntryCha
 function settingsOf(config: Config): ReadonlyMap<string, string> {
   const folder = resolve(config.store.path, '..')
   const sections = SECTIONS.map((name): readonly [string, unknown] => [name, config[name]])
+  sections.push(['secret_managers', config.managed?.managers])
   return new Map(
     [...sections, ...Object.entries(config.features)].flatMap(([name, value]) => leaves(name, value, folder)),
   )

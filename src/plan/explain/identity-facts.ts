@@ -1,35 +1,43 @@
 import { jsonText } from '../../core/exact-json.js'
-import { IDENTITY_MARK, type IdentityConfig, type IdentityProvider, type Said } from '../../core/identity.js'
+import {
+  IDENTITY_MARK,
+  type IdentityConfig,
+  type IdentityProvider,
+  type Mapping,
+  type Said,
+} from '../../core/identity.js'
 import type { Json } from '../../core/json.js'
 import { duration } from './format.js'
 
 /** An issuer of tokens: how they are checked, and what their holders may do. */
 export interface IdentityFacts {
   readonly name: string
-  readonly issuer: string
+  /** Absent for certificates of clients. */
+  readonly issuer?: string
   /** Where its public keys are. */
-  readonly keys: string
+  readonly keys?: string
   readonly checked: string
   readonly introspection?: string
   /** `name: PROVIDER:sub`, `group: claim team: ml → research, else staff`. */
   readonly caller: readonly string[]
 }
 
-export function identityFacts({ providers }: IdentityConfig): readonly IdentityFacts[] {
-  return Object.values(providers).map(providerFacts)
+export function identityFacts({ providers, certificates }: IdentityConfig): readonly IdentityFacts[] {
+  const shown = Object.values(providers).map(providerFacts)
+  if (certificates === undefined) return shown
+  const checked = `certificates of clients, ${certificates.required ? 'needed by every request' : 'in place of a key'}`
+  return [...shown, { name: certificates.name, checked, caller: mappingText(certificates) }]
 }
 
 /** Rows of the plan's text. */
 export function identityRows({ name, issuer, keys, checked, introspection, caller }: IdentityFacts): string[][] {
-  const lines = [`${issuer}, ${keys}`, checked, ...(introspection === undefined ? [] : [introspection]), ...caller]
+  const from = issuer === undefined ? [] : [`${issuer}, ${keys}`]
+  const lines = [...from, checked, ...(introspection === undefined ? [] : [introspection]), ...caller]
   return lines.map((line, at) => [at === 0 ? name : '', line])
 }
 
 function providerFacts(provider: IdentityProvider): IdentityFacts {
-  const { name, issuer, audience, algorithms, clockSkew, acceptIn, introspection, caller } = provider
-  const terms = Object.entries(caller.terms).map(([term, said]) => `${term}: ${saidText(said)}`)
-  const key = caller.key === undefined ? [] : [`key: ${saidText(caller.key)}`]
-  const named = caller.key === undefined ? [`name: ${name}${IDENTITY_MARK} and the claim ${caller.name}`] : []
+  const { name, issuer, audience, algorithms, clockSkew, acceptIn, introspection } = provider
   return {
     name,
     issuer,
@@ -38,8 +46,15 @@ function providerFacts(provider: IdentityProvider): IdentityFacts {
     ...(introspection === undefined
       ? {}
       : { introspection: `other tokens: asked as ${introspection.clientId}, for ${duration(introspection.cache)}` }),
-    caller: [...named, ...key, ...terms],
+    caller: mappingText(provider),
   }
+}
+
+function mappingText({ name, caller }: Mapping): readonly string[] {
+  const terms = Object.entries(caller.terms).map(([term, said]) => `${term}: ${saidText(said)}`)
+  const key = caller.key === undefined ? [] : [`key: ${saidText(caller.key)}`]
+  const named = caller.key === undefined ? [`name: ${name}${IDENTITY_MARK} and the claim ${caller.name}`] : []
+  return [...named, ...key, ...terms]
 }
 
 function keysText({ keys }: IdentityProvider): string {

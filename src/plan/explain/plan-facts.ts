@@ -13,6 +13,7 @@ import { type EgressFacts, egressFacts } from './egress-facts.js'
 import { duration, headerLines } from './format.js'
 import { type IdentityFacts, identityFacts } from './identity-facts.js'
 import { type GroupFacts, groupFacts, limitFacts, type RuleFacts, ruleFacts } from './limit-facts.js'
+import { managerFacts } from './manager-facts.js'
 import { type ModelFacts, modelFacts } from './model-facts.js'
 import { captureFact, receiptsFact } from './receipt-facts.js'
 import { recordFact } from './record-fact.js'
@@ -39,6 +40,8 @@ export interface PlanFacts extends FeatureSettings {
   readonly record?: string
   /** What is sent to a collector, and where it is. */
   readonly telemetry?: readonly string[]
+  /** Where secrets are fetched from; absent: none is. */
+  readonly secrets?: readonly string[]
   readonly keys: readonly KeyFacts[]
   /** Who else may call: holders of tokens. */
   readonly identity?: readonly IdentityFacts[]
@@ -148,6 +151,7 @@ export function planFacts(plan: Plan, config: Config): PlanFacts {
     ...(plan.transport === 'fast' ? {} : { transport: plan.transport }),
     ...(plan.workers === 1 ? {} : { workers: plan.workers }),
     ...(plan.telemetry === undefined ? {} : { telemetry: telemetryFacts(plan.telemetry) }),
+    ...(config.managed === undefined ? {} : { secrets: managerFacts(config.managed) }),
     keys: Object.entries(config.keys).map(([name, key]) => keyFacts(name, key)),
     ...(plan.identity === undefined ? {} : { identity: identityFacts(plan.identity) }),
     groups: Object.entries(config.groups).map(([name, group]) => groupFacts(name, group)),

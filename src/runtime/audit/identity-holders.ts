@@ -1,5 +1,5 @@
 import type { KeyConfig } from '../../core/config.js'
-import { type IdentityConfig, type Said, valuesOf } from '../../core/identity.js'
+import { type IdentityConfig, mappingsOf, type Said, valuesOf } from '../../core/identity.js'
 import { isObject, type Json } from '../../core/json.js'
 
 /** What the audit asks of a holder: as of a key. */
@@ -7,11 +7,11 @@ export type Holder = Pick<KeyConfig, 'models' | 'disabled'> & Partial<Pick<KeyCo
 
 /** Each kind of caller that a provider's claims can lead to, as if it were a key. Claims of keys lead to those. */
 export function identityHolders(
-  { providers }: IdentityConfig,
+  identity: IdentityConfig,
   groups: Iterable<string>,
 ): readonly (readonly [string, Holder])[] {
   const all = [...groups]
-  return Object.values(providers).flatMap(({ name, caller }) => {
+  return mappingsOf(identity).flatMap(({ name, caller }) => {
     const { models, group } = caller.terms
     if (caller.key !== undefined) return []
     const mayUse = models === undefined ? ['*'] : narrowest(models)
@@ -24,8 +24,8 @@ export function identityHolders(
 }
 
 /** Names of the limits that identities may have. */
-export function identityLimits({ providers }: IdentityConfig): readonly string[] {
-  const said = Object.values(providers).flatMap(({ caller }) => caller.terms.limits ?? [])
+export function identityLimits(identity: IdentityConfig): readonly string[] {
+  const said = mappingsOf(identity).flatMap(({ caller }) => caller.terms.limits ?? [])
   return [...new Set(said.flatMap(valuesOf).flatMap(value => (isObject(value) ? Object.keys(value) : [])))]
 }
 

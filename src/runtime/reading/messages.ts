@@ -21,7 +21,7 @@ export type Section = (typeof SECTIONS)[number]
 export type Settings = Omit<Config, Section>
 
 /** What the thread is started with. */
-export type Order = Pick<LoadOptions, 'file' | 'env' | 'overrides' | 'text' | 'parsed'>
+export type Order = Pick<LoadOptions, 'file' | 'env' | 'overrides' | 'text' | 'parsed' | 'held'>
 
 /** What the thread says first. */
 export interface Head {

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
+import { type ClientCertificate, certificateOf } from '../client-certificate.js'
 import type { BodyReceiver, HttpExchange } from '../exchange.js'
 import { AnswerWriter } from './answer-writer.js'
 import type { RequestHead } from './request-head.js'
@@ -75,6 +76,10 @@ export class FastExchange implements HttpExchange {
 
   get isEncrypted(): boolean {
     return this.#carrier.isEncrypted
+  }
+
+  get certificate(): ClientCertificate | undefined {
+    return certificateOf(this.#carrier.socket)
   }
 
   // ── the body of the request

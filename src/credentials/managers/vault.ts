@@ -1,0 +1,98 @@
+import { readFile } from 'node:fs/promises'
+import { isObject, type Json, type JsonObject } from '../../core/json.js'
+import type { VaultConfig, VaultLogin } from '../../core/secret-managers.js'
+import { type Answer, ask } from '../../net/ask.js'
+import { CredentialFault } from '../../net/signer.js'
+import { type Outside, unreachable } from '../oauth2.js'
+import { jsonOf, plain } from '../token-answer.js'
+import { type Fetched, TokenCache } from '../token-cache.js'
+import type { SecretManager } from './manager.js'
+
+/** How long a token without an end is used before the gateway logs in again, milliseconds. */
+const LASTING_MS = 60 * 60_000
+const OK = 200
+const FORBIDDEN = 403
+
+/**
+ * Secrets of a Vault server, by its HTTP API: KV of both versions, and what else answers a read with fields.
+ * Source: https://developer.hashicorp.com/vault/api-docs
+ */
+export function openVault(config: VaultConfig, outside: Outside): SecretManager {
+  const token = new TokenCache(() => loggedIn(config, outside))
+  const get = async (name: string): Promise<Answer> => {
+    const headers = { 'x-vault-token': await token.get() }
+    return call(config, outside, 'GET', pathOf(name), headers)
+  }
+  return {
+    async read(name) {
+      let answer = await get(name)
+      // The token may have been revoked before its end.
+      if (answer.status === FORBIDDEN && (await token.renew())) answer = await get(name)
+      if (answer.status !== OK) throw refused(config, answer)
+      return fieldsOf(jsonOf(answer.text)?.data as Json | undefined, config)
+    },
+  }
+}
+
+/** Version 2 of KV has the fields one level deeper, beside `metadata`. */
+function fieldsOf(data: Json | undefined, { address }: VaultConfig): JsonObject {
+  if (!isObject(data)) throw new CredentialFault(`${hostOf(address)} sent no data`)
+  return isObject(data.data) && isObject(data.metadata) ? data.data : data
+}
+
+async function loggedIn(config: VaultConfig, outside: Outside): Promise<Fetched<string>> {
+  const { login } = config
+  if (login.by === 'none') throw new CredentialFault(login.reason)
+  if (login.by === 'token') {
+    return { value: plain(login.token.reveal(), 'the configuration'), expires: Date.now() + LASTING_MS }
+  }
+  const answer = await call(config, outside, 'POST', `auth/${pathOf(login.mount)}/login`, {}, await proofOf(login))
+  if (answer.status !== OK) throw refused(config, answer)
+  const { client_token: token, lease_duration: seconds } = (jsonOf(answer.text)?.auth ?? {}) as Record<string, unknown>
+  const host = hostOf(config.address)
+  if (typeof token !== 'string') throw new CredentialFault(`${host} sent no client_token`)
+  const life = Number(seconds) > 0 ? Number(seconds) * 1000 : LASTING_MS
+  return { value: plain(token, host), expires: Date.now() + life }
+}
+
+async function proofOf(login: Exclude<VaultLogin, { readonly by: 'none' | 'token' }>): Promise<object> {
+  if (login.by === 'app_role') return { role_id: login.roleId, secret_id: login.secretId.reveal() }
+  const jwt = await readFile(login.tokenFile, 'utf8').catch(() => {
+    throw new CredentialFault(`the file ${login.tokenFile} of the service account cannot be read`)
+  })
+  return { role: login.role, jwt: jwt.trim() }
+}
+
+function call(
+  { address, namespace }: VaultConfig,
+  { timeoutMs, egress }: Outside,
+  method: string,
+  path: string,
+  more: Readonly<Record<string, string>>,
+  body?: object,
+): Promise<Answer> {
+  const headers = {
+    ...{ accept: 'application/json', 'x-vault-request': 'true', ...more },
+    ...(namespace === undefined ? {} : { 'x-vault-namespace': namespace }),
+    ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+  }
+  const question = { url: `${address}/v1/${path}`, method, headers }
+  return ask(body === undefined ? question : { ...question, body: JSON.stringify(body) }, timeoutMs, egress).catch(
+    cause => unreachable(hostOf(address), cause),
+  )
+}
+
+function pathOf(name: string): string {
+  const parts = name.replace(/^\/+|\/+$/g, '').split('/')
+  if (parts.some(part => /^\.{0,2}$/.test(part))) throw new CredentialFault('its path has an empty or relative part')
+  return parts.map(encodeURIComponent).join('/')
+}
+
+/** The server's words may quote what was sent, so the status alone is reported. */
+function refused({ address }: VaultConfig, { status }: Answer): CredentialFault {
+  return new CredentialFault(`${hostOf(address)} answered with status ${status}`)
+}
+
+function hostOf(address: string): string {
+  return new URL(address).host
+}

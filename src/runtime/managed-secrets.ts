@@ -1,0 +1,159 @@
+import { createHash } from 'node:crypto'
+import { Secret } from '../core/secret.js'
+import { type Held, type ManagedConfig, type ManagedSecret, managedId } from '../core/secret-managers.js'
+import { secretIn } from '../credentials/managers/manager.js'
+import { openManagers } from '../credentials/managers/open.js'
+import type { Egress } from '../net/egress.js'
+import { CredentialFault } from '../net/signer.js'
+
+/** Secrets that are fetched at the same time. */
+const MAX_FETCHES = 8
+/** While a secret cannot be fetched, the next attempt comes after this; it doubles with each. */
+const FIRST_RETRY_MS = 1000
+const LAST_RETRY_MS = 30_000
+
+/** What a configuration needs, and the way to it. */
+interface Needs {
+  readonly config: ManagedConfig
+  readonly egress: Egress | undefined
+  readonly digest: string
+  readonly open: ReturnType<typeof openManagers>
+}
+
+/**
+ * Secrets of secret managers, in memory alone. Each is fetched at the start, with each reload, and again after the declared
+ * time. One that was fetched serves until there is another: a manager that is away, or refuses, takes nothing away.
+ */
+export class SecretKeeper {
+  /** Called when a secret cannot be fetched any more, and when it can again (undefined). */
+  onFault: (id: string, fault: string | undefined) => void = () => undefined
+  readonly #env: Readonly<Record<string, string | undefined>>
+  #held: ReadonlyMap<string, Held> = new Map()
+  #faults: ReadonlyMap<string, string> = new Map()
+  #needs: Needs | undefined
+  #timer: NodeJS.Timeout | undefined
+  #retryMs = FIRST_RETRY_MS
+  /** What was fetched is for the reload that begins now. */
+  #isFresh = false
+  #changed: (() => Promise<unknown>) | undefined
+
+  constructor(env: Readonly<Record<string, string | undefined>>) {
+    this.#env = env
+  }
+
+  /** By their ids. */
+  get held(): ReadonlyMap<string, Held> {
+    return this.#held
+  }
+
+  /** Why secrets could not be fetched the last time, by their ids; those that were fetched before serve. */
+  get faults(): ReadonlyMap<string, string> {
+    return this.#faults
+  }
+
+  /** Fetches all secrets of a configuration, and forgets others. Resolves with whether one is new, or is another than before. */
+  async fetch(config: ManagedConfig | undefined, egress: Egress | undefined): Promise<boolean> {
+    const isFresh = this.#isFresh
+    this.#isFresh = false
+    if (config === undefined) {
+      this.#needs = undefined
+      this.#held = new Map()
+      this.#take(new Map())
+      clearTimeout(this.#timer)
+      return false
+    }
+    const digest = digestOf(config) + egress?.digest
+    if (this.#needs?.digest === digest && isFresh) return false
+    if (this.#needs?.digest !== digest) {
+      const outside = { timeoutMs: config.managers.timeout, egress, env: this.#env }
+      this.#needs = { config, egress, digest, open: openManagers(config.managers, outside) }
+    }
+    const isChanged = await this.#fetchAll(this.#needs as Needs)
+    this.#again()
+    return isChanged
+  }
+
+  /** From now on secrets are fetched again after a time; `changed` is called when one is another than before. */
+  follow(changed: () => Promise<unknown>): void {
+    this.#changed = changed
+    this.#again()
+  }
+
+  close(): void {
+    this.#changed = undefined
+    clearTimeout(this.#timer)
+  }
+
+  #again(): void {
+    clearTimeout(this.#timer)
+    const needs = this.#needs
+    if (this.#changed === undefined || needs === undefined) return
+    const { refresh } = needs.config.managers
+    const wait = this.#faults.size === 0 ? refresh : Math.min(this.#retryMs, refresh)
+    this.#retryMs = this.#faults.size === 0 ? FIRST_RETRY_MS : Math.min(this.#retryMs * 2, LAST_RETRY_MS)
+    this.#timer = setTimeout(() => void this.#refresh(needs), wait).unref()
+  }
+
+  async #refresh(needs: Needs): Promise<void> {
+    const isChanged = await this.#fetchAll(needs)
+    // A reload has taken other secrets in the meantime.
+    if (needs !== this.#needs) return
+    this.#isFresh = isChanged
+    if (isChanged) await this.#changed?.().catch(() => undefined)
+    this.#again()
+  }
+
+  async #fetchAll(needs: Needs): Promise<boolean> {
+    const { secrets } = needs.config
+    const held = new Map<string, Held>()
+    const faults = new Map<string, string>()
+    const documents = new Map<string, Promise<Awaited<ReturnType<Awaited<ReturnType<Needs['open']>>['read']>>>>()
+    const read = async ({ manager, name, field }: ManagedSecret): Promise<string> => {
+      const place = `${manager} ${name}`
+      const document = documents.get(place) ?? needs.open(manager).then(one => one.read(name))
+      documents.set(place, document)
+      return secretIn(await document, field)
+    }
+    const rest = [...secrets]
+    const fetchNext = async (): Promise<void> => {
+      for (let one = rest.shift(); one !== undefined; one = rest.shift()) {
+        const id = managedId(one)
+        try {
+          held.set(id, { text: await read(one) })
+        } catch (cause) {
+          const fault = cause instanceof CredentialFault ? cause.message : 'the gateway failed'
+          const before = this.#held.get(id)
+          held.set(id, before !== undefined && 'text' in before ? before : { fault })
+          faults.set(id, fault)
+        }
+      }
+    }
+    await Promise.all(Array.from({ length: MAX_FETCHES }, fetchNext))
+    if (needs !== this.#needs) return false
+    const isChanged = secrets.some(one => textOf(held.get(managedId(one))) !== textOf(this.#held.get(managedId(one))))
+    this.#held = held
+    this.#take(faults)
+    return isChanged
+  }
+
+  #take(faults: ReadonlyMap<string, string>): void {
+    const before = this.#faults
+    this.#faults = faults
+    for (const [id, fault] of faults) if (!before.has(id)) this.onFault(id, fault)
+    for (const id of before.keys()) if (!faults.has(id) && this.#held.has(id)) this.onFault(id, undefined)
+  }
+}
+
+function textOf(held: Held | undefined): string {
+  if (held === undefined) return ''
+  return 'text' in held ? `=${held.text}` : '!'
+}
+
+/** Of the managers and the secrets, secrets included: never shown. */
+function digestOf(config: ManagedConfig): string {
+  const revealed = JSON.stringify(config, function (this: Record<string, unknown>, name, value: unknown) {
+    const inner = this[name]
+    return inner instanceof Secret ? inner.reveal() : value
+  })
+  return createHash('sha256').update(revealed).digest('hex')
+}
