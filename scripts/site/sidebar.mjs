@@ -13,6 +13,7 @@ export const SIDEBAR = [
     [
       ...[
         'deploying',
+        'platforms',
         'operating',
         'console',
         'logging',

@@ -7,11 +7,9 @@ import { needsBrowser, openConsole, scrollsSideways } from './browser.js'
 needsBrowser()
 
 const PAGES = ['index', 'start', 'cookbook/index', 'cookbook/team-budgets', 'configuration', 'errors']
-/** Of a page that is opened for the first time: requests, and bytes of the bodies as they travel. */
-const MAX_REQUESTS = 8
-const MAX_BYTES = 400 * 1024
-/** Of each page after it; style and script are known then. */
-const MAX_NEXT_BYTES = 150 * 1024
+/** Of a page: requests, and bytes of the bodies as they travel. */
+const MAX_REQUESTS = 5
+const MAX_BYTES = 64 * 1024
 
 interface Cost {
   readonly requests: number
@@ -50,7 +48,7 @@ function costOf(page: Page): Promise<Cost> {
 t.test('the documentation', async t => {
   const { page, open, axe, said } = await openConsole(t)
 
-  for (const [at, name] of PAGES.entries()) {
+  for (const name of PAGES) {
     await t.test(`${name}: few bytes and requests, nothing moves, no error, and everyone can read it`, async t => {
       await open(`/docs/${name}.html`)
       await page.waitForFunction('performance.getEntriesByType("paint").length > 0')
@@ -59,7 +57,7 @@ t.test('the documentation', async t => {
         `# MEASURED: ${name}: ${requests} requests, ${bytes} bytes, first paint after ${paint_ms.toFixed(0)} ms`,
       )
       t.ok(requests <= MAX_REQUESTS, `${requests} requests`)
-      t.ok(bytes > 0 && bytes <= (at === 0 ? MAX_BYTES : MAX_NEXT_BYTES), `${bytes} bytes`)
+      t.ok(bytes > 0 && bytes <= MAX_BYTES, `${bytes} bytes`)
       t.ok(paint_ms > 0, 'its text is painted')
       t.ok(shift < 0.1, `a layout that moves by ${shift}`)
       t.same(await axe(), [])
