@@ -81,8 +81,11 @@ function adminLine(serving: Serving, how: { paint: Paints; shows: ShowKey }): re
   const absent = secret === undefined || plan.admin?.digest === undefined
   const key = { secrets: secret === undefined ? [] : [secret], models: [], disabled: false, strict: false }
   const line = absent ? how.paint.yellow('no key: no one can use it') : keyLine(ADMIN_KEY, key, serving, how)
-  const page = `console    ${adminOrigin} (gateway console prints a link that signs in)`
-  return [`admin      ${adminOrigin}, key: ${line}`, ...(plan.admin?.console === true ? [page] : [])]
+  const place =
+    plan.admin?.console === true
+      ? `console    ${adminOrigin} (gateway console prints a link)`
+      : `admin      ${adminOrigin}`
+  return [`${place}, key: ${line}`]
 }
 
 /** Where a caller's key comes from; the key itself only if it is stored here and may be shown. */
