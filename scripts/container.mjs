@@ -1,4 +1,4 @@
-// Builds the image twice from the Dockerfile, and runs it: node scripts/container.mjs [--base IMAGE]
+// Builds the image twice from what is committed, by the Dockerfile, and runs it: node scripts/container.mjs [--base IMAGE]
 // Without --base the base is made of this machine's Debian packages (no registry of images is needed). It proves that both builds are
 // the same, that nothing of development is in the image, and that it serves as a user without rights from a file system that it
 // cannot write to, answers its health check, and ends cleanly by SIGTERM. It needs root, buildah and util-linux.
@@ -29,7 +29,10 @@ async function main() {
     const builder = new Builder(folder)
     const base = values.base ?? timed('base', () => builder.makeBase())
     const timestamp = Number(execFileSync('git', ['log', '-1', '--format=%ct'], { cwd: ROOT, encoding: 'utf8' }))
-    const settings = { context: ROOT, base, timestamp }
+    // What is committed: a file that someone saves meanwhile would make two images of it.
+    const context = join(folder, 'source')
+    execFileSync('git', ['clone', '--quiet', '--depth', '1', `file://${ROOT}`, context])
+    const settings = { context, base, timestamp }
     timed('first build', () => builder.build('first', settings))
     timed('second build', () => builder.build('second', settings))
     const root = builder.mount('first')
