@@ -9,7 +9,8 @@ COPY package.json package-lock.json ./
 COPY simulator/package.json simulator/
 RUN npm ci --ignore-scripts
 COPY . .
-RUN npm run build && npm prune --omit=dev --ignore-scripts
+RUN npm run build && npm prune --omit=dev --ignore-scripts && \
+    find dist simulator/dist node_modules '(' -name '*.map' -o -name .tsbuildinfo ')' -delete
 
 FROM ${BASE}
 LABEL org.opencontainers.image.title="model-gateway" \

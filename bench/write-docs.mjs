@@ -1,6 +1,7 @@
-// Writes docs/benchmarks.md from what the last runs of bench/run.mjs and bench/rivals.mjs left in bench/out/.
+// Writes docs/benchmarks.md, and the figures of README.md, from what the last runs of bench/run.mjs and bench/rivals.mjs left in bench/out/.
 // usage: node bench/write-docs.mjs
 import { readFileSync, writeFileSync } from 'node:fs'
+import { withFigures } from './readme-figures.mjs'
 
 const read = name => JSON.parse(readFileSync(new URL(`out/${name}.json`, import.meta.url), 'utf8'))
 const run = read('result')
@@ -62,3 +63,5 @@ gives are not in the table. A row is missing where a product did not answer the 
 ${table(['request', 'product', 'CPU', 'throughput', 'p50 / p99', 'memory', 'CPU of this gateway / that'], others)}
 `
 writeFileSync(new URL('../docs/benchmarks.md', import.meta.url), text)
+const readme = new URL('../README.md', import.meta.url)
+writeFileSync(readme, withFigures(readFileSync(readme, 'utf8'), run, rivals))

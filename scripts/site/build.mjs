@@ -33,6 +33,7 @@ export async function buildSite(out, { strict = true } = {}) {
   write(join(out, 'search.json'), JSON.stringify([...rendered.values()].flatMap(({ sections }) => sections)))
   cpSync(join(DOCS, 'images'), join(out, 'images'), { recursive: true })
   cpSync(join(HERE, 'style.css'), join(out, 'style.css'))
+  cpSync(join(HERE, '../../console/icon.svg'), join(out, 'icon.svg'))
   await esbuild.build({
     entryPoints: [join(HERE, 'search.js')],
     outfile: join(out, 'search.js'),
@@ -163,6 +164,7 @@ function document(name, { title, html }, rendered) {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="description" content="${escaped(plain(title))}: documentation of the model gateway">
 <title>${escaped(plain(title))} – Model gateway</title>
+<link rel="icon" href="${up}icon.svg" type="image/svg+xml">
 <link rel="stylesheet" href="${up}style.css">
 <script type="module" src="${up}search.js" data-root="${up}"></script>
 </head>

@@ -73,7 +73,7 @@ function shortened(lines: readonly string[]): readonly string[] {
   return [...lines.slice(0, MAX_LINES - 1), `and ${lines.length - MAX_LINES + 1} more`]
 }
 
-/** Where the admin API is, and its key as those of callers. */
+/** Where the admin API and the console are, and their key as those of callers. */
 function adminLine(serving: Serving, how: { paint: Paints; shows: ShowKey }): readonly string[] {
   const { adminOrigin, config, plan } = serving
   if (adminOrigin === undefined) return []
@@ -81,7 +81,11 @@ function adminLine(serving: Serving, how: { paint: Paints; shows: ShowKey }): re
   const absent = secret === undefined || plan.admin?.digest === undefined
   const key = { secrets: secret === undefined ? [] : [secret], models: [], disabled: false, strict: false }
   const line = absent ? how.paint.yellow('no key: no one can use it') : keyLine(ADMIN_KEY, key, serving, how)
-  return [`admin      ${adminOrigin}, key: ${line}`]
+  const place =
+    plan.admin?.console === true
+      ? `console    ${adminOrigin} (gateway console prints a link)`
+      : `admin      ${adminOrigin}`
+  return [`${place}, key: ${line}`]
 }
 
 /** Where a caller's key comes from; the key itself only if it is stored here and may be shown. */

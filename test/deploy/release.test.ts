@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { parse } from 'yaml'
 import { packageRoot } from '../../src/core/package-root.js'
 
 /** What is published: the package's files, and what a release makes. */
@@ -93,4 +94,33 @@ t.test('a release writes version, changelog, tag, package, SBOM, licences and di
   t.match(release(next).all, `${next} is not later than ${next}`)
   const later = next.replace(/\d+$/, last => String(Number(last) + 1))
   t.match(release(later, '--to', out).all, 'CHANGELOG.md has nothing under Unreleased')
+})
+
+t.test('the workflow that publishes signs where the package was built, and has no other rights', t => {
+  interface Step {
+    readonly run?: string
+  }
+  const { on, permissions, jobs } = parse(readFileSync(join(ROOT, '.github/workflows/release.yml'), 'utf8')) as {
+    on: object
+    permissions: object
+    jobs: { npm: { permissions: object; steps: readonly Step[] } }
+  }
+  t.same(on, { push: { tags: ['v*'] } })
+  t.same(permissions, { contents: 'read' })
+  t.same(jobs.npm.permissions, { contents: 'read', 'id-token': 'write' })
+  const runs = jobs.npm.steps.flatMap(({ run }) => (run === undefined ? [] : [run]))
+  t.match(runs.at(-1), /^npm publish --provenance --access public$/)
+  const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: object }
+  for (const [, name = ''] of runs.join('\n').matchAll(/npm run ([\w:]+)/g)) t.ok(name in scripts, name)
+  // The step that compares tag and version is run as it stands.
+  const compare = runs.find(text => text.startsWith('test ')) ?? ''
+  const version = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).version as string
+  for (const [tag, status] of [
+    [`v${version}`, 0],
+    ['v0.0.0', 1],
+  ] as const) {
+    const env = { PATH: process.env.PATH, GITHUB_REF_NAME: tag }
+    t.equal(spawnSync('sh', ['-c', compare], { cwd: ROOT, env }).status, status, tag)
+  }
+  t.end()
 })

@@ -1,0 +1,163 @@
+import { once } from 'node:events'
+import { createServer, type RequestListener, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { getRequestListener } from '@hono/node-server'
+import express from 'express'
+import fastify from 'fastify'
+import { Hono } from 'hono'
+import OpenAI from 'openai'
+import t, { type Test } from 'tap'
+import { WebSocket } from 'ws'
+import { toFetch, toNode, toUpgrade } from '../../src/index.js'
+import { brokenStream, CHAT_ANSWER, chatEvent, chunk, DONE, hang, json, LAST_CHUNK } from '../helpers/answers.js'
+import { CALLER, CHAT, startTestGateway, type TestGateway, upstreamYaml } from '../helpers/gateway.js'
+import { type RawUpstream, startRawUpstream } from '../helpers/raw-upstream.js'
+
+/** The gateway mounted in the frameworks that docs/library.md names, as that page says. */
+
+const MAX_BODY_KIB = 32
+const PREFIX = '/ai'
+
+interface Mounted {
+  readonly app: string
+  readonly gateway: TestGateway
+  readonly up: RawUpstream
+}
+
+/** What each framework makes of a gateway: a server that is not listening yet. */
+const FRAMEWORKS: Readonly<Record<string, (gateway: TestGateway) => Promise<Server>>> = {
+  Express: async gateway => {
+    const app = express()
+    app.use(PREFIX, toNode(gateway))
+    app.use(express.json())
+    app.post('/own', (request, response) => void response.json(request.body))
+    return createServer(app as RequestListener)
+  },
+  Fastify: async gateway => {
+    const app = fastify()
+    app.register(async scope => {
+      scope.removeAllContentTypeParsers()
+      scope.addContentTypeParser('*', (_request, _body, done) => done(null))
+      const handle = toNode(gateway, { prefix: PREFIX })
+      scope.all(`${PREFIX}/*`, (request, reply) => {
+        reply.hijack()
+        handle(request.raw, reply.raw)
+      })
+    })
+    app.post('/own', async request => request.body)
+    await app.ready()
+    return app.server
+  },
+  Hono: async gateway => {
+    const app = new Hono()
+    const handle = toFetch(gateway, { prefix: PREFIX })
+    app.all(`${PREFIX}/*`, c => handle(c.req.raw))
+    app.post('/own', async c => c.json(await c.req.json()))
+    return createServer(getRequestListener(app.fetch))
+  },
+}
+
+async function mounted(t: Test, name: string): Promise<Mounted> {
+  const up = await startRawUpstream(t)
+  const gateway = await startTestGateway(
+    t,
+    `version: 1
+${CALLER}
+store: { type: memory }
+limits: { body: ${MAX_BODY_KIB}KiB }
+upstreams: { up: ${upstreamYaml(up.origin)}, sim: { kind: simulator } }
+models: { m: up, sim-realtime: sim }
+`,
+  )
+  const server = await (FRAMEWORKS[name] as (gateway: TestGateway) => Promise<Server>)(gateway)
+  server.on('upgrade', toUpgrade(gateway, { prefix: PREFIX }))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return { app: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, gateway, up }
+}
+
+for (const name of Object.keys(FRAMEWORKS)) {
+  t.test(name, async t => {
+    const { app, gateway, up } = await mounted(t, name)
+    const client = new OpenAI({ baseURL: `${app}${PREFIX}/v1`, apiKey: gateway.key, maxRetries: 0 })
+    const url = `${app}${PREFIX}/v1/chat/completions`
+    const headers = { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' }
+
+    await t.test('an SDK gets whole answers, and the app keeps its own routes and parsers', async t => {
+      up.answer(json(CHAT_ANSWER))
+      const answer = await client.chat.completions.create({ ...CHAT, messages: [...CHAT.messages] })
+      t.equal(answer.choices[0]?.message.content, 'hello')
+      t.match(up.requests.items.at(-1)?.json(), { model: 'm', messages: CHAT.messages })
+      const own = await fetch(`${app}/own`, { method: 'POST', headers, body: '{"mine":1}' })
+      t.same(await own.json(), { mine: 1 })
+    })
+
+    await t.test('each event of a stream arrives before the next one is sent', async t => {
+      let next: () => void = () => undefined
+      const isSeen = new Promise<void>(resolve => {
+        next = resolve
+      })
+      up.answer(
+        brokenStream([chatEvent('first')], async peer => {
+          await isSeen
+          for (const piece of [chunk(chatEvent('second')), chunk(DONE), LAST_CHUNK]) await peer.send(piece)
+        }),
+      )
+      const answer = await fetch(url, { method: 'POST', headers, body: JSON.stringify({ ...CHAT, stream: true }) })
+      t.match(answer.headers.get('content-type'), 'text/event-stream')
+      let text = ''
+      for await (const piece of answer.body ?? []) {
+        text += Buffer.from(piece as Uint8Array).toString()
+        if (text.includes('first')) next()
+        if (text.includes('second')) break
+      }
+      t.match(text, 'second')
+    })
+
+    await t.test('a client that leaves ends the request at the upstream', async t => {
+      up.answer(brokenStream([chatEvent('first')], hang))
+      const before = up.aborts.items.length
+      const abort = new AbortController()
+      const body = JSON.stringify({ ...CHAT, stream: true })
+      const answer = await fetch(url, { method: 'POST', headers, body, signal: abort.signal })
+      const reader = answer.body?.getReader()
+      t.match(Buffer.from((await reader?.read())?.value ?? []).toString(), 'first')
+      abort.abort()
+      await t.resolves(up.aborts.count(before + 1))
+      await reader?.cancel().catch(() => undefined)
+    })
+
+    await t.test('the gateway’s limit of bodies holds, whether their length is said or not', async t => {
+      const big = JSON.stringify({
+        ...CHAT,
+        messages: [{ role: 'user', content: 'x'.repeat(256 * MAX_BODY_KIB * 1024) }],
+      })
+      const said = await fetch(url, { method: 'POST', headers, body: big })
+      t.equal(said.status, 413, await said.text())
+      const chunked = { body: new Blob([big]).stream(), duplex: 'half' }
+      const unsaid = await fetch(url, { method: 'POST', headers, ...chunked } as RequestInit)
+      t.equal(unsaid.status, 413, await unsaid.text())
+      up.answer(json(CHAT_ANSWER))
+      const fits = await fetch(url, { method: 'POST', headers, body: JSON.stringify(CHAT) })
+      t.equal(fits.status, 200, await fits.text())
+    })
+
+    await t.test('a realtime session passes its WebSocket, and refusals keep their status', async t => {
+      const address = `${app.replace('http', 'ws')}${PREFIX}/v1/realtime?model=sim-realtime`
+      const socket = new WebSocket(address, { headers: { authorization: headers.authorization } })
+      t.teardown(() => socket.terminate())
+      const [first] = (await once(socket, 'message')) as [Buffer]
+      t.match(first.toString(), 'session.created')
+      socket.close()
+      await once(socket, 'close')
+      const refused = new WebSocket(address).on('error', () => undefined)
+      const [, response] = (await once(refused, 'unexpected-response')) as [unknown, { statusCode: number }]
+      t.equal(response.statusCode, 401)
+      refused.terminate()
+    })
+  })
+}

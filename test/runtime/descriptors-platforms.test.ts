@@ -1,0 +1,32 @@
+import t, { type Test } from 'tap'
+import { descriptorLimit } from '../../src/runtime/descriptors.js'
+
+/** The limit of open files on systems that CI does not have: their names are put in the place of this one's. */
+
+function pretends(t: Test, platform: NodeJS.Platform): void {
+  const own = Object.getOwnPropertyDescriptor(process, 'platform') as PropertyDescriptor
+  Object.defineProperty(process, 'platform', { ...own, value: platform })
+  t.teardown(() => Object.defineProperty(process, 'platform', own))
+}
+
+t.test('on macOS the report of the runtime gives the limit that Linux reads of itself', async t => {
+  const limit = descriptorLimit()
+  t.ok(limit === undefined || limit > 0)
+  pretends(t, 'darwin')
+  t.equal(descriptorLimit(), limit)
+})
+
+t.test('on Windows, whose report has no limits, there is none', async t => {
+  pretends(t, 'win32')
+  const { report } = process
+  const { getReport } = report
+  report.getReport = () => {
+    const { userLimits, ...rest } = getReport.call(report) as { userLimits?: object }
+    t.ok(userLimits)
+    return rest
+  }
+  t.teardown(() => {
+    report.getReport = getReport
+  })
+  t.equal(descriptorLimit(), undefined)
+})
