@@ -164,6 +164,14 @@ export const ALERTS = [
         'The last good configuration serves. A restart would fail. Run gateway validate, or look at the log.',
       ),
       rule(
+        'GatewayConfigNotFetched',
+        'warning',
+        '15m',
+        'rate(gateway_config_fetches_total{result=~"failed|refused"}[15m]) > 0',
+        '{{ $labels.instance }} does not get its configuration from its address',
+        'The last good configuration serves. The log and /readyz?verbose say why it cannot be fetched, or is refused.',
+      ),
+      rule(
         'GatewayConfigDiffers',
         'warning',
         '15m',

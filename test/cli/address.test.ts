@@ -162,7 +162,7 @@ t.test('a gateway starts without network from the last good document, if that is
   const declared = await run([...args, '--digest', '0'.repeat(64)], { cwd, env: ENV })
   t.match(declared, { code: 1, stderr: /gateway\.yaml:1:1 {2}.*ECONNREFUSED/ })
   writeFileSync(join(cwd, 'kept', file), '{"document":')
-  t.match(await run(args, { cwd, env: ENV }), { code: 1, stderr: /ECONNREFUSED/ }, 'a broken file is no document')
+  t.match(await run(args, { cwd, env: ENV }), { code: 1, stderr: /ECONNREFUSED/ }, 'a broken file is not used')
 })
 
 t.test('validate and explain read an address, and say what is wrong with it', async t => {
