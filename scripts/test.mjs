@@ -178,7 +178,7 @@ function closed({ since, ...report }, end) {
 
 /**
  * Counts assertions as a report is read: those inside subtests, and not the line that sums a subtest up, but for subtests
- * without any, which fail by throwing. They count for the last one of `reports`; `onTest` is told of each test of a file that
+ * without any, which fail by throwing. They count for the last one of `reports`; `onTest` gets each test of a file that
  * ends, and whether it is the subtest that ends a file.
  */
 function count(parser, reports, onTest) {
