@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { descriptorLimit } from '../../src/runtime/descriptors.js'
 
-/** The limit of open files on systems that CI does not have: their names are put in the place of this one's. */
+/** The limit of open files on systems that CI does not have: `process.platform` is replaced. */
 
 function pretends(t: Test, platform: NodeJS.Platform): void {
   const own = Object.getOwnPropertyDescriptor(process, 'platform') as PropertyDescriptor
