@@ -11,7 +11,8 @@ export const SIDEBAR = [
   [
     'Run it',
     [
-      ...['deploying', 'platforms', 'operating', 'fleet', 'console', 'logging', 'traces', 'credentials', 'clouds', 'identity', 'egress'],
+      ...['deploying', 'platforms', 'operating', 'fleet', 'console', 'logging', 'traces'],
+      ...['credentials', 'clouds', 'identity', 'egress'],
       ...['regions', 'plan', 'receipts', 'scaling'],
     ],
   ],

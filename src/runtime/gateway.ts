@@ -12,8 +12,6 @@ import { GatewayError } from '../core/errors.js'
 import type { Placement } from '../core/placement.js'
 import type { Plan } from '../core/plan.js'
 import type { Store } from '../core/store.js'
-import { generations } from '../features/generations/index.js'
-import { type MeasuredPair, NOTHING } from '../features/generations/measured.js'
 import { FEATURES } from '../features/index.js'
 import { authenticate } from '../features/keys/authenticate.js'
 import { CALLERS } from '../features/keys/callers.js'
@@ -25,7 +23,6 @@ import type { Feature } from '../kernel/stages.js'
 import { Pools } from '../net/pools.js'
 import type { Log } from '../sinks/log.js'
 import { Admin } from './admin.js'
-
 import { descriptorLimit, onCrowded, warnOfDescriptors } from './descriptors.js'
 import { FileDrafts } from './draft.js'
 import { Embedded, SIMULATOR_FAULTS, type SimulatorPlace } from './embedded.js'
@@ -131,9 +128,7 @@ export class Gateway {
       onCrowded(this.#server, this.#descriptors, socket => this.#kernel.crowded.add(socket))
     }
     const mine = { kernel: this.#kernel, server: this.#server, pools: this.#pools, log: this.#log }
-    const measured = (): MeasuredPair =>
-      pipeline.serviceOf(generations)?.measured ?? { fresh: NOTHING, stable: NOTHING }
-    const served = { ...mine, embedded, places, measured }
+    const served = { ...mine, embedded, places, pipeline }
     const parts = { target: new Swap(served), health: this.#health, log: this.#log, descriptors: this.#descriptors }
     this.#reloads = seat?.planSource(running, parts) ?? new Reloads(options, loaded, running, parts)
     this.#metrics.attach({

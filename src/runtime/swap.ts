@@ -1,8 +1,10 @@
 import type { Server } from 'node:http'
 import type { Server as HttpsServer } from 'node:https'
-import type { MeasuredPair } from '../features/generations/measured.js'
+import { generations } from '../features/generations/index.js'
+import { type MeasuredPair, NOTHING } from '../features/generations/measured.js'
 import { Generation, type Places } from '../kernel/generation.js'
 import type { Kernel } from '../kernel/kernel.js'
+import type { Pipeline } from '../kernel/pipeline.js'
 import type { Pools } from '../net/pools.js'
 import type { Log } from '../sinks/log.js'
 import type { Embedded } from './embedded.js'
@@ -32,7 +34,7 @@ interface Served {
   readonly embedded: Embedded
   readonly places: Places
   readonly log: Log
-  readonly measured: () => MeasuredPair
+  readonly pipeline: Pipeline
 }
 
 /** Puts plans into service in this process. */
@@ -66,6 +68,6 @@ export class Swap implements Target {
   }
 
   async measured(): Promise<MeasuredPair> {
-    return this.#served.measured()
+    return this.#served.pipeline.serviceOf(generations)?.measured ?? { fresh: NOTHING, stable: NOTHING }
   }
 }
