@@ -81,7 +81,7 @@ export interface Loaded {
   readonly parsed: ParsedBefore
   /**
    * sha256 in hex over all sources and variables: the same digest, the same configuration. It is the same wherever the files are,
-   * and whatever the command line says of the process alone.
+   * and all that the command line says of the process alone.
    */
   readonly digest: string
   /** Where something of the configuration is written, for problems that are found later. */

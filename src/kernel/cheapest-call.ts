@@ -4,7 +4,7 @@ import type { Generation } from './generation.js'
 import { send, type UpstreamResponse } from './http-call.js'
 
 interface AskOptions {
-  /** For whom: the name of no caller's key. */
+  /** The name that the request goes under; no key of a caller has it. */
   readonly key: string
   /** For a connection, and again for the answer, milliseconds. */
   readonly timeoutMs: number

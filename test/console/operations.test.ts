@@ -69,7 +69,7 @@ t.test('what people do beside looking', async t => {
     t.notMatch(JSON.stringify(gateway.log.items), CLIENT.secret)
   })
 
-  await t.test('they switch faults on, are told of them everywhere, and switch all off', async t => {
+  await t.test('they switch faults on, see that everywhere, and switch all off', async t => {
     const model = 'sim-text?tokens=3'
     await test.open('/faults')
     await page.getByText('No fault is on.').waitFor()

@@ -29,6 +29,7 @@ keys:
   tight: { secret: { env: TIGHT_KEY }, models: ["*"], limits: { requests: 1/day } }
 groups: { team: { limits: { budget: 100000 USD/day } } }
 store: { type: memory }
+reload: { canary: 50%, for: 1h }
 receipts: { to: receipts }
 telemetry: { otlp: { endpoint: "${collector}" }, logs: on, traces: { sample: { rest: 1 } } }
 prices: { "*": { input: 3, output: 5, request: 0.01 } }
@@ -131,6 +132,8 @@ const STREAM = { stream: true, stream_options: { include_usage: true } }
 /** Some of everything that is measured: successes, faults, refusals, tasks, and clients that go away. */
 async function load(at: Measured, round: number): Promise<void> {
   const { gateway } = at
+  // A changed configuration gets half of the requests from now on.
+  if (round === 1) await gateway.write('gateway.yaml', at.yaml.replace('\nmodels:', '\nmodels:\n  another: sim'))
   const chat = (model: string, more: object = {}, key = gateway.key): Promise<unknown> => {
     const messages = [{ role: 'user', content: `Tell me of the sea, ${round}.` }]
     return gateway.request('/v1/chat/completions', { key, body: { model, messages, ...more } })

@@ -112,7 +112,7 @@ t.test('the workflow that publishes signs where the package was built, and has n
   t.match(runs.at(-1), /^npm publish --provenance --access public$/)
   const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: object }
   for (const [, name = ''] of runs.join('\n').matchAll(/npm run ([\w:]+)/g)) t.ok(name in scripts, name)
-  // The step that compares tag and version is run as it stands.
+  // The step that compares tag and version is run unchanged.
   const compare = runs.find(text => text.startsWith('test ')) ?? ''
   const version = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).version as string
   for (const [tag, status] of [

@@ -244,20 +244,20 @@ t.test('--admin-port starts it without a section, with a key of its own, and 0 s
   const { port } = new URL(origin)
   const env = { CALLER_KEY: 'the-key-of-the-caller-0123456789' }
   const bin = start(t, ['serve', '--port', '0', '--admin-port', port, '--show-key', '--no-watch'], { cwd, env })
-  const [, key = ''] = await bin.until(/^admin +http:\/\/127\.0\.0\.1:\d+, key: (gw-\S+)/m)
+  const [, key = ''] = await bin.until(/^console +http:\/\/127\.0\.0\.1:\d+.*, key: (gw-\S+)/m)
   t.equal((await request(t, origin, '/admin/models', { key })).status, 200)
   t.equal((await request(t, origin, '/admin/drain', { key, method: 'POST' })).status, 202)
   t.match(await bin.ended, { code: 0 })
 
   const silent = start(t, ['serve', '--port', '0', '--admin-port', port, '--no-watch'], { cwd, env })
-  await silent.until(/^admin .*key: kept in /m)
+  await silent.until(/^console .*key: kept in /m)
   t.notMatch(silent.stdout + silent.stderr, key)
   silent.child.kill('SIGTERM')
   await silent.ended
 
   const off = start(t, ['serve', '--port', '0', '--admin-port', '0', '--no-watch'], { cwd, env })
   await off.until(/^models /m)
-  t.notMatch(off.stdout, /^admin/m)
+  t.notMatch(off.stdout, /^console/m)
 })
 
 t.test('a host that others reach, without tls, is a warning; a port in use ends the start', async t => {
@@ -283,7 +283,7 @@ t.test(
     const second = start(t, ['serve', '--port', '0', '--no-watch'], { cwd, env: { CALLER_KEY: 'x'.repeat(20) } })
     await second.until(/"msg":"listening"/)
     t.match(second.stderr, /no admin API, console and metrics: their port is in use/)
-    t.notMatch(second.stdout, /^admin/m)
+    t.notMatch(second.stdout, /^console/m)
     const [, address = ''] = /listening on (\S+)/.exec(second.stdout) ?? []
     t.equal((await request(t, address, '/readyz')).status, 200)
     second.child.kill('SIGTERM')

@@ -15,6 +15,8 @@ export interface Measured {
   /** Of its admin listener. */
   readonly origin: string
   readonly kernel: Kernel
+  /** Its file. */
+  readonly yaml: string
   scrape(options?: { readonly accept?: string; readonly key?: string }): Promise<Answer>
   page(): Promise<MetricsPage>
   /** Scrapes until the page is as expected. */
@@ -39,7 +41,8 @@ export async function measuredGateway(
     compile: () => undefined,
   }
   const all = { GATEWAY_ADMIN_KEY: ADMIN_SECRET, ...env }
-  const gateway = await startTestGateway(t, `${yaml}${line}\n`, { env: all, features: [...FEATURES, spy] })
+  const text = `${yaml}${line}\n`
+  const gateway = await startTestGateway(t, text, { env: all, features: [...FEATURES, spy] })
   const scrape: Measured['scrape'] = ({ accept, key = ADMIN_SECRET } = {}) =>
     request(t, origin, '/metrics', { key, ...(accept !== undefined && { headers: { accept } }) })
   const page = async (): Promise<MetricsPage> => readMetrics((await scrape()).text, false)
@@ -51,7 +54,7 @@ export async function measuredGateway(
       if (performance.now() > end) throw new Error(`not as expected:\n${valuesOf(known)}`)
     }
   }
-  return { gateway, origin, kernel: kernel as unknown as Kernel, scrape, page, pageWhere }
+  return { gateway, origin, kernel: kernel as unknown as Kernel, yaml: text, scrape, page, pageWhere }
 }
 
 function valuesOf({ samples }: MetricsPage): string {

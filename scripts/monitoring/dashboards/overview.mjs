@@ -126,6 +126,12 @@ export const overview = {
           'max(gateway_config_generation{@})',
         ),
         stat(
+          'Share of a changed one',
+          'The share of requests that a changed configuration gets first. 0: none is tried.',
+          'percentunit',
+          'max(gateway_reload_canary_ratio{@})',
+        ),
+        stat(
           'Problems',
           'Errors and warnings that the files had when they were last read.',
           'short',
@@ -142,6 +148,12 @@ export const overview = {
         line('Reloads', 'Reloads each second, by their result.', 'ops', [
           ['sum by (result) (rate(gateway_config_reloads_total{@}[@]))', '{{result}}'],
         ]),
+        line(
+          'Requests of a changed configuration',
+          'While it gets a share first: requests each second of it (new) and of the one before (old), by how their first attempt ended.',
+          'ops',
+          [['sum by (part, outcome) (rate(gateway_reload_canary_requests_total{@}[@]))', '{{part}}, {{outcome}}']],
+        ),
         line('Receipts', 'Receipts each second: written, dropped, or refused with their requests.', 'ops', [
           ['sum by (result) (rate(gateway_receipts_total{@}[@]))', '{{result}}'],
         ]),

@@ -59,7 +59,7 @@ async function make(call: Call, route: Route): Promise<void> {
   call.answer(200, { value, expires_at: expires, session: { ...shown, ...named, ...settings } })
 }
 
-/** Whom the secret is bound to. */
+/** The caller that the secret is bound to. */
 function holderOf(call: Call, route: Route): Pick<ClientSecret, 'key' | 'identity'> {
   const identified = call.get(IDENTITY)
   if (identified === undefined) return { key: digestOf(presentedKey(call.request, call.query, route.caller)) }
