@@ -84,8 +84,8 @@ export async function loadPlan(options: LoadOptions): Promise<LoadedPlan> {
 /** Files are read again once their secrets are known. */
 async function loadWhole(options: LoadOptions): Promise<Loaded> {
   const { secrets = 'leave', without } = options
-  const order = { ...orderOf(options), secrets, ...(without === undefined ? {} : { without }) }
-  const read = (): Promise<Loaded> => load(order)
+  const fixed = { secrets, ...(without === undefined ? {} : { without }) }
+  const read = (): Promise<Loaded> => load({ ...orderOf(options), ...fixed })
   const loaded = await read()
   return (await hasFetched(loaded.config, options)) ? read() : loaded
 }

@@ -29,6 +29,11 @@ const NEXT_STEPS: Readonly<Record<string, string>> = {
     'if it happens again, renew the secret of the upstream',
   'an upstream has no new credential':
     'look at `cause`, and at the token server; requests to that upstream fail when the old credential has ended',
+  'a secret cannot be fetched':
+    'look at `cause` and at the manager: what was fetched before serves, and it is tried again; `gateway doctor --try-credentials` asks it',
+  'the configuration cannot be fetched; the last one stays':
+    'look at `error` and at the server; it is asked again, later each time',
+  'the configuration is not kept for starts': 'let the process write to the folder of --cache',
   'the new configuration went back':
     'mend the file, or put the one before back: this one is not tried again until it changes or `gateway reload` asks, but read at the next start; `gateway generations` compares both',
   'reload failed': 'look at `error`, then reload again; the last valid configuration serves',

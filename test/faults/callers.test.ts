@@ -50,7 +50,6 @@ const PRESENTED: readonly (readonly [string, string])[] = [
   ['a disabled key', `authorization: Bearer ${SECRETS.disabled}\r\n`],
   ['another scheme', `authorization: Basic ${Buffer.from(`x:${SECRETS.caller}`).toString('base64')}\r\n`],
   ['no scheme', `authorization: ${SECRETS.caller}\r\n`],
-  ['a key of another family', `x-api-key: ${SECRETS.caller}\r\n`],
   ['a cookie', `cookie: authorization=${SECRETS.caller}\r\n`],
   ['two keys', `authorization: Bearer ${SECRETS.caller}\r\nauthorization: Bearer ${SECRETS.nobody}\r\n`],
   ['the same key twice', `authorization: Bearer ${SECRETS.caller}\r\nauthorization: Bearer ${SECRETS.caller}\r\n`],
@@ -85,6 +84,20 @@ t.test('F-A1 every way to have no valid key answers the same bytes, and no upstr
     [...answers].filter(([, text]) => text !== common),
     [],
   )
+  t.equal(upstream.connections.items.length, 0)
+})
+
+t.test('F-A1 a key of another family is refused by the name of its place, whether it is good or not', async t => {
+  const { gateway, upstream } = await running(t)
+  const answers: string[] = []
+  for (const key of [SECRETS.caller, SECRETS.expired, SECRETS.disabled, SECRETS.nobody]) {
+    const headers = { 'x-api-key': key, 'x-request-id': 'same' }
+    const answer = await gateway.request('/v1/chat/completions', { key: '', body: { ...CHAT, model: 'a-1' }, headers })
+    compatibleError(t, answer, 401, 'invalid_api_key')
+    answers.push(answer.text)
+  }
+  t.match(answers[0], /in the header x-api-key, where it is not taken/)
+  t.equal(new Set(answers).size, 1)
   t.equal(upstream.connections.items.length, 0)
 })
 

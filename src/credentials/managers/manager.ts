@@ -14,7 +14,7 @@ export interface SecretManager {
 /** The secret in what a manager keeps: a field, the only one, or the whole text. Throws {@link CredentialFault}. */
 export function secretIn(kept: string | JsonObject, field: string | undefined): string {
   const value = typeof kept === 'string' && field === undefined ? kept : fieldOf(kept, field)
-  const text = value.replace(/[\r\n]+$/, '')
+  const text = value.replace(/(?<![\r\n])[\r\n]+$/, '')
   if (text.trim() === '') throw new CredentialFault('it is empty')
   if (text.length > MAX_SECRET_CHARS) throw new CredentialFault(`it has more than ${MAX_SECRET_CHARS} characters`)
   return text
