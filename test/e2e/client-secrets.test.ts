@@ -311,7 +311,7 @@ t.test(
     const { value, expires_at } = json() as Made
     t.ok(expires_at <= until + 60 && expires_at < until + 299, 'the end of the token, with its clock skew')
     t.equal(await status(t, gateway, value), 101)
-      t.equal(await status(t, gateway, value, '/v1/realtime?model=other'), 404, 'for its model alone')
+    t.equal(await status(t, gateway, value, '/v1/realtime?model=other'), 404, 'for its model alone')
     const others = await gateway.request(PATH, { key: token, body: { session: { type: 'realtime', model: 'other' } } })
     t.equal(others.status, 404, 'for models that its holder may use')
 

@@ -96,7 +96,7 @@ function certified(call: Call, placements: readonly Placement[], identities: Ide
   try {
     return admitted(call, identities.byCertificate(generation.plan, declared, certificate))
   } catch (cause) {
-    throw cause instanceof TokenFault ? refusedCertificate("it belongs to no caller", cause.message) : cause
+    throw cause instanceof TokenFault ? refusedCertificate('it belongs to no caller', cause.message) : cause
   }
 }
 
