@@ -154,7 +154,7 @@ export class Reloads implements PlanSource {
     }
     for (const [secret, fault] of keeper.faults) report(secret, fault)
     keeper.onFault = report
-    keeper.follow(() => this.#turns.run())
+    keeper.follow(() => this.#runOwn())
   }
 
   async follow(loaded: LoadedPlan): Promise<void> {
@@ -200,16 +200,20 @@ export class Reloads implements PlanSource {
     const { overrides } = this.#options
     if (overrides === undefined || isCounting(this.#running.plan)) return
     setCounting(overrides)
-    this.#isOwn = true
-    await this.#turns.run()
+    await this.#runOwn()
   }
 
   rereadSecrets(): void {
     if (this.#reread === this.#health.generation) return
     this.#reread = this.#health.generation
     this.#log.warn({ generation: this.#reread }, 'an upstream refused its credential; reading the secrets again')
+    this.#runOwn().catch((error: Error) => this.#log.error({ error: error.message }, 'reload failed'))
+  }
+
+  /** A reload that nobody's change asks for. */
+  #runOwn(): Promise<LoadedPlan> {
     this.#isOwn = true
-    this.#turns.run().catch((error: Error) => this.#log.error({ error: error.message }, 'reload failed'))
+    return this.#turns.run()
   }
 
   /** Reloads, and ends of trials, one after another. */
