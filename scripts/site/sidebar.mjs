@@ -21,7 +21,7 @@ export const SIDEBAR = [
     'Reference',
     [
       ...['reference/configuration', 'reference/translation', 'reference/simulator', 'providers', 'errors', 'metrics'],
-      ...['reference/log', 'reference/lint', 'audit', 'clients', 'faults', 'reliability', 'glossary'],
+      ...['reference/log', 'reference/lint', 'audit', 'clients', 'faults', 'benchmarks', 'reliability', 'glossary'],
     ],
   ],
   ['Change it', ['architecture', 'decisions/README']],

@@ -210,7 +210,7 @@ export class Reloads implements PlanSource {
     this.#runOwn().catch((error: Error) => this.#log.error({ error: error.message }, 'reload failed'))
   }
 
-  /** A reload that nobody's change asks for. */
+  /** A reload that no change of a file asks for. */
   #runOwn(): Promise<LoadedPlan> {
     this.#isOwn = true
     return this.#turns.run()

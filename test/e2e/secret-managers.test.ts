@@ -185,7 +185,7 @@ t.test('a secret is fetched again after a time; while the manager is away, what 
   const vault = await startVault(t)
   const [first, second, third] = [canary('upstream'), canary('upstream'), canary('upstream')]
   vault.kept['secret/data/north'] = { key: first }
-  // The new secret is no change of a file: it gets all requests at once.
+  // No file has changed, so the new secret gets all requests at once.
   const more = 'reload: { canary: 1%, for: 1h }\n'
   const ready = await stage(t, vaultAt(vault, undefined, '1s'), '{ vault: secret/data/north, field: key }', {}, more)
   const { log } = ready.gateway
