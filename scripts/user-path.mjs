@@ -92,7 +92,7 @@ const STEPS = {
     let said = ''
     for (let asked = 0; asked < MAX_ASKED && !said.startsWith('429'); asked++) said = await oneRequest()
     expect(said.startsWith('429'), `the budget is met: ${said}`)
-    expect(app().startsWith('429'), 'the app is told so')
+    expect(app().startsWith('429'), 'the app gets a 429')
     expect(/alice/.test(gateway('spend', '--by', 'key')), 'and the ledger says who spent it')
   },
   async dashboard() {

@@ -1,5 +1,5 @@
 // A base image from this machine's own Debian packages, for machines without a registry of images: what node and npm need, and
-// Node 22 from npm. It stands for node:22-bookworm-slim, whose layout it has.
+// Node 22 from npm. It is used in place of node:22-bookworm-slim, and has its layout.
 import { execFileSync } from 'node:child_process'
 import {
   cpSync,

@@ -17,7 +17,7 @@ export class Builder {
     this.#folder = folder
   }
 
-  /** The base image that stands for a registry's; its name. */
+  /** Makes the base image that is used in place of a registry's. Returns its name. */
   makeBase() {
     const root = join(this.#folder, 'base')
     writeBase(root)

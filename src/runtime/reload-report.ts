@@ -65,8 +65,8 @@ export class ReloadReport {
   refused({ problems, digest }: LoadedPlan, isAsked: boolean): void {
     this.#health.problems = problems
     const { generation } = this.#health
-    const told = problems.map(briefly)
-    this.failed({ generation, problems: told }, digest + JSON.stringify(told), isAsked)
+    const brief = problems.map(briefly)
+    this.failed({ generation, problems: brief }, digest + JSON.stringify(brief), isAsked)
   }
 
   unchanged({ problems: warnings }: LoadedPlan): void {
@@ -81,7 +81,14 @@ export class ReloadReport {
   begun({ next: { plan }, number, changes, warnings }: Incoming, share: number, forMs: number): void {
     this.#health.reloads.tried++
     this.#sound()
-    const fields = { generation: number, digest: plan.digest, share, for: forMs, ...changes, ...told(warnings) }
+    const fields = {
+      generation: number,
+      digest: plan.digest,
+      share,
+      for: forMs,
+      ...changes,
+      ...warningsField(warnings),
+    }
     this.#log.info(fields, 'a canary of the configuration has begun')
   }
 
@@ -95,7 +102,10 @@ export class ReloadReport {
     this.#health.restart = needsRestart(this.#first, plan)
     this.#health.off = plan.off
     const back = past === undefined ? {} : { back_to: past.number }
-    this.#log.info({ generation: number, digest: plan.digest, ...back, ...changes, ...told(warnings) }, 'reloaded')
+    this.#log.info(
+      { generation: number, digest: plan.digest, ...back, ...changes, ...warningsField(warnings) },
+      'reloaded',
+    )
     if (past !== undefined && past.digest !== plan.digest)
       this.#log.warn({}, 'other files or variables have changed since that generation, and are as they are now')
     for (const { name, off } of plan.upstreams.values()) {
@@ -139,7 +149,8 @@ export function* unusable({ keys }: Config): Steps<ReadonlyMap<string, string>> 
   return reasons
 }
 
-function told(warnings: readonly Problem[]): object {
+/** Nothing where there are none. */
+function warningsField(warnings: readonly Problem[]): object {
   return warnings.length > 0 ? { warnings: warnings.map(briefly) } : {}
 }
 

@@ -210,6 +210,11 @@ export class Reloads implements PlanSource {
     this.#runOwn().catch((error: Error) => this.#log.error({ error: error.message }, 'reload failed'))
   }
 
+  /** What the main document says, where it is not read from a file. */
+  #textOf(past: Past | undefined): Buffer | undefined {
+    return past?.text ?? this.#source.text ?? this.#options.text
+  }
+
   /** A reload that no change of a file asks for. */
   #runOwn(): Promise<LoadedPlan> {
     this.#isOwn = true
@@ -266,7 +271,7 @@ export class Reloads implements PlanSource {
     try {
       const refusal = past === undefined ? await this.#source.read(isAsked) : undefined
       if (refusal !== undefined) return { ...this.#loaded, plan: undefined, config: undefined, problems: [refusal] }
-      const text = past?.text ?? this.#source.text ?? this.#options.text
+      const text = this.#textOf(past)
       const options = text === undefined ? this.#options : { ...this.#options, text }
       return await reloadPlan(options, this.#running, this.#loaded.parsed)
     } catch (error) {
@@ -298,10 +303,7 @@ export class Reloads implements PlanSource {
     } else await this.#try(incoming, prepared, policy)
     const standing = this.#tried?.trial.standing('running')
     const canary = standing === undefined ? {} : { canary: standing }
-    this.#remember(
-      { number, digest: plan.digest, origin, changes, ...canary },
-      past?.text ?? this.#source.text ?? this.#options.text,
-    )
+    this.#remember({ number, digest: plan.digest, origin, changes, ...canary }, this.#textOf(past))
     void this.#compare(before, next, number)
   }
 

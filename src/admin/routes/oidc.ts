@@ -13,6 +13,9 @@ const MAX_CODE_CHARS = 4096
 
 const isOpen = ({ plan }: AdminHost): boolean => plan.admin?.console === true && plan.admin.oidc !== undefined
 
+/** Both send a browser on, and are there where the file has an issuer. */
+const REDIRECT = { status: 302, answer: TEXT, stream: 'text/plain', isOpen, isNavigation: true } as const
+
 /** Of the plan in service; keys and addresses of its issuer are kept as long as it says the same. */
 let latest: SignIn | undefined
 
@@ -21,11 +24,7 @@ export const beginSignIn: AdminRoute = {
   path: `${PATH}/start`,
   summary:
     'Sends a browser to the issuer that admin.oidc declares, to sign in there (authorization code flow with PKCE).',
-  status: 302,
-  answer: TEXT,
-  stream: 'text/plain',
-  isOpen,
-  isNavigation: true,
+  ...REDIRECT,
   async handle(request, host): Promise<StreamAnswer> {
     const { signIn, digest } = signInOf(host)
     const [state = '', nonce = '', verifier = ''] = Array.from({ length: 3 }, () =>
@@ -47,11 +46,7 @@ export const endSignIn: AdminRoute = {
   path: `${PATH}/callback`,
   summary: 'Where the issuer sends a browser back to: opens a session with the role that its claims give.',
   query: { code: TEXT, state: TEXT, error: TEXT, iss: TEXT },
-  status: 302,
-  answer: TEXT,
-  stream: 'text/plain',
-  isOpen,
-  isNavigation: true,
+  ...REDIRECT,
   async handle(request, host): Promise<StreamAnswer> {
     const { signIn, digest } = signInOf(host)
     const { headers, isEncrypted, setCookie, query } = request
