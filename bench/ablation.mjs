@@ -49,8 +49,11 @@ const STEPS = [
 const upstream = await startUpstream()
 const floor = await startFloor(upstream.port)
 const measured = []
+// Apart from the logs: each write of one would have the gateway look at its folder of files again.
+const files = join(folder, 'files')
+mkdirSync(files)
 for (const [name, yaml] of STEPS) {
-  const file = join(folder, `${name.replaceAll(/[^a-z]+/g, '-')}.yaml`)
+  const file = join(files, `${name.replaceAll(/[^a-z]+/g, '-')}.yaml`)
   writeFileSync(file, yaml)
   measured.push({ name, target: await startGatewayFrom(file, upstream.port) })
 }

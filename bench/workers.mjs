@@ -3,16 +3,20 @@
 // each is printed as well: requests for each CPU second of the gateway, the most that the cores allow beside the load, and the
 // ratio that two cores for the workers alone would give: 2 × CPU of a request with one worker / CPU with two.
 // It needs an idle machine: what else runs takes cores from the two workers first.
-// usage: node bench/workers.mjs [--quick]
+// `--share 0.3` holds each worker to that part of a core, where the system lets it: so the load and the upstream have cores left,
+// as on a machine of more cores, and the ratio of requests a second is that of the workers.
+// usage: node bench/workers.mjs [--quick] [--share CORES]
 import { readFileSync, writeFileSync } from 'node:fs'
 import { loadavg } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { holdToShare, removeShares } from './cpu-share.mjs'
 import { cores, cpu, folder, KEY, load, startFlaggedGateway, startUpstream, stopAll } from './processes.mjs'
 import { median } from './report.mjs'
 import { chatRequest } from './workloads.mjs'
 
 const quick = process.argv.includes('--quick')
+const share = process.argv.includes('--share') ? Number(process.argv[process.argv.indexOf('--share') + 1]) : undefined
 const ROUNDS = quick ? 1 : 7
 /** Kept connections for each worker, so that each has as many to serve whether it is alone or not. */
 const CONNECTIONS = 64
@@ -33,11 +37,18 @@ if (running > IDLE_LOAD)
 const upstream = await startUpstream()
 const one = await start(1)
 const two = await start(2)
+if (share !== undefined) {
+  const workers = [one, two].flatMap(gateway => processesOf(gateway))
+  if (!workers.every(worker => holdToShare(worker, share)))
+    throw new Error('this system lets no process be held to a share')
+  console.log(`each worker is held to ${share} of a core`)
+}
 console.log(
   `${cores} cores for the workers, the load and the upstream; ${CONNECTIONS} kept connections for each worker; medians of ${ROUNDS}`,
 )
 for (const lane of LANES) await measure(lane)
 await stopAll()
+removeShares()
 
 async function start(workers) {
   const file = join(folder, `workers-${workers}.yaml`)

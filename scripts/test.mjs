@@ -2,7 +2,8 @@
 // Runs compiled test files and adds up what they assert. Files of one folder share a process, some at a time, so that each need
 // not load and compile the gateway again; those of test/alone.txt have one to themselves, and so has any with --alone.
 //
-//   node scripts/test.mjs                        every test file
+//   node scripts/test.mjs                        every test file but those of test/apart.txt
+//   node scripts/test.mjs --apart                those of test/apart.txt
 //   node scripts/test.mjs test/wire test/cli/serve.test.ts   those of a folder, and one
 //   node scripts/test.mjs --list test/runtime-dependent.txt  those that a file lists, a path a line
 //   node scripts/test.mjs --jobs 1 --timeout 600 …           one at a time, each file for at most 600 seconds
@@ -64,6 +65,7 @@ const { values, positionals } = parseArgs({
     jobs: { type: 'string', default: String(USUAL_JOBS) },
     timeout: { type: 'string', default: '900' },
     list: { type: 'string' },
+    apart: { type: 'boolean', default: false },
     alone: { type: 'boolean', default: false },
     each: { type: 'boolean', default: false },
     results: { type: 'string' },
@@ -258,7 +260,9 @@ const listedIn = list =>
     .filter(line => /^test/.test(line))
 
 const paths = [...positionals, ...(values.list === undefined ? [] : listedIn(values.list))]
-const files = [...new Set((paths.length > 0 ? paths : ['test']).flatMap(filesOf))]
+const apart = new Set(listedIn(join(ROOT, 'test/apart.txt')).flatMap(filesOf))
+const usual = values.apart ? [...apart] : filesOf('test').filter(file => !apart.has(file))
+const files = paths.length > 0 ? [...new Set(paths.flatMap(filesOf))] : usual
 const alone = new Set(listedIn(join(ROOT, 'test/alone.txt')).flatMap(filesOf))
 
 /** What runs in one process: files that have one to themselves come first, because they are the longest. */
