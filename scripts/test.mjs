@@ -56,8 +56,8 @@ const MAX_FILES_OF_A_PROCESS = 8
 /** A folder of memory: stores and servers that tests start there wait for no disk. */
 const MEMORY_FOLDER = '/dev/shm'
 const MIN_MEMORY_FOLDER_BYTES = 4 * 1024 ** 3
-/** Many files wait for time-outs and for processes: one more than the cores keeps them busy. */
-const USUAL_JOBS = availableParallelism() + 1
+/** Many files wait for time-outs and for processes: two more than the cores keep them busy. */
+const USUAL_JOBS = availableParallelism() + 2
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
