@@ -1,7 +1,7 @@
 // Measures the gateway beside a direct connection, nginx and the bare floor: one upstream, one run, short rounds in turn.
 // Ratios are medians of the ratios of each round: what else the machine does weighs on neighbours alike.
 // usage: node bench/run.mjs [--quick] [--tls: both sides of each proxy] [--only=TEXT of a workload's name] [--beside=FOLDER of another checkout, built]
-// writes bench/out/result.json, or tls.json
+//   [--rounds=N] [--out=NAME]: writes bench/out/NAME.json, usually result.json, or tls.json
 import { mkdirSync, writeFileSync } from 'node:fs'
 import {
   cores,
@@ -21,10 +21,12 @@ import { percentile, summarise, table } from './report.mjs'
 import { EVENTS, workloads } from './workloads.mjs'
 
 const quick = process.argv.includes('--quick')
-const only = process.argv.find(argument => argument.startsWith('--only='))?.slice('--only='.length) ?? ''
-const other = process.argv.find(argument => argument.startsWith('--beside='))?.slice('--beside='.length)
-const ROUNDS = quick ? 1 : 20
+const word = name => process.argv.find(argument => argument.startsWith(`--${name}=`))?.slice(name.length + 3)
+const only = word('only') ?? ''
+const other = word('beside')
+const ROUNDS = quick ? 1 : Number(word('rounds') ?? 20)
 const tls = process.argv.includes('--tls')
+const out = word('out') ?? (tls ? 'tls' : 'result')
 if (tls) await encrypt()
 
 const upstream = await startUpstream()
@@ -43,10 +45,7 @@ await stopAll()
 
 const report = { node: process.version, cores, quick, tls, rounds: ROUNDS, results }
 mkdirSync(new URL('out/', import.meta.url), { recursive: true })
-writeFileSync(
-  new URL(tls ? 'out/tls.json' : 'out/result.json', import.meta.url),
-  `${JSON.stringify(report, undefined, 2)}\n`,
-)
+writeFileSync(new URL(`out/${out}.json`, import.meta.url), `${JSON.stringify(report, undefined, 2)}\n`)
 console.log(
   `\nNode ${process.version}, ${cores} cores, medians of ${ROUNDS} rounds${quick ? ' (quick: figures mean little)' : ''}`,
 )

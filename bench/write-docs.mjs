@@ -1,6 +1,7 @@
-// Writes docs/benchmarks.md, and the figures of README.md, from what the last runs of bench/run.mjs and bench/rivals.mjs left in bench/out/.
+// Writes docs/benchmarks.md, and the figures of README.md, from what the last runs of bench/run.mjs and bench/rivals.mjs left in bench/out/:
+// result.json and rivals.json, and where there are any, tls.json (--tls), node24.json and node26.json (--out=node24, by that Node).
 // usage: node bench/write-docs.mjs
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { withFigures } from './readme-figures.mjs'
 
 const read = name => JSON.parse(readFileSync(new URL(`out/${name}.json`, import.meta.url), 'utf8'))
@@ -40,6 +41,20 @@ const others = Object.entries(rivals.results).flatMap(([name, { targets, unit }]
     ]),
 )
 
+/** The ratios of runs over TLS and on other versions of Node, a column each. */
+const further = ['tls', 'node24', 'node26']
+  .filter(name => existsSync(new URL(`out/${name}.json`, import.meta.url)))
+  .map(name => read(name))
+if (further.some(({ quick }) => quick)) throw new Error('figures of a quick run mean nothing')
+const elsewhere = Object.entries(run.results).map(([name, { unit }]) => [
+  `${name} (per ${unit})`,
+  ...further.map(({ results }) => {
+    const { gateway, floor, nginx } = results[name].targets
+    return `${fixed(gateway.cpu, 1)} µs; ${fixed(floor.times, 2)}; ${fixed(nginx?.times, 2)}`
+  }),
+])
+const headings = further.map(({ node, tls }) => (tls ? `TLS on both sides, ${node}` : node))
+
 const text = `<!-- Written by \`npm run bench:docs\` from the last runs of \`npm run bench\` and \`npm run bench:rivals\`. -->
 # Benchmarks
 
@@ -54,6 +69,12 @@ each body against its schema, reads usage, and writes a log line. CPU is that of
 connection, one request at a time.
 
 ${table(['request', 'CPU', 'CPU / floor', 'CPU / nginx', 'p50 added', 'p99 added', 'memory'], beside)}
+
+## Over TLS, and on other versions of Node
+
+Runs of their own: \`npm run bench -- --tls\`, and \`npm run bench -- --out=node24\` with that Node. CPU; beside the floor; beside nginx.
+
+${table(['request', ...headings], elsewhere)}
 
 ## Beside others
 
