@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
+import { whoListens } from '../../core/platform.js'
 import { type Check, fault, ok, type Result, warning } from './result.js'
 
 /** How long the program that has the port may take to say whether it is a gateway. */
@@ -58,7 +59,7 @@ async function taken(subject: string, { host, port, isSecure }: Place): Promise<
     'port',
     subject,
     'another program listens there',
-    `End it, or take another port; ss -ltnp 'sport = ${port}' names it.`,
+    `End it, or take another port; ${whoListens(port)} names it.`,
   )
 }
 
