@@ -1,4 +1,4 @@
-// Runs the shell blocks of README.md and docs/ as they stand, against a gateway that serves the simulator. Build first.
+// Runs the shell blocks of README.md and docs/ against a gateway that serves the simulator. Build first.
 //   node scripts/doc-commands.mjs [PAGE…]
 // A block that cannot run here says why behind its fence: ```sh not run: needs docker
 import { execFileSync } from 'node:child_process'
@@ -28,7 +28,7 @@ const COMMAND_TIMEOUT_MS = 60_000
 const WEBHOOK_SECRET = 'secret-of-the-webhooks-in-the-documentation'
 /** Commands that serve until a signal comes: a shell waits for their first line, and ends them. */
 const SERVES = /\bgateway"?\)?"? (?:serve|record)\b/
-/** What `lint` finds in the file is no failure of the command; `probe` prints what a server lacks. */
+/** These may exit with 1 because of what they find. */
 const MAY_FIND = /^(?:npx )?gateway (?:lint|probe)\b/
 
 const wanted = process.argv.slice(2)
@@ -142,7 +142,7 @@ function shims(path) {
   return path
 }
 
-/** What a page changes in its folder is no other page's. */
+/** Each page has a folder of its own, so that it cannot change another's files. */
 function copyFor(page) {
   const path = join(work, page.replaceAll('/', '-'))
   cpSync(project, path, { recursive: true })
