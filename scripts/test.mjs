@@ -57,12 +57,12 @@ const MAX_FILES_OF_A_PROCESS = 8
 const MEMORY_FOLDER = '/dev/shm'
 const MIN_MEMORY_FOLDER_BYTES = 4 * 1024 ** 3
 /** Many files wait for time-outs and for processes: two more than the cores keep them busy. */
-const USUAL_JOBS = availableParallelism() + 2
+const DEFAULT_JOBS = availableParallelism() + 2
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
-    jobs: { type: 'string', default: String(USUAL_JOBS) },
+    jobs: { type: 'string', default: String(DEFAULT_JOBS) },
     timeout: { type: 'string', default: '900' },
     list: { type: 'string' },
     apart: { type: 'boolean', default: false },

@@ -10,19 +10,28 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const START_TIMEOUT_MS = 60_000
 const LOG_TIMEOUT_MS = 30_000
 const POLL_MS = 50
+const MAX_END_CHARACTERS = 4000
 export const KEY = 'key-of-the-client-programs'
 
-/** Starts `gateway serve gateway.yaml` in a new folder, of the shipped file or of `text`. `newRequests()` gives the request lines since the last call. */
-export async function startGateway(folder, text) {
+/**
+ * Starts `gateway serve gateway.yaml` in a new folder, of the shipped file or of `text`, which may be a function of the origin.
+ * `newRequests()` gives the request lines since the last call.
+ */
+export async function startGateway(folder, text, variables = {}) {
+  const origin = `http://127.0.0.1:${await freePort()}`
   mkdirSync(folder, { recursive: true })
   if (text === undefined) copyFileSync(join(ROOT, 'gateway.yaml'), join(folder, 'gateway.yaml'))
-  else writeFileSync(join(folder, 'gateway.yaml'), text)
-  const origin = `http://127.0.0.1:${await freePort()}`
+  else writeFileSync(join(folder, 'gateway.yaml'), typeof text === 'function' ? text(origin) : text)
   const { PATH } = process.env
   const child = spawn(
     process.execPath,
     [join(ROOT, 'bin/gateway.js'), 'serve', 'gateway.yaml', '--port', new URL(origin).port],
-    { cwd: folder, env: { PATH, HOME: folder, GATEWAY_KEY: KEY }, detached: true, stdio: ['ignore', 'pipe', 'pipe'] },
+    {
+      cwd: folder,
+      env: { PATH, HOME: folder, GATEWAY_KEY: KEY, ...variables },
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
   )
   process.on('exit', () => killGroup(child, 'SIGKILL'))
   const log = new RequestLog()
@@ -31,7 +40,7 @@ export async function startGateway(folder, text) {
   const ended = new Promise(resolve => child.once('exit', resolve))
   const headers = { authorization: `Bearer ${KEY}` }
   await until(START_TIMEOUT_MS, 'the gateway does not start', async () => {
-    if (child.exitCode !== null) throw new Error(`the gateway ended with ${child.exitCode}: ${log.tail}`)
+    if (child.exitCode !== null) throw new Error(`the gateway ended with ${child.exitCode}: ${log.end}`)
     return (await fetch(`${origin}/readyz`).catch(() => undefined))?.ok
   })
   return {
@@ -54,8 +63,11 @@ export async function startGateway(folder, text) {
 class RequestLog {
   lines = []
   tail = ''
+  /** What it wrote last, for messages. */
+  end = ''
 
   take(text) {
+    this.end = (this.end + text).slice(-MAX_END_CHARACTERS)
     const lines = (this.tail + text).split('\n')
     this.tail = lines.pop()
     for (const line of lines)

@@ -1,6 +1,7 @@
-import { isAbsolute, sep } from 'node:path'
+import { isAbsolute } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { quotedSuggestion, shownFile } from '../config/problems.js'
+import { withSlashes } from '../core/platform.js'
 import type { Problem } from '../core/problems.js'
 import { version } from './command.js'
 
@@ -11,7 +12,7 @@ export const FORMATS: Readonly<Record<'github' | 'json' | 'sarif', Format>> = { 
 
 /** A file relative to the working directory where it lies below it, with slashes on every platform. */
 function fileName(file: string): string {
-  return shownFile(file).split(sep).join('/')
+  return withSlashes(shownFile(file))
 }
 
 /** Path, message and suggestion in one line of text. */

@@ -1,6 +1,7 @@
 import { Option } from 'commander'
 import { isAddress } from '../core/config-place.js'
 import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from '../core/log-config.js'
+import { reloadSignals } from '../core/platform.js'
 import type { RecordOverride } from '../core/recording.js'
 import type { Secret } from '../core/secret.js'
 import type { WorkerCount } from '../core/worker-count.js'
@@ -65,7 +66,8 @@ export async function serve(file: string, options: ServeOptions, io: Io): Promis
     { kept, shows },
     io,
   )
-  process.on('SIGHUP', () => void gateway.reload().catch(error => print(io.stderr, `reload failed: ${error.message}`)))
+  for (const signal of reloadSignals())
+    process.on(signal, () => void gateway.reload().catch(error => print(io.stderr, `reload failed: ${error.message}`)))
   const manager = serviceManager(io)
   const ended = untilEnd(gateway, manager, io)
   print(io.stdout, text)
@@ -164,12 +166,12 @@ function startFailure(error: unknown): never {
 }
 
 async function untilEnd(gateway: Serving, manager: ServiceManager, io: Io): Promise<number> {
-  const signal = await Promise.race([nextSignal('SIGINT', 'SIGTERM'), gateway.closed.catch(startFailure)])
+  const signal = await Promise.race([nextSignal(), gateway.closed.catch(startFailure)])
   // The admin API has asked for it.
   if (signal === undefined) return EXIT.ok
   manager.stopping()
   // Listened for before it is announced: without a listener a signal would kill the process.
-  const second = nextSignal('SIGINT', 'SIGTERM')
+  const second = nextSignal()
   print(io.stdout, `${signal}: draining; a second signal exits at once`)
   const ended = await Promise.race([gateway.close(), second])
   if (ended === undefined) return EXIT.ok

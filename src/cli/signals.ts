@@ -1,5 +1,8 @@
-/** Settles with the first of the signals that comes. Until then these signals do not end the process by themselves. */
-export function nextSignal(...names: readonly NodeJS.Signals[]): Promise<NodeJS.Signals> {
+import { endSignals } from '../core/platform.js'
+
+/** Settles with the first signal that asks this process to end. Until then these signals do not end it by themselves. */
+export function nextSignal(): Promise<NodeJS.Signals> {
+  const names = endSignals()
   return new Promise(resolve => {
     const settle = (name: NodeJS.Signals): void => {
       for (const other of names) process.off(other, settle)

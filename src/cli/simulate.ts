@@ -38,7 +38,7 @@ async function simulate(options: Options, io: Io): Promise<number> {
   })
   const { bold } = paints(coloured(io.stderr, io.env))
   print(io.stderr, `simulator on ${bold(simulator.origin)}`)
-  await nextSignal('SIGINT', 'SIGTERM')
+  await nextSignal()
   await simulator.close()
   return EXIT.ok
 }

@@ -1,6 +1,7 @@
-import { dirname, isAbsolute, relative, resolve, sep } from 'node:path'
+import { dirname, isAbsolute, relative, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { packageRoot } from '../core/package-root.js'
+import { withSlashes } from '../core/platform.js'
 import type { Provider } from './providers.js'
 
 /** An upstream that the new file is to have. */
@@ -39,9 +40,7 @@ ${models(chosen).join('\n')}
 /** Where editors find the schema: by a path that holds on other machines where it lies below the file's own folder. */
 function schemaLine(file: string): string {
   const schema = resolve(packageRoot(), 'schemas', 'gateway.schema.json')
-  const path = relative(dirname(resolve(file)), schema)
-    .split(sep)
-    .join('/')
+  const path = withSlashes(relative(dirname(resolve(file)), schema))
   const isBelow = !path.startsWith('..') && !isAbsolute(path) && !/\s/.test(path)
   return `# yaml-language-server: $schema=${isBelow ? `./${path}` : pathToFileURL(schema).href}\n#\n`
 }

@@ -43,7 +43,7 @@ async function top(file: string, { admin, interval, once }: Options, io: Io): Pr
   const isLive = once !== true && io.stdout.isTTY === true
   const { bold } = paints(coloured(io.stdout, io.env))
   const stop = new AbortController()
-  if (isLive) void nextSignal('SIGINT', 'SIGTERM').then(() => stop.abort())
+  if (isLive) void nextSignal().then(() => stop.abort())
   let before = await look(api)
   do {
     await delay(interval * MS_PER_SECOND, undefined, { signal: stop.signal }).catch(() => undefined)

@@ -165,7 +165,7 @@ async function follow(first: LoadedPlan, file: string, options: Options, io: Io)
         await report([{ file, loaded: last }], options, io)
     },
   })
-  await nextSignal('SIGINT', 'SIGTERM')
+  await nextSignal()
   await watch.close()
   return last instanceof CommandError ? last.exit : exitCode(last, options)
 }

@@ -10,7 +10,7 @@ import { quoted } from './report.js'
 import { readSignIn } from './sign-in.js'
 
 /** Where the admin key is, unless the file says. */
-const USUAL_SECRET: RawKeySecret = { env: 'GATEWAY_ADMIN_KEY', generate: true }
+const DEFAULT_SECRET: RawKeySecret = { env: 'GATEWAY_ADMIN_KEY', generate: true }
 
 /** The admin listener; `port` of the command line wins over the file, and 0 switches it off. */
 export function readAdmin(
@@ -24,7 +24,7 @@ export function readAdmin(
   const host = raw.host ?? DEFAULTS.admin.host
   const tls = raw.tls && readTls(raw.tls, site.child('tls'), context)
   const filePort = readPort(raw.port, DEFAULTS.admin.port, site.child('port'), context)
-  const secret = readKeySecret(raw.secret ?? USUAL_SECRET, site.child('secret'), context)[0]
+  const secret = readKeySecret(raw.secret ?? DEFAULT_SECRET, site.child('secret'), context)[0]
   if ((port ?? filePort) === 0) return {}
   const metrics = readMetrics(raw.metrics)
   const oidc = raw.oidc && readSignIn(raw.oidc, site.child('oidc'), context)

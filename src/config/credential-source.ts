@@ -56,10 +56,10 @@ const MEMBERS: Readonly<Record<Type, { readonly needs: readonly Member[]; readon
   },
 }
 
-const USUAL_SCOPE = 'https://www.googleapis.com/auth/cloud-platform'
-const USUAL_TTL_MS = 10 * 60_000
-const USUAL_COMMAND_MS = 5000
-const USUAL_SESSION = 'model-gateway'
+const DEFAULT_SCOPE = 'https://www.googleapis.com/auth/cloud-platform'
+const DEFAULT_TTL_MS = 10 * 60_000
+const DEFAULT_COMMAND_MS = 5000
+const DEFAULT_SESSION = 'model-gateway'
 const MIN_HMAC_CHARS = 32
 
 /** The secrets of a credential beside `secret`, and where they are written. */
@@ -110,13 +110,13 @@ export function readTypedCredential(
     case 'jwt':
       return { place: placeOf(raw), ...sourceOrNone(jwt(raw, site, read, context)) }
     case 'gcp': {
-      const { file, scopes = [USUAL_SCOPE] } = raw
+      const { file, scopes = [DEFAULT_SCOPE] } = raw
       const source = { type: 'gcp', ...(file === undefined ? {} : { file: beside(site, file) }), scopes } as const
       return { place: placeOf(raw), source }
     }
     case 'exec': {
       const { timeout, command = [] } = raw
-      const time = timeout === undefined ? USUAL_COMMAND_MS : readDuration(timeout, site.child('timeout'), context)
+      const time = timeout === undefined ? DEFAULT_COMMAND_MS : readDuration(timeout, site.child('timeout'), context)
       return { place: placeOf(raw), source: { type: 'exec', command, timeout: time } }
     }
     case 'aws-sigv4':
@@ -239,7 +239,7 @@ function jwt(
     type: 'jwt',
     key,
     claims: { ...(claims as Record<string, Json>), ...Object.fromEntries(given) },
-    ttl: ttl === undefined ? USUAL_TTL_MS : readDuration(ttl, site.child('ttl'), context),
+    ttl: ttl === undefined ? DEFAULT_TTL_MS : readDuration(ttl, site.child('ttl'), context),
   }
 }
 
@@ -306,7 +306,7 @@ function signature(
 function roleOf({ session_name, external_id, web_identity }: RawTypedCredential, arn: string, site: Site): AssumedRole {
   return {
     arn,
-    session: session_name ?? USUAL_SESSION,
+    session: session_name ?? DEFAULT_SESSION,
     ...(external_id === undefined ? {} : { externalId: external_id }),
     ...(web_identity === undefined ? {} : { webIdentity: beside(site, web_identity) }),
   }

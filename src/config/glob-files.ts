@@ -1,5 +1,5 @@
 import { type Dirent, readdirSync, statSync } from 'node:fs'
-import { dirname, join, parse, sep } from 'node:path'
+import ownPaths, { join, type PlatformPath, sep } from 'node:path'
 import { Glob } from '../core/glob.js'
 
 /** Bounds of one glob: files found, folders looked into, depth of `**`. */
@@ -13,11 +13,11 @@ export function isFileGlob(path: string): boolean {
 }
 
 /** The folder below which all files of an absolute glob lie. */
-export function globRoot(pattern: string): string {
-  const segments = pattern.split(sep)
+export function globRoot(pattern: string, { parse, dirname, sep }: PlatformPath = ownPaths): string {
+  const { root } = parse(pattern)
+  const segments = pattern.slice(root.length).split(sep)
   const first = segments.findIndex(isFileGlob)
-  if (first === -1) return dirname(pattern)
-  return segments.slice(0, first).join(sep) || parse(pattern).root
+  return first === -1 ? dirname(pattern) : root + segments.slice(0, first).join(sep)
 }
 
 /**

@@ -101,19 +101,19 @@ function readProvider(
     const message = 'keys come without TLS from this issuer: anyone on the way can make tokens'
     context.report.warn('issuer-without-tls', site.child('issuer'), message)
   }
-  const usual = DEFAULTS.identityProvider
+  const defaults = DEFAULTS.identityProvider
   const asked = introspection && readIntrospection(introspection, site.child('introspection'), context)
   return {
     name,
     issuer,
     audience: typeof audience === 'string' ? [audience] : audience,
-    algorithms: raw.algorithms ?? usual.algorithms,
+    algorithms: raw.algorithms ?? defaults.algorithms,
     clockSkew:
-      clock_skew === undefined ? usual.clock_skew : readDuration(clock_skew, site.child('clock_skew'), context),
+      clock_skew === undefined ? defaults.clock_skew : readDuration(clock_skew, site.child('clock_skew'), context),
     keys: readKeySource(raw, site, context),
-    acceptIn: raw.accept_in ?? usual.accept_in,
-    allow: raw.allow ?? usual.allow,
-    timeout: timeout === undefined ? usual.timeout : readDuration(timeout, site.child('timeout'), context),
+    acceptIn: raw.accept_in ?? defaults.accept_in,
+    allow: raw.allow ?? defaults.allow,
+    timeout: timeout === undefined ? defaults.timeout : readDuration(timeout, site.child('timeout'), context),
     ...(asked === undefined ? {} : { introspection: asked }),
     caller: readMapping(caller, site.child('caller'), named, context),
   }

@@ -69,8 +69,8 @@ function readLogin({ token, app_role, kubernetes }: RawVaultManager, site: Site,
     context.report.error('vault-login', site, message, { on: 'key' })
   }
   if (kubernetes !== undefined) {
-    const usual = DEFAULTS.vaultKubernetes
-    const { role, mount = usual.mount, token_file = usual.token_file } = kubernetes
+    const defaults = DEFAULTS.vaultKubernetes
+    const { role, mount = defaults.mount, token_file = defaults.token_file } = kubernetes
     return { by: 'kubernetes', role, mount, tokenFile: beside(site, token_file) }
   }
   if (app_role !== undefined) {

@@ -11,7 +11,7 @@ import { readDuration } from './settings.js'
 /** Undefined: its secret is not there, or there is a problem. */
 export function readSignIn(raw: RawAdminSignIn, site: Site, context: Context): SignInConfig | undefined {
   const { issuer, client_id, client_secret, clock_skew, timeout, address, role } = raw
-  const usual = DEFAULTS.adminSignIn
+  const defaults = DEFAULTS.adminSignIn
   if (issuer.startsWith('http:')) {
     const message = 'keys come without TLS from this issuer: anyone on the way can sign in'
     context.report.warn('issuer-without-tls', site.child('issuer'), message)
@@ -23,17 +23,17 @@ export function readSignIn(raw: RawAdminSignIn, site: Site, context: Context): S
   return {
     provider: {
       ...{ name: 'admin.oidc', issuer, audience: [client_id], keys: { from: 'discovery' }, acceptIn: [] },
-      algorithms: raw.algorithms ?? usual.algorithms,
-      clockSkew: milliseconds(clock_skew, usual.clock_skew, 'clock_skew'),
-      timeout: milliseconds(timeout, usual.timeout, 'timeout'),
-      allow: raw.allow ?? usual.allow,
+      algorithms: raw.algorithms ?? defaults.algorithms,
+      clockSkew: milliseconds(clock_skew, defaults.clock_skew, 'clock_skew'),
+      timeout: milliseconds(timeout, defaults.timeout, 'timeout'),
+      allow: raw.allow ?? defaults.allow,
       caller: { name: 'sub', terms: {} },
     },
     clientId: client_id,
     ...(secret === undefined ? {} : { clientSecret: secret }),
-    scopes: raw.scopes ?? usual.scopes,
+    scopes: raw.scopes ?? defaults.scopes,
     ...(address === undefined ? {} : { address: address.replace(/\/$/, '') }),
-    name: raw.name ?? usual.name,
+    name: raw.name ?? defaults.name,
     role: role as ClaimRule,
   }
 }

@@ -20,7 +20,9 @@ export function readSpool(main: Document, site: Site, store: StoreConfig, contex
   }
   return {
     path:
-      raw.path === undefined ? usualFolder(store) : folderOf(interpolate(raw.path, site.child('path'), context), main),
+      raw.path === undefined
+        ? defaultFolder(store)
+        : folderOf(interpolate(raw.path, site.child('path'), context), main),
     body: size('body'),
     memory: size('memory'),
     disk: diskOf(raw.disk ?? DEFAULTS.spool.disk, site.child('disk'), context),
@@ -39,6 +41,6 @@ function folderOf(written: string, main: Document): string {
 }
 
 /** No one else's: what another user makes there under that name cannot be used. */
-function usualFolder(store: StoreConfig): string {
+function defaultFolder(store: StoreConfig): string {
   return store.type === 'file' ? join(store.path, 'spool') : join(tmpdir(), `model-gateway-spool-${userInfo().uid}`)
 }

@@ -1,4 +1,5 @@
 import { dirname, relative, resolve } from 'node:path'
+import { withSlashes } from './platform.js'
 
 const ADDRESS = /^(?:https?|git\+(?:https?|ssh|file)):\/\//
 
@@ -19,7 +20,7 @@ export function folderOf(file: string): string {
 
 /** The name of a file in a configuration, the same on every machine: empty for the source itself, relative to it for others. */
 export function nameIn(source: string, file: string): string {
-  return file === source || isAddress(file) ? '' : relative(folderOf(source), file)
+  return file === source || isAddress(file) ? '' : withSlashes(relative(folderOf(source), file))
 }
 
 /** As it may be shown: the query of an address may be a credential. */

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
-import { homedir } from 'node:os'
 import { join } from 'node:path'
 import type { GcpSource } from '../core/credential-source.js'
 import { isObject } from '../core/json.js'
+import { settingsFolder } from '../core/platform.js'
 import { Secret } from '../core/secret.js'
 import { ask } from '../net/ask.js'
 import { CredentialFault } from '../net/signer.js'
@@ -43,12 +43,12 @@ export async function fetchGcpToken(source: GcpSource, outside: Outside): Promis
 /** Undefined: there is no file. */
 async function credentialsOf({ file }: GcpSource, { env }: Outside): Promise<Document | undefined> {
   const named = file ?? env.GOOGLE_APPLICATION_CREDENTIALS
-  const usual = join(env.HOME ?? homedir(), '.config/gcloud/application_default_credentials.json')
-  const text = await readFile(named ?? usual, 'utf8').catch(() => undefined)
+  const defaultFile = join(settingsFolder('gcloud', env), 'application_default_credentials.json')
+  const text = await readFile(named ?? defaultFile, 'utf8').catch(() => undefined)
   if (text === undefined && named === undefined) return undefined
   const document = text === undefined || text.length > MAX_FILE_BYTES ? undefined : jsonOf(text)
   if (document === undefined)
-    throw new CredentialFault(`the file of credentials ${named ?? usual} cannot be read as JSON`)
+    throw new CredentialFault(`the file of credentials ${named ?? defaultFile} cannot be read as JSON`)
   return document
 }
 

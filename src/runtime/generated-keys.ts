@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { chmodSync, linkSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { hasFileModes } from '../core/platform.js'
 import { Secret } from '../core/secret.js'
 
 /** The data folder cannot keep a key; the message says which file, why, and what to do. */
@@ -82,7 +83,7 @@ function read(file: string, note: (line: string) => void): Secret | undefined {
 
 function tighten(file: string, note: (line: string) => void): void {
   const { mode } = statSync(file)
-  if (process.platform === 'win32' || (mode & GROUP_AND_OTHERS_MODE) === 0) return
+  if (!hasFileModes() || (mode & GROUP_AND_OTHERS_MODE) === 0) return
   chmodSync(file, 0o600)
   note(`${file} was readable by others; its mode is now 0600`)
 }

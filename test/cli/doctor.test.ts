@@ -5,7 +5,9 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { folderWith } from '../config/support.js'
+import { ADMIN_SECRET, adminLine } from '../helpers/admin.js'
 import { certificate } from '../helpers/certificates.js'
+import { startTestGateway } from '../helpers/gateway.js'
 import { command } from './in-process.js'
 
 const DAY_MS = 86_400_000
@@ -89,6 +91,18 @@ t.test(
     t.notMatch(JSON.stringify(results), 'key-of-the-servers')
   },
 )
+
+t.test('doctor knows a gateway that runs by both of its ports', async t => {
+  const { line, origin } = await adminLine()
+  const env = { GATEWAY_ADMIN_KEY: ADMIN_SECRET }
+  const rest = `${line}\nupstreams: { sim: { kind: simulator } }\nmodels: { sim-text: sim }\n`
+  const gateway = await startTestGateway(t, `version: 1\n${rest}`, { env })
+  const listen = `listen: { port: ${new URL(gateway.origin).port} }\nstore: { type: memory }`
+  const cwd = folderWith(t, { 'gateway.yaml': `version: 1\n${listen}\n${rest}` })
+  const { results } = await diagnosed([join(cwd, 'gateway.yaml'), '--offline'], env)
+  for (const [name, at] of Object.entries({ listen: gateway.origin, admin: origin }))
+    t.match(told(results, 'port', `${name} ${new URL(at).host}`), { state: 'ok', found: /a gateway runs there/ })
+})
 
 t.test('doctor names what is wrong with addresses, clocks, ports and credentials, and what to do', async t => {
   const late: RequestListener = (_, response) => {

@@ -18,7 +18,7 @@ const PAGES = [
 /** Lines of shell blocks, those that are continued as one, without comments. */
 function* linesOf(page: string): Iterable<string> {
   const text = readFileSync(join(ROOT, page), 'utf8')
-  for (const [, block = ''] of text.matchAll(/^ *```(?:sh|bash|shell|console)\n([\s\S]*?)^ *```/gm))
+  for (const [, block = ''] of text.matchAll(/^ *```(?:sh|bash|shell|console)(?: [^\n]*)?\n([\s\S]*?)^ *```/gm))
     for (const line of block.replaceAll(/\\\n/g, ' ').split('\n')) yield line.replace(/(^|\s)#.*/, '')
 }
 

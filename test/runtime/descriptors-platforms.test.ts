@@ -1,13 +1,8 @@
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { descriptorLimit } from '../../src/runtime/descriptors.js'
+import { pretends } from '../helpers/platform.js'
 
 /** The limit of open files on systems that CI does not have: `process.platform` is replaced. */
-
-function pretends(t: Test, platform: NodeJS.Platform): void {
-  const own = Object.getOwnPropertyDescriptor(process, 'platform') as PropertyDescriptor
-  Object.defineProperty(process, 'platform', { ...own, value: platform })
-  t.teardown(() => Object.defineProperty(process, 'platform', own))
-}
 
 t.test('on macOS the report of the runtime gives the limit that Linux reads of itself', async t => {
   const limit = descriptorLimit()

@@ -5,7 +5,7 @@ import { AdminError, type AdminRoute, COUNT, MOMENT, objectOf, type Schema, TEXT
 const PATH = '/admin/faults'
 const MAX_FAULTS_CHARS = 500
 const MAX_MINUTES = 60
-const USUAL_MINUTES = 15
+const DEFAULT_MINUTES = 15
 const MINUTE_MS = 60_000
 
 const FAULT = objectOf({ name: TEXT, value: TEXT, description: TEXT, strikes: { enum: ['always', 'chosen'] } }, [
@@ -26,7 +26,7 @@ export const showFaults: AdminRoute = {
 export const switchFaults: AdminRoute = {
   method: 'PUT',
   path: PATH,
-  summary: `Switches faults of the simulator at an upstream, written as in the header x-simulate: status=503 failure-rate=0.5. They end after so many minutes (${USUAL_MINUTES}, at most ${MAX_MINUTES}), with the process, and with an empty text. No file is changed.`,
+  summary: `Switches faults of the simulator at an upstream, written as in the header x-simulate: status=503 failure-rate=0.5. They end after so many minutes (${DEFAULT_MINUTES}, at most ${MAX_MINUTES}), with the process, and with an empty text. No file is changed.`,
   body: objectOf(
     {
       upstream: TEXT,
@@ -37,7 +37,7 @@ export const switchFaults: AdminRoute = {
   ),
   status: 200,
   answer: STATE,
-  async handle({ body: { upstream, faults, minutes = USUAL_MINUTES } }, host) {
+  async handle({ body: { upstream, faults, minutes = DEFAULT_MINUTES } }, host) {
     const found = typeof upstream === 'string' ? host.plan.upstreams.get(upstream) : undefined
     if (found === undefined) throw new AdminError(404, 'not_found', 'no upstream has this name')
     if (!isSimulated(found))

@@ -1,6 +1,7 @@
 import { access, constants, stat, statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { shownFile } from '../../config/problems.js'
+import { hasFileModes } from '../../core/platform.js'
 import { type Check, fault, ok, type Patient, type Result, reasonOf, warning } from './result.js'
 
 const WRITABLE_BY_OTHERS = 0o002
@@ -32,7 +33,7 @@ async function configFile(file: string): Promise<Result> {
   const name = shownFile(file)
   const found = await stat(file).catch(reasonOf)
   if (typeof found === 'string') return fault('file', name, found, 'Name a file that is there and can be read.')
-  if ((found.mode & WRITABLE_BY_OTHERS) === 0) return ok('file', name, 'can be read')
+  if (!hasFileModes() || (found.mode & WRITABLE_BY_OTHERS) === 0) return ok('file', name, 'can be read')
   return warning('file', name, 'every user of this machine may change it', `chmod o-w ${name}`)
 }
 
@@ -41,6 +42,7 @@ async function secretFile(file: string): Promise<Result> {
   const found = await stat(file).catch(reasonOf)
   if (typeof found === 'string')
     return warning('secret', name, found, 'Write the secret there; until then what needs it is off.')
+  if (!hasFileModes()) return ok('secret', name, 'can be read')
   if ((found.mode & READABLE_BY_OTHERS) === 0) return ok('secret', name, 'only its owner and group may read it')
   return warning('secret', name, 'every user of this machine may read it', `chmod o-rwx ${name}`)
 }

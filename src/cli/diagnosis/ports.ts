@@ -1,9 +1,12 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
+import { whoListens } from '../../core/platform.js'
 import { type Check, fault, ok, type Result, warning } from './result.js'
 
 /** How long the program that has the port may take to say whether it is a gateway. */
 const LIVEZ_TIMEOUT_MS = 2000
+/** What a gateway says at /livez: callers' listener, and the admin listener to those without its key. */
+const OURS = /"live"|"unauthenticated".*admin key/
 
 /** Whether the gateway could listen where its configuration says. */
 export const checkPorts: Check = async ({ config: { listen, admin } }) => {
@@ -51,12 +54,12 @@ async function taken(subject: string, { host, port, isSecure }: Place): Promise<
   const answer = await fetch(`http://${reached}:${port}/livez`, { signal: AbortSignal.timeout(LIVEZ_TIMEOUT_MS) })
     .then(response => response.text())
     .catch(() => '')
-  if (answer.includes('"live"')) return ok('port', subject, 'a gateway runs there')
+  if (OURS.test(answer)) return ok('port', subject, 'a gateway runs there')
   return fault(
     'port',
     subject,
     'another program listens there',
-    `End it, or take another port; ss -ltnp 'sport = ${port}' names it.`,
+    `End it, or take another port; ${whoListens(port)} names it.`,
   )
 }
 

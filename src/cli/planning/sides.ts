@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { dirname, join, relative, resolve } from 'node:path'
+import { dirname, join, posix, relative, resolve } from 'node:path'
+import { withSlashes } from '../../core/platform.js'
 import type { Side } from '../../plan/difference/difference.js'
 import { adminApiOf } from '../admin-api.js'
 import { CommandError, type Io } from '../io.js'
@@ -59,9 +60,9 @@ async function revisionOf(word: string, file: string): Promise<Revision | undefi
     const commit = (await git(['rev-parse', '--verify', '--end-of-options', `${name}^{commit}`])).trim()
     const prefix = (await git(['rev-parse', '--show-prefix'])).trim()
     // After a colon git reads paths from the root, as people write them there; a file at hand is below the working directory.
-    const near = join(prefix, written)
+    const near = posix.join(prefix, withSlashes(written))
     const isNear = await isIn(commit, near)
-    const path = isNear || colon < 0 ? near : written
+    const path = isNear || colon < 0 ? near : withSlashes(written)
     return (await isIn(commit, path)) ? { commit, root, path } : undefined
   } catch (error) {
     if (error instanceof Error && 'code' in error) return undefined
@@ -75,7 +76,7 @@ async function isIn(commit: string, path: string): Promise<boolean> {
 
 /** Writes the configuration and the files beside and below it that it may include. */
 async function extracted({ commit, root, path }: Revision, folder: string): Promise<string> {
-  const beside = dirname(path)
+  const beside = posix.dirname(path)
   const listed = await git(['ls-tree', '--full-tree', '-r', '--name-only', '-z', commit, '--', `${beside}/`])
   const names = listed.split('\0').filter(name => name === path || SUPPORTING.test(name))
   if (names.length > MAX_FILES) throw new CommandError(`more than ${MAX_FILES} YAML and JSON files are beside ${path}`)

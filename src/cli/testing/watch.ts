@@ -7,7 +7,7 @@ const GATHER_MS = 100
 
 /** Runs again after each change of one of the files, until a signal. `run` gives the files that count from then on. */
 export async function watchFiles(run: () => Promise<readonly string[]>): Promise<void> {
-  const signal = nextSignal('SIGINT', 'SIGTERM').then(() => 'end' as const)
+  const signal = nextSignal().then(() => 'end' as const)
   for (;;) {
     const since = Date.now()
     const files = new Set(await run())

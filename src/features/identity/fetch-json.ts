@@ -8,7 +8,7 @@ import { NoAddress } from '../../net/resolve.js'
 
 /** Largest document of an issuer, bytes. */
 const MAX_DOCUMENT_BYTES = 512 * 1024
-const USUAL_PORTS = [443, 80]
+const DEFAULT_PORTS = [443, 80]
 const OK = 200
 
 /** Why an issuer gave no document: for the log, never for the client. */
@@ -72,7 +72,7 @@ function guardOf(provider: IdentityProvider, egress: Egress | undefined): Guarde
   const { issuer, keys, introspection, allow, timeout: timeoutMs } = provider
   const written = [issuer, ...(keys.from === 'address' ? [keys.url] : []), introspection?.url ?? issuer]
   const urls = written.filter(text => URL.canParse(text)).map(text => new URL(text))
-  const ports = [...USUAL_PORTS, ...urls.flatMap(({ port }) => (port === '' ? [] : [Number(port)]))]
+  const ports = [...DEFAULT_PORTS, ...urls.flatMap(({ port }) => (port === '' ? [] : [Number(port)]))]
   const http = urls.some(({ protocol }) => protocol === 'http:')
   return new GuardedHttp({ allow, ports, http, timeoutMs, egress })
 }

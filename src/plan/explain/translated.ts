@@ -35,11 +35,11 @@ export function translateRequest(
 }
 
 /** Stands for content that only serving the request fetches. */
-function unfetched({ source, kind, mime = USUAL_TYPES[kind] }: RemotePart): Fetched {
+function unfetched({ source, kind, mime = DEFAULT_TYPES[kind] }: RemotePart): Fetched {
   return { kind, mime, source: { base64: `[content of ${source.url}]` } }
 }
 
-const USUAL_TYPES: Readonly<Record<MediaKind, string>> = {
+const DEFAULT_TYPES: Readonly<Record<MediaKind, string>> = {
   image: 'image/png',
   audio: 'audio/wav',
   video: 'video/mp4',

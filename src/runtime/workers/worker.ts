@@ -1,4 +1,5 @@
 import cluster from 'node:cluster'
+import { endSignals, reloadSignals } from '../../core/platform.js'
 import { NOTHING } from '../../features/generations/measured.js'
 import type { SimulatorPlace } from '../embedded.js'
 import { type Gateway, serveHere } from '../gateway.js'
@@ -30,7 +31,7 @@ import { WorkerPeers } from './peers.js'
 import { RemotePlans } from './remote-plans.js'
 
 /** They may go to the whole process group: the supervisor decides what follows. */
-const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+const SIGNALS = [...endSignals(), ...reloadSignals()]
 
 /** Serves as one of several processes until the supervisor says that it ends, or is gone. False: no supervisor is there. */
 export async function work(): Promise<boolean> {
