@@ -14,7 +14,7 @@ import { egressOfNone, readEgress } from './egress.js'
 import { type Entries, type Entry, gather, sectionOf } from './entries.js'
 import { Files } from './files.js'
 import { readGroups } from './groups.js'
-import { checkCertificates, limitsCallers, readIdentity } from './identity.js'
+import { checkIdentity, limitsCallers, readIdentity } from './identity.js'
 import { openUserFiles } from './include.js'
 import { readKeys } from './keys.js'
 import { Kinds, shippedNames } from './kinds.js'
@@ -150,7 +150,7 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
   const routes = withDefaults(read, documents, { models, upstreams, modelNames: modelEntries }, context)
   const settings = readSettings(main, options.overrides ?? {}, context)
   checkCapture(main, settings.receipts, keyEntries, context)
-  checkCertificates(identity, settings.listen, section => new Site(main, [section]), context)
+  checkIdentity(identity, settings.listen, routes, section => new Site(main, [section]), context)
   const schemas = readRequestSchemas(gather(documents, 'schemas', report), routes, root, context)
   // Routes of an interface that could not be opened are not known: what they serve is not out of reach.
   if (!interfaces.includes(undefined)) {

@@ -316,6 +316,12 @@ export type RawPriority = 'low' | 'normal' | 'high'
 export type RawIdentity = {
   readonly providers?: Readonly<Record<string, RawIdentityProvider>>
   readonly certificates?: RawIdentityCertificates
+  readonly signed_urls?: RawSignedUrls
+}
+export type RawSignedUrls = {
+  readonly secret: RawSecret
+  readonly max_age?: string
+  readonly routes: readonly string[]
 }
 export type RawIdentityCertificates = { readonly required?: boolean; readonly caller: RawIdentityCaller }
 export type RawIdentityCaller = {

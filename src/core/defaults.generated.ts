@@ -138,6 +138,9 @@ export const DEFAULTS = {
     disabled: false,
     strict: false,
   },
+  signedUrls: {
+    max_age: 3600000, // 1h
+  },
   identityCertificates: {
     required: false,
   },
