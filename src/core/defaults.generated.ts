@@ -261,6 +261,9 @@ export const DEFAULTS = {
   framingChoice: {
     default: 'sse',
   },
+  responseSchema: {
+    check: 0.01, // 1%
+  },
   tasks: {
     lease: 30000, // 30s
     wait: 30000, // 30s
