@@ -24,6 +24,7 @@ import { reloadCommand } from './reload.js'
 import { routesCommand } from './routes.js'
 import { schemaCommand } from './schema.js'
 import { serveCommand } from './serve.js'
+import { signUrlCommand } from './sign-url.js'
 import { simulateCommand } from './simulate.js'
 import { spendCommand } from './spend.js'
 import { storeCommand } from './store.js'
@@ -49,6 +50,7 @@ const COMMANDS: readonly Define[] = [
   openapiCommand,
   auditCommand,
   keysCommand,
+  signUrlCommand,
   storeCommand,
   tasksCommand,
   spendCommand,

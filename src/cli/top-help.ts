@@ -6,7 +6,7 @@ const GROUPS: Readonly<Record<string, readonly string[]>> = {
   Begin: ['init', 'import', 'probe', 'schema', 'completion', 'man'],
   Check: ['validate', 'lint', 'test', 'record', 'audit', 'doctor', 'fmt'],
   Explain: ['explain', 'plan', 'blast', 'routes', 'openapi'],
-  Use: ['try', 'console', 'top', 'tail'],
+  Use: ['try', 'console', 'top', 'tail', 'sign-url'],
   Keep: ['keys', 'tasks', 'spend', 'ledger', 'receipts', 'store'],
 }
 

@@ -1,5 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { resolve } from 'node:path'
+import { createSecureContext } from 'node:tls'
 import type { FileContent } from '../core/process-config.js'
 import { Secret } from '../core/secret.js'
 import type { Context } from './context.js'
@@ -71,6 +72,20 @@ export function readAuthorities(path: string, site: Site, context: Context): Fil
   }
   warnOfValidity(file.content.reveal(), site, context)
   return file
+}
+
+/** A file of lists of revoked certificates. */
+export function readRevocations(path: string, site: Site, context: Context): FileContent | undefined {
+  const file = readPem(path, site, context)
+  if (file === undefined) return undefined
+  const crl = file.content.reveal()
+  if (attempt(() => createSecureContext({ crl })) !== undefined) return file
+  context.report.error(
+    'bad-certificate',
+    site,
+    'this file does not contain a PEM list of revoked certificates (X509 CRL)',
+  )
+  return undefined
 }
 
 const NO_CERTIFICATE = 'this file does not contain a PEM certificate'

@@ -18,6 +18,7 @@ import type { RawIdentity, RawIdentityCertificates, RawIdentityProvider, RawIntr
 import { quoted } from './report.js'
 import { readSecret } from './secrets.js'
 import { readDuration } from './settings.js'
+import { checkSignedUrls, readSignedUrls } from './signed-urls.js'
 
 /** Largest file of public keys. */
 const MAX_JWKS_BYTES = 512 * 1024
@@ -53,7 +54,8 @@ export function readIdentity(
   }
   const certificates =
     raw.certificates && readCertificates(raw.certificates, site.child('certificates'), named, context)
-  return { providers, ...(certificates === undefined ? {} : { certificates }) }
+  const signedUrls = raw.signed_urls && readSignedUrls(raw.signed_urls, site.child('signed_urls'), context)
+  return { providers, ...(certificates && { certificates }), ...(signedUrls && { signedUrls }) }
 }
 
 function readCertificates(
@@ -66,8 +68,22 @@ function readCertificates(
   return { name: CERTIFICATE_PROVIDER, required, caller: readMapping(raw.caller, site.child('caller'), named, context) }
 }
 
+/** Reports what does not fit the listener and the routes. */
+export function checkIdentity(
+  identity: IdentityConfig | undefined,
+  listen: ListenConfig,
+  routes: ReadonlyMap<string, unknown>,
+  site: (section: string) => Site,
+  context: Context,
+): void {
+  checkCertificates(identity, listen, site, context)
+  if (identity?.signedUrls !== undefined) {
+    checkSignedUrls(identity.signedUrls, routes, site('identity').child('signed_urls'), context)
+  }
+}
+
 /** Certificates need a listener that asks for them, and one that asks needs to know what they mean. */
-export function checkCertificates(
+function checkCertificates(
   identity: IdentityConfig | undefined,
   { tls }: ListenConfig,
   site: (section: string) => Site,

@@ -1,7 +1,7 @@
 import { parseNetwork } from '../core/client-address.js'
 import { DEFAULTS } from '../core/defaults.generated.js'
-import type { ListenConfig } from '../core/process-config.js'
-import { readAuthorities, readPair } from './certificates.js'
+import type { FileContent, ListenConfig } from '../core/process-config.js'
+import { readAuthorities, readPair, readRevocations } from './certificates.js'
 import { type Context, interpolate } from './context.js'
 import type { Site } from './document.js'
 import type { RawListen } from './raw.generated.js'
@@ -17,7 +17,11 @@ export function readListen(written: RawListen, site: Site, overrides: ListenOver
   const pair = raw.tls && readTls(raw.tls, site.child('tls'), context)
   const ca = raw.tls?.client_ca
   const clientCa = ca === undefined ? undefined : readAuthorities(ca, site.child('tls', 'client_ca'), context)
-  const tls = pair === undefined || clientCa === undefined ? pair : { ...pair, clientCa }
+  const revoked = raw.tls && readRevoked(raw.tls, site.child('tls'), context)
+  const tls =
+    pair === undefined || clientCa === undefined
+      ? pair
+      : { ...pair, clientCa, ...(revoked === undefined ? {} : { clientCrl: revoked }) }
   const origins = raw.cors?.origins.map((origin, index) =>
     readOrigin(origin, site.child('cors', 'origins', index), context),
   )
@@ -32,6 +36,20 @@ export function readListen(written: RawListen, site: Site, overrides: ListenOver
     ...(origins === undefined ? {} : { cors: { origins } }),
     ...(proxies === undefined ? {} : { trusted_proxies: proxies }),
   }
+}
+
+/** Only certificates that clients are asked for can be revoked. */
+function readRevoked(
+  { client_ca, client_crl }: NonNullable<RawListen['tls']>,
+  site: Site,
+  context: Context,
+): FileContent | undefined {
+  if (client_crl === undefined) return undefined
+  const place = site.child('client_crl')
+  if (client_ca !== undefined) return readRevocations(client_crl, place, context)
+  const message = 'no client is asked for a certificate: client_ca is missing'
+  context.report.error('missing-key', place, message, { on: 'key' })
+  return undefined
 }
 
 export function readPort(raw: number | string | undefined, usual: number, site: Site, { report }: Context): number {

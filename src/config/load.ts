@@ -14,7 +14,7 @@ import { egressOfNone, readEgress } from './egress.js'
 import { type Entries, type Entry, gather, sectionOf } from './entries.js'
 import { Files } from './files.js'
 import { readGroups } from './groups.js'
-import { checkCertificates, limitsCallers, readIdentity } from './identity.js'
+import { checkIdentity, limitsCallers, readIdentity } from './identity.js'
 import { openUserFiles } from './include.js'
 import { readKeys } from './keys.js'
 import { Kinds, shippedNames } from './kinds.js'
@@ -34,7 +34,8 @@ import { checkRegions } from './regions.js'
 import { listed, quoted, Report } from './report.js'
 import { readRequestSchemas } from './request-schemas.js'
 import { checkResourceKinds, resourceKindConfig } from './resource-kinds.js'
-import { readRoutes } from './routes.js'
+import { readResponseSchemas } from './response-schemas.js'
+import { type ReadRoute, readRoutes } from './routes.js'
 import { checkOtherModels, checkWhen } from './routing-names.js'
 import { readManaged } from './secret-managers.js'
 import { ABSENT_SECRET } from './secret-rule.js'
@@ -150,8 +151,8 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
   const routes = withDefaults(read, documents, { models, upstreams, modelNames: modelEntries }, context)
   const settings = readSettings(main, options.overrides ?? {}, context)
   checkCapture(main, settings.receipts, keyEntries, context)
-  checkCertificates(identity, settings.listen, section => new Site(main, [section]), context)
-  const schemas = readRequestSchemas(gather(documents, 'schemas', report), routes, root, context)
+  checkIdentity(identity, settings.listen, routes, section => new Site(main, [section]), context)
+  const schemas = readSchemas(main, documents, routes, { ...options, shipped: root }, context)
   // Routes of an interface that could not be opened are not known: what they serve is not out of reach.
   if (!interfaces.includes(undefined)) {
     checkReachable({ upstreams, models, routes, retry: settings.retry, protocols: [...protocols.keys()] }, context)
@@ -160,7 +161,7 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
     ...{ ...settings, ...withTraceContent(settings.telemetry, keys, keyEntries, context) },
     ...{ ...egressOfNone(egress), ...readManaged(main, context) },
     ...(accounting === undefined ? {} : { accounting }),
-    ...{ groups, keys, schemas, ...(identity === undefined ? {} : { identity }) },
+    ...{ groups, keys, ...schemas, ...(identity === undefined ? {} : { identity }) },
     upstreams: record(upstreams, upstream => upstream.config),
     models: record(models, model => model.config),
     protocols: protocolConfigs,
@@ -265,6 +266,18 @@ function readIdentities(
   const regions = new Set([...upstreams.values()].flatMap(({ config }) => config.region ?? []))
   const written = sectionOf(main, 'identity')
   return readIdentity(written, new Site(main, ['identity']), { groups, keys, models, regions }, context)
+}
+
+function readSchemas(
+  main: Document,
+  documents: readonly Document[],
+  routes: ReadonlyMap<string, ReadRoute>,
+  { overrides, shipped }: Pick<LoadOptions, 'overrides'> & { readonly shipped: string },
+  context: Context,
+): Pick<Config, 'schemas' | 'response_schemas'> {
+  const { checks, schemas } = readResponseSchemas(main, routes, overrides?.checkResponses === true, context)
+  const own = gather(documents, 'schemas', context.report)
+  return { response_schemas: checks, schemas: readRequestSchemas(own, routes, schemas, shipped, context) }
 }
 
 function readProtocol({ value = {}, site }: Entry<RawProtocol>, context: Context): ProtocolConfig {

@@ -49,12 +49,18 @@ export type RawGateway = {
   readonly task_kinds?: RawTaskKinds
   readonly routes?: RawRoutes
   readonly schemas?: RawRequestSchemas
+  readonly response_schemas?: RawResponseSchemas
 }
 export type RawListen = {
   readonly host?: string
   readonly port?: number | string
   readonly backlog?: number
-  readonly tls?: { readonly cert: string; readonly key: string; readonly client_ca?: string }
+  readonly tls?: {
+    readonly cert: string
+    readonly key: string
+    readonly client_ca?: string
+    readonly client_crl?: string
+  }
   readonly cors?: { readonly origins: readonly string[] }
   readonly trusted_proxies?: readonly string[]
 }
@@ -316,6 +322,12 @@ export type RawPriority = 'low' | 'normal' | 'high'
 export type RawIdentity = {
   readonly providers?: Readonly<Record<string, RawIdentityProvider>>
   readonly certificates?: RawIdentityCertificates
+  readonly signed_urls?: RawSignedUrls
+}
+export type RawSignedUrls = {
+  readonly secret: RawSecret
+  readonly max_age?: string
+  readonly routes: readonly string[]
 }
 export type RawIdentityCertificates = { readonly required?: boolean; readonly caller: RawIdentityCaller }
 export type RawIdentityCaller = {
@@ -1067,6 +1079,8 @@ export type RawOverlay = {
   readonly retry?: RawRetry
   readonly limits?: RawRouteLimits
 }
+export type RawResponseSchemas = Readonly<Record<string, RawResponseSchema>>
+export type RawResponseSchema = { readonly schema: RawSchemaOrName; readonly check?: string }
 export type RawRequestSchemas = Readonly<Record<string, string | Readonly<Record<string, Json>>>>
 export type RawRoutesFile = {
   readonly include?: RawInclude

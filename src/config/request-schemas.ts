@@ -10,16 +10,17 @@ import { SchemaError } from './schema-faults.js'
 import { compileSchema, shippedSchema, shippedSchemaNames } from './schemas.js'
 import { suggest } from './suggest.js'
 
-/** Request schemas that routes refer to, by name: the user's, which are compiled to see that they can be, or shipped ones. */
+/** Schemas that routes, and `others`, refer to, by name: the user's, which are compiled to see that they can be, or shipped ones. */
 export function readRequestSchemas(
   entries: Entries<string | JsonObject>,
   routes: ReadonlyMap<string, ReadRoute>,
+  others: readonly NamedSchema[],
   shippedRoot: string,
   context: Context,
 ): Record<string, JsonObject> {
   const own = new Map([...entries.values()].map(entry => [entry.name, readOwn(entry, context)]))
   const schemas: Record<string, JsonObject> = Object.create(null)
-  for (const { name, site, value } of [...routes.values()].flatMap(namesIn)) {
+  for (const { name, site, value } of [...[...routes.values()].flatMap(namesIn), ...others]) {
     if (Object.hasOwn(schemas, name)) continue
     if (value !== undefined) own.set(name, readOwn({ name, site, value, written: value }, context))
     const schema = own.get(name) ?? (own.has(name) ? undefined : shippedSchema(shippedRoot, name))
@@ -27,7 +28,7 @@ export function readRequestSchemas(
       schemas[name] = schema
     } else if (!own.has(name)) {
       const known = listed(own.keys())
-      const message = `no request schema is called ${quoted(name)}${known === undefined ? '' : `; schemas has: ${known}`}`
+      const message = `no schema is called ${quoted(name)}${known === undefined ? '' : `; schemas has: ${known}`}`
       context.report.error('dangling-reference', site, message, {
         meant: () => suggest(name, [...own.keys(), ...shippedSchemaNames(shippedRoot)]),
         of: 'schemas',
@@ -37,7 +38,8 @@ export function readRequestSchemas(
   return schemas
 }
 
-interface Named {
+/** A schema that a route names, or has itself. */
+export interface NamedSchema {
   readonly name: string
   readonly site: Site
   /** The schema itself, if the route has it. */
@@ -45,7 +47,7 @@ interface Named {
 }
 
 /** The schemas that a route names or has, and where it does. */
-function namesIn({ config, site, schemas }: ReadRoute): readonly Named[] {
+function namesIn({ config, site, schemas }: ReadRoute): readonly NamedSchema[] {
   return (['schema', 'json'] as const).flatMap(key => {
     const name = config[key]
     return name === undefined ? [] : [{ name, site: site.child(key), value: schemas.get(name) }]

@@ -35,6 +35,7 @@ const MAIN_ONLY = new Set([
   'admin',
   'telemetry',
   'identity',
+  'response_schemas',
   'time_zone',
   'unpriced',
   'ledger',

@@ -35,6 +35,7 @@ import type {
   StreamPointer,
   Tunnel,
 } from './route-settings.js'
+import type { ResponseCheck } from './response-check.js'
 import type { Secret } from './secret.js'
 import type { ManagedConfig } from './secret-managers.js'
 import type { BodyFormat } from './shape.js'
@@ -101,6 +102,8 @@ export interface Config {
   /** Keyed `METHOD /path/{param}`; shipped routes that the user switched off are gone. */
   readonly routes: Readonly<Record<string, RouteConfig>>
   /** Request schemas by name, those that routes refer to. Draft-07. */
+  /** What answers of routes must be like, by the route. */
+  readonly response_schemas: Readonly<Record<string, ResponseCheck>>
   readonly schemas: Readonly<Record<string, JsonObject>>
 }
 

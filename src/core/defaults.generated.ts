@@ -138,6 +138,9 @@ export const DEFAULTS = {
     disabled: false,
     strict: false,
   },
+  signedUrls: {
+    max_age: 3600000, // 1h
+  },
   identityCertificates: {
     required: false,
   },
@@ -257,6 +260,9 @@ export const DEFAULTS = {
   },
   framingChoice: {
     default: 'sse',
+  },
+  responseSchema: {
+    check: 0.01, // 1%
   },
   tasks: {
     lease: 30000, // 30s

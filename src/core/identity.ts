@@ -1,5 +1,6 @@
 import type { Json, JsonObject } from './json.js'
 import type { Secret } from './secret.js'
+import type { SignedUrls } from './signed-url.js'
 
 /** Callers who present something other than a key. */
 export interface IdentityConfig {
@@ -7,6 +8,8 @@ export interface IdentityConfig {
   readonly providers: Readonly<Record<string, IdentityProvider>>
   /** Absent: certificates of clients name no one. */
   readonly certificates?: CertificateIdentity
+  /** Absent: no addresses are signed. */
+  readonly signedUrls?: SignedUrls
 }
 
 /** Callers by the certificates that they show. */

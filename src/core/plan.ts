@@ -166,6 +166,10 @@ export interface Route {
   readonly jsonSchema?: RouteSchema
   /** The same for JSON that is sent in place of a form. Absent: JSON is not taken. */
   readonly validateJson: ((document: unknown) => readonly Violation[]) | undefined
+  /** Whether some upstream answers it with work that has only begun ({@link Exchange.awaited}). */
+  readonly awaits: boolean
+  /** What its whole JSON answers are compared with, and which share of them. Absent: nothing is declared. */
+  readonly responseCheck?: { readonly share: number; readonly validate: (document: unknown) => readonly Violation[] }
   readonly limits: Pick<Limits, RouteLimit>
   /**
    * The ways to serve a model on this route, or `undefined` where there are none. `model` is `''` on routes without a
@@ -252,6 +256,8 @@ export interface Exchange extends ExchangeRouting, ExchangeChanges {
   readonly health?: HealthRule
   /** Headers by which the upstream says when a rate limit that is used up resets. Absent: it has none. */
   readonly resets?: readonly RateLimitReset[]
+  /** The upstream does the work in the background: its answer says how to ask for the result. */
+  readonly awaited?: TaskTarget
   /** Absent: the configuration has no limits and no prices. */
   readonly tariff?: Tariff
 }

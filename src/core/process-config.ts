@@ -13,8 +13,16 @@ export interface ListenConfig {
   readonly port: number
   /** Most connections that the system holds until they are accepted. */
   readonly backlog: number
-  /** Absolute paths of PEM files and what stood in them. `clientCa`: authorities whose certificates callers may show. */
-  readonly tls?: { readonly cert: FileContent; readonly key: FileContent; readonly clientCa?: FileContent }
+  /**
+   * Absolute paths of PEM files and what stood in them. `clientCa`: authorities whose certificates callers may show; `clientCrl`:
+   * what those have revoked.
+   */
+  readonly tls?: {
+    readonly cert: FileContent
+    readonly key: FileContent
+    readonly clientCa?: FileContent
+    readonly clientCrl?: FileContent
+  }
   readonly cors?: { readonly origins: readonly string[] }
   /** Networks whose word on where a request came from is taken. */
   readonly trusted_proxies?: readonly string[]

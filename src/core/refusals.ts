@@ -25,6 +25,13 @@ export function refusedCertificate(fault: string | undefined, cause?: string): G
   })
 }
 
+/** `fault` is for the client: who has a good signature may know why it does not count. */
+export function refusedSignedUrl(fault: string, cause?: string): GatewayError {
+  return new GatewayError('unauthenticated', `The signed URL is refused: ${fault}.`, {
+    cause: `signed URL: ${cause ?? fault}`,
+  })
+}
+
 function describe(placement: Placement | undefined): string {
   switch (placement?.in) {
     case 'header':

@@ -28,6 +28,7 @@ import { receipts } from './receipts/index.js'
 import { record } from './record/index.js'
 import { regions } from './regions/index.js'
 import { resources } from './resources/index.js'
+import { responseSchemas } from './response-schemas/index.js'
 import { responses } from './responses/index.js'
 import { retries } from './retries/index.js'
 import { strategies } from './strategies/index.js'
@@ -74,6 +75,7 @@ export const FEATURES: readonly Feature[] = [
   answers,
   passport,
   record,
+  responseSchemas,
   expose,
   tail,
   log,

@@ -12,6 +12,7 @@ import { compileRateLimits, compileResets } from './rate-limits.js'
 import { mergeHealth, mergeRetry, mergeTimeouts } from './settings.js'
 import { shapeOf } from './shape.js'
 import type { RouteTariffs } from './tariffs.js'
+import { taskTargetOf } from './tasks.js'
 import { upstreamName } from './upstream-name.js'
 import type { CompiledUpstream, Endpoint } from './upstreams.js'
 import { verbAmounts } from './verb-amounts.js'
@@ -70,8 +71,12 @@ export function candidatesOf(
     targets.flatMap(target => {
       const served = servedBy(target, model, settings, upstreams)
       if (served === undefined) return []
-      const others = othersOf(served).map(one => exchangeOf(target, model, one, settings, config))
-      const exchange = exchangeOf(target, model, served, settings, config)
+      const made = (one: Served): Unnamed => ({
+        ...exchangeOf(target, model, one, settings, config),
+        ...awaitedOf(one, settings.protocol, config),
+      })
+      const others = othersOf(served).map(made)
+      const exchange = made(served)
       return [
         {
           exchange,
@@ -174,6 +179,16 @@ function othersOf(served: Served): readonly Served[] {
     const endpoint = compiled.endpoints.get(protocol ?? '')
     return endpoint === undefined ? [] : [{ ...served, compiled, endpoint }]
   })
+}
+
+/** How the upstream's work is followed, where the answer of a plain request says only that it has begun. */
+function awaitedOf(
+  { compiled, endpoint, codecs }: Served,
+  protocol: string,
+  config: Settings,
+): Pick<Unnamed, 'awaited'> {
+  const awaited = endpoint.task && codecs === undefined ? taskTargetOf(protocol, compiled, {}, config) : undefined
+  return awaited === undefined ? {} : { awaited }
 }
 
 function exchangeOf(

@@ -4,6 +4,7 @@ import type { DocumentPath } from '../core/path-text.js'
 import type { Route } from '../core/plan.js'
 import { KEEP_MEMBER, mayAskToKeep, namesState, STATE_MEMBERS, STATEFUL } from '../core/stateful.js'
 import type { Steps } from '../core/steps.js'
+import { taskFamily } from '../core/task.js'
 import { membersRead, type TaskKind, undeclaredKind } from '../core/task-kind.js'
 import { MAX_PATHS } from '../wire/named-values.js'
 import { formFault } from './form-verbs.js'
@@ -85,10 +86,31 @@ export class RouteCompiler {
       validateJson: json === undefined ? undefined : this.#schemas.validator(json, id, 'json'),
       ...named('schema', this.#schemas.document(schema)),
       ...named('jsonSchema', this.#schemas.document(json)),
+      awaits: this.#awaits(id, config),
+      ...named('responseCheck', this.#responseCheck(id)),
       limits: isEmpty(config.limits) ? this.#limits : { ...this.#limits, ...config.limits },
       resolve: name => service?.resolve(name),
       shipped,
     }
+  }
+
+  /** Whether some upstream does the work of such plain requests in the background. */
+  #awaits(id: string, { protocol = '', task }: RouteConfig): boolean {
+    if (task !== undefined) return false
+    const retrieve = `${taskFamily(protocol)}.retrieve`
+    const endpointsOf = (name: string) => this.#parts.compiledUpstreams.get(name)?.endpoints
+    const all = [...this.#upstreamsWith(protocol)].filter(name => endpointsOf(name)?.get(protocol)?.task !== undefined)
+    for (const name of all.filter(one => endpointsOf(one)?.has(retrieve) !== true)) {
+      const message = `${id} waits until such work has ended, and this upstream cannot be asked: add ${retrieve}`
+      this.#problems.error(['upstreams', name, 'speaks', protocol, 'task'], 'missing-call', message)
+    }
+    return all.length > 0
+  }
+
+  #responseCheck(id: string): Route['responseCheck'] {
+    const check = this.#parts.config.response_schemas[id]
+    const validate = check && this.#schemas.validator(check.schema, id, 'response')
+    return validate && { share: check.share, validate }
   }
 
   #kindOf(name: string): TaskKind {

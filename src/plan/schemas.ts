@@ -22,11 +22,12 @@ export class Schemas {
   }
 
   /** `undefined` where the schema cannot be used; the problem is reported at the route. */
-  validator(name: string, route: string, key: 'schema' | 'json' = 'schema'): Validate | undefined {
+  validator(name: string, route: string, key: 'schema' | 'json' | 'response' = 'schema'): Validate | undefined {
     const made = this.#made.get(name) ?? this.#make(name)
     this.#made.set(name, made)
     if (typeof made === 'function') return made
-    this.#problems.error(['routes', route, key], 'bad-schema', `the schema "${name}" cannot be used: ${made}`)
+    const place = key === 'response' ? ['response_schemas', route, 'schema'] : ['routes', route, key]
+    this.#problems.error(place, 'bad-schema', `the schema "${name}" cannot be used: ${made}`)
     return undefined
   }
 

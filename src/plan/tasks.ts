@@ -30,7 +30,7 @@ export function compileTaskRoute(
   for (const [name, compiled] of protocol === undefined ? [] : upstreams) {
     if (compiled.upstream.off !== undefined) continue
     const found = [compiled, ...compiled.others, ...compiled.former].flatMap(
-      one => targetOf(protocol ?? '', one, shape, config) ?? [],
+      one => taskTargetOf(protocol ?? '', one, shape, config) ?? [],
     )
     if (found.length > 0) targets.set(name, found)
   }
@@ -51,7 +51,8 @@ export function compileTaskRoute(
   }
 }
 
-function targetOf(
+/** How tasks of a protocol are followed at an upstream. */
+export function taskTargetOf(
   protocol: string,
   { upstream, endpoints, config: written }: CompiledUpstream,
   shape: TaskShapeConfig,

@@ -23,6 +23,7 @@ const SETTINGS = [
   'admin',
   'telemetry',
   'identity',
+  'response_schemas',
 ] as const satisfies readonly Exclude<keyof Config, Section>[]
 
 interface NamedChanges {

@@ -26,6 +26,8 @@ export interface Overrides {
   readonly workers?: WorkerCount
   /** Whether keys of the store have limits: then requests are counted, also if the file has none. */
   readonly counted?: boolean
+  /** Every answer is compared with its schema. */
+  readonly checkResponses?: boolean
 }
 
 export interface LoadOptions {

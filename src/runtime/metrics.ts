@@ -14,6 +14,7 @@ import { isMeasured } from '../features/metrics/measured.js'
 import { MS_PER_SECOND } from '../features/metrics/spec.js'
 import type { ExportEvents } from '../features/otlp/queue.js'
 import { receipts } from '../features/receipts/index.js'
+import { responseSchemas } from '../features/response-schemas/index.js'
 import { TASKS } from '../features/tasks/tasks.js'
 import { traces } from '../features/traces/index.js'
 import type { Kernel } from '../kernel/kernel.js'
@@ -84,6 +85,8 @@ export class GatewayMetrics {
     }
     const written = pipeline.serviceOf(receipts)
     if (written !== undefined) written.onCount = (what, count) => events.receipts.of(what).add(count)
+    const checked = pipeline.serviceOf(responseSchemas)
+    if (checked !== undefined) checked.onResult = (route, result) => events.responseChecks.of(route, result).add(1)
     countTasks(events, tasks)
     countExports(events, pipeline)
     countRouting(events, pipeline)

@@ -9,6 +9,7 @@ import {
 import { createServer as createHttpsServer, type Server as HttpsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import type { SecureContextOptions } from 'node:tls'
 import type { TransportName } from '../core/config.js'
 import { errorBody } from '../core/error-bodies.js'
 import { type ErrorCode, type Family, GatewayError } from '../core/errors.js'
@@ -152,9 +153,10 @@ export function rawAnswer(error: GatewayError, family: Family = 'compatible'): s
 
 type Tls = NonNullable<ListenConfig['tls']>
 
-function secureOf({ cert, key, clientCa }: Tls): { readonly cert: string; readonly key: string; readonly ca?: string } {
+function secureOf({ cert, key, clientCa, clientCrl }: Tls): Pick<SecureContextOptions, 'cert' | 'key' | 'ca' | 'crl'> {
   const ca = clientCa === undefined ? {} : { ca: clientCa.content.reveal() }
-  return { cert: cert.content.reveal(), key: key.content.reveal(), ...ca }
+  const crl = clientCrl === undefined ? {} : { crl: clientCrl.content.reveal() }
+  return { cert: cert.content.reveal(), key: key.content.reveal(), ...ca, ...crl }
 }
 
 /** A certificate that does not count, or is missing, is refused in words, by the answer to the request. */

@@ -31,6 +31,8 @@ const NEXT_STEPS: Readonly<Record<string, string>> = {
     'look at `cause`, and at the token server; requests to that upstream fail when the old credential has ended',
   'a secret cannot be fetched':
     'look at `cause` and at the manager: what was fetched before serves, and it is tried again; `gateway doctor --try-credentials` asks it',
+  'an answer does not fit its schema':
+    'look at the upstream that answered, or mend the schema under response_schemas; gateway_response_checks_total counts all',
   'the configuration cannot be fetched; the last one stays':
     'look at `error` and at the server; it is asked again, later each time',
   'the configuration is not kept for starts': 'let the process write to the folder of --cache',

@@ -3,6 +3,7 @@ import { type MemberAction, type MemberRules, memberName, type RouteMembers } fr
 import { pathText } from '../core/path-text.js'
 import type { Route } from '../core/plan.js'
 import { shownName } from '../core/shown-name.js'
+import { isOfSignature } from '../core/signed-url.js'
 import type { FoundMembers, FoundName } from './find-members.js'
 
 /** Max models that one request may name. */
@@ -86,7 +87,7 @@ function actionOf(name: string, query: MemberRules['query']): MemberAction | und
 }
 
 /**
- * Whether a query parameter is for the gateway itself: the callers' keys of any route, and the model, which the exchange
+ * Whether a query parameter is for the gateway itself: the callers' keys of any route, a signature, and the model, which the exchange
  * renames if the request names one.
  */
 export function ownQuery(
@@ -102,6 +103,7 @@ export function ownQuery(
     resumableUpload?.parameter === name ||
     modelHints.some(hint => hint.from === 'query' && hint.name === name) ||
     caller.some(placement => placement.in === 'query' && placement.name === name) ||
+    isOfSignature(name) ||
     isKey(value)
   )
 }

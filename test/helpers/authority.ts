@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type t from 'tap'
@@ -92,6 +92,28 @@ export class Authority {
     )
     const read = (end: string): string => readFileSync(join(this.folder, `${stem}.${end}`), 'utf8')
     return { cert: read('pem'), key: read('key') }
+  }
+
+  /** The list of what it has revoked, with this certificate on it. */
+  revoke({ cert }: Pick<Pair, 'cert'>): string {
+    this.#prepareList()
+    writeFileSync(join(this.folder, 'revoked.pem'), cert)
+    this.#run('ca', '-config', 'ca.cnf', '-keyfile', 'ca.key', '-cert', 'ca.pem', '-revoke', 'revoked.pem')
+    return this.revocations()
+  }
+
+  /** The list of what it has revoked. */
+  revocations(): string {
+    this.#prepareList()
+    this.#run('ca', '-config', 'ca.cnf', '-keyfile', 'ca.key', '-cert', 'ca.pem', '-gencrl', '-out', 'crl.pem')
+    return readFileSync(join(this.folder, 'crl.pem'), 'utf8')
+  }
+
+  #prepareList(): void {
+    if (existsSync(join(this.folder, 'ca.cnf'))) return
+    const settings = ['[ca]', 'default_ca = own', '[own]', 'database = index.txt', 'default_md = sha256']
+    writeFileSync(join(this.folder, 'ca.cnf'), `${[...settings, 'default_crl_days = 30'].join('\n')}\n`)
+    writeFileSync(join(this.folder, 'index.txt'), '')
   }
 
   #run(...args: readonly string[]): void {

@@ -40,6 +40,7 @@ export function configOf(parts: Partial<Config> = {}): Config {
     task_kinds: {},
     routes: {},
     schemas: {},
+    response_schemas: {},
     ...parts,
   }
 }

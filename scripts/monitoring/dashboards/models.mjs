@@ -119,6 +119,9 @@ export const models = {
         line('Copies under way', 'Copies of requests that have not ended.', 'short', [
           [`sum by (model, mirror) (gateway_mirror_copies_in_flight{@${MODEL}})`, '{{model}} → {{mirror}}'],
         ]),
+        line('Answers against their schemas', 'Answers each second that were compared with a schema.', 'ops', [
+          ['sum by (route, result) (rate(gateway_response_checks_total{@}[@]))', '{{route}}: {{result}}'],
+        ]),
         line(
           'Lost in translation',
           'Members of requests each second that the protocol of the upstream does not have.',

@@ -45,7 +45,7 @@ async function served(
     file,
     text: Buffer.from(text),
     env: { ...process.env, ...Object.fromEntries(variables), [UPSTREAM_VARIABLE]: randomBytes(24).toString('hex') },
-    overrides: { host: '127.0.0.1', port: 0 },
+    overrides: { host: '127.0.0.1', port: 0, checkResponses: true },
     secrets: 'assume',
     watch: false,
     log: lines,
@@ -53,15 +53,18 @@ async function served(
     const [first] = error instanceof ConfigError ? error.problems.filter(({ severity }) => severity === 'error') : []
     throw first === undefined ? error : new Error(`${first.path}: ${first.message}`)
   })
-  try {
+  const ran = async (): Promise<Ran> => {
     const outcome = await ask(test, gateway.origin, secrets, upstreams, lines)
     const { snapshot } = test.expect
     const stored = snapshot === undefined ? [] : snapshots.faults(test.title, snapshot, outcome)
     return { faults: [...faultsOf(test.expect, outcome), ...stored], ...touched(test, lines.all, secrets) }
-  } finally {
+  }
+  const result = await ran().finally(async () => {
     gateway.closeNow()
     await gateway.closed
-  }
+  })
+  // Answers are checked after they have been sent: now all of them are.
+  return { ...result, faults: [...result.faults, ...lines.differing] }
 }
 
 /** Sends the requests of a test in turn; what is expected holds for the last. */
@@ -102,6 +105,8 @@ function touched(
 /** Waits for the log's lines about the requests of a test. */
 class RequestLines extends Writable {
   readonly all: JsonObject[] = []
+  /** Answers that do not fit the schema of their route. */
+  readonly differing: string[] = []
   #rest = ''
   #onLine: () => void = () => undefined
 
@@ -121,9 +126,15 @@ class RequestLines extends Writable {
     this.#rest = lines.pop() ?? ''
     for (const text of lines) {
       const line = jsonOrText(text)
-      if (isObject(line) && line.msg === 'request') this.all.push(line)
+      if (!isObject(line)) continue
+      if (line.msg === 'request') this.all.push(line)
+      if (line.msg === 'an answer does not fit its schema') this.differing.push(differenceOf(line))
     }
     this.#onLine()
     done()
   }
+}
+
+function differenceOf({ route, param, rule }: JsonObject): string {
+  return `the answer of ${route} does not fit its schema at ${param === '' ? 'its top' : param}: ${rule}`
 }

@@ -11,6 +11,10 @@ const FAULTS: Readonly<Record<string, string>> = {
   UNABLE_TO_GET_ISSUER_CERT: 'its authority is not one of those that count here',
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'its authority is not one of those that count here',
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its authority is not one of those that count here',
+  CERT_REVOKED: 'it has been revoked',
+  UNABLE_TO_GET_CRL: 'its authority has given no list of revoked certificates',
+  CRL_SIGNATURE_FAILURE: 'the list of revoked certificates is not one of its authority',
+  CRL_HAS_EXPIRED: 'the list of revoked certificates of its authority has expired',
   INVALID_PURPOSE: 'it is not for clients',
 }
 

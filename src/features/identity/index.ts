@@ -3,6 +3,7 @@ import { GatewayError } from '../../core/errors.js'
 import type { Placement } from '../../core/placement.js'
 import type { Miss } from '../../core/plan.js'
 import { refusedCertificate, unauthenticated } from '../../core/refusals.js'
+import { SIGNATURE_PARAMETER } from '../../core/signed-url.js'
 import { isToken } from '../../core/token-form.js'
 import type { Call } from '../../kernel/call.js'
 import type { Kernel } from '../../kernel/kernel.js'
@@ -13,6 +14,7 @@ import { certificateFault } from './certificate.js'
 import { IssuerFault } from './fetch-json.js'
 import { type Identified, Identities } from './identities.js'
 import { IDENTITIES, IDENTITY } from './service.js'
+import { type FindSigned, signedCallers } from './signed-url.js'
 import { MisplacedToken, TokenFault } from './verify.js'
 
 /** How long a client waits before it asks again while an issuer is away, milliseconds. */
@@ -31,31 +33,43 @@ class IdentityService implements Service {
   }
 }
 
-/** Finds callers by tokens of declared issuers. Keys come first: a text that is one is never taken for a token. */
+/** Finds callers by certificates, signed addresses, and tokens of declared issuers. Keys come first: a text that is one is never taken for a token. */
 export const identity: Feature<IdentityService> = {
   name: 'identity',
   open: kernel => new IdentityService(kernel),
   compile({ plan, route }, { identities }) {
     const { identity: config } = plan
     if (config === undefined) return undefined
+    const { signedUrls } = config
+    const findSigned = signedUrls === undefined ? undefined : signedCallers(signedUrls, route)
     const asks = Object.values(config.providers).some(({ introspection }) => introspection !== undefined)
     return {
       name: 'identity',
-      identify: call => identify(call, (route ?? (call.match as Miss)).caller, identities, asks),
+      identify: call => identify(call, (route ?? (call.match as Miss)).caller, { identities, asks, findSigned }),
       isKey: text => identities.known(plan, text, Date.now()) !== undefined,
     }
   },
 }
 
+/** How callers are found. */
+interface Ways {
+  readonly identities: Identities
+  /** Whether an issuer is asked about texts that are not JWTs. */
+  readonly asks: boolean
+  readonly findSigned: FindSigned | undefined
+}
+
 function identify(
   call: Call,
   placements: readonly Placement[],
-  identities: Identities,
-  asks: boolean,
+  { identities, asks, findSigned }: Ways,
 ): Maybe<Caller | undefined> {
   const { plan } = call.generation
-  const byCertificate = certified(call, placements, identities)
+  const isSigned = findSigned !== undefined && call.query?.has(SIGNATURE_PARAMETER) === true
+  const byCertificate = certified(call, isSigned || presentsKey(call.request, call.query, placements), identities)
   if (byCertificate !== undefined) return byCertificate
+  const bySignature = findSigned?.(call, placements)
+  if (bySignature !== undefined) return bySignature
   const presented = presentedKey(call.request, call.query, placements, plan)
   if (!asks && !isToken(presented)) return undefined
   const now = Date.now()
@@ -79,11 +93,10 @@ function identify(
 }
 
 /** The caller whose certificate is taken in place of a key. Throws if one is needed, or counts alone, and is not good. */
-function certified(call: Call, placements: readonly Placement[], identities: Identities): Caller | undefined {
-  const { request, query, generation } = call
+function certified(call: Call, hasKey: boolean, identities: Identities): Caller | undefined {
+  const { request, generation } = call
   const declared = generation.plan.identity?.certificates
   if (declared === undefined) return undefined
-  const hasKey = presentsKey(request, query, placements)
   if (hasKey && !declared.required) return undefined
   const { certificate } = request
   if (certificate === undefined) {

@@ -1,7 +1,8 @@
 import type { Caller, Refusal } from '../../core/caller.js'
 import type { Placement } from '../../core/placement.js'
 import type { Plan } from '../../core/plan.js'
-import { unauthenticated } from '../../core/refusals.js'
+import { refusedSignedUrl, unauthenticated } from '../../core/refusals.js'
+import { SIGNATURE_PARAMETER } from '../../core/signed-url.js'
 import { isToken } from '../../core/token-form.js'
 import type { Maybe } from '../../kernel/stages.js'
 import type { HttpRequest } from '../../transport/exchange.js'
@@ -44,6 +45,9 @@ export function presentedKey(
 ): string {
   const presented = readKey(request, query, placements)
   if (typeof presented === 'string') return presented
+  if (presented.refused === NO_KEY && query?.has(SIGNATURE_PARAMETER) === true) {
+    throw refusedSignedUrl('none is taken here')
+  }
   const misplaced = presented.refused === NO_KEY ? elsewhere(request, query, plan) : undefined
   throw unauthenticated(
     placements,

@@ -67,6 +67,11 @@ export class Callers {
     return 'refused' in found && found.digest !== undefined ? this.inStore(plan, digest, now) : found
   }
 
+  /** The same by the key's name, for what was signed in its place. */
+  named(plan: Plan, name: string, now: number): Found | Promise<Found> {
+    return plan.keys.named(name, now) ?? this.#namedInStore(plan, name, now)
+  }
+
   /** Whether a text is anyone's key, which no upstream may get. */
   isKey(plan: Plan, text: string, now: number): boolean {
     return !('refused' in plan.keys.find(text, now)) || this.#secrets.isOwn(text)
@@ -84,6 +89,11 @@ export class Callers {
 
   close(): void {
     this.#cache.close()
+  }
+
+  async #namedInStore(plan: Plan, name: string, now: number): Promise<Found> {
+    const digest = await this.#cache.digestOf(name, now)
+    return digest === undefined ? { refused: 'unknown' } : await this.inStore(plan, digest, now)
   }
 
   private inStore(plan: Plan, digest: string, now: number, presented?: string): Found | Promise<Found> {

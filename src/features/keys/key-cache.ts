@@ -1,7 +1,7 @@
 import { GatewayError } from '../../core/errors.js'
 import { LruCache } from '../../core/lru.js'
 import { type Store, StoreError } from '../../core/store.js'
-import type { StoredKey } from './record.js'
+import { isKeyName, type StoredKey } from './record.js'
 import { type Revision, readRevision, SETTLING_MS } from './revisions.js'
 import type { KeySecrets } from './secrets.js'
 import type { StoredKeys } from './stored-keys.js'
@@ -80,6 +80,19 @@ export class KeyCache {
       return await lookUp.reading
     } finally {
       if (this.#pending.get(sha256) === lookUp) this.#pending.delete(sha256)
+    }
+  }
+
+  /** The digest of a secret of that key, a valid one if it has one. Throws `unavailable` if the store does not answer. */
+  async digestOf(name: string, now: number): Promise<string | undefined> {
+    if (!isKeyName(name)) return undefined
+    try {
+      const { secrets = [] } = (await this.#keys.find(name)) ?? {}
+      return (secrets.find(({ until = Number.POSITIVE_INFINITY }) => now < until) ?? secrets[0])?.sha256
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error
+      this.onFault(error)
+      throw unavailable(error)
     }
   }
 

@@ -48,6 +48,12 @@ export const EVENT_METRICS = {
     labels: ['model', 'mirror', 'outcome'],
     help: 'Copies of requests for a model that has a mirror: sent, or dropped because too many were under way.',
   },
+  responseChecks: {
+    name: 'gateway_response_checks_total',
+    kind: 'counter',
+    labels: ['route', 'result'],
+    help: 'Answers that were drawn for a comparison with the schema of their route: fits, differs, or unchecked (too large, encoded, or too many at once).',
+  },
   canaryOutcomes: {
     name: 'gateway_canary_attempts_total',
     kind: 'counter',

@@ -1,4 +1,6 @@
+import type { Source } from '../../kernel/relay/relay.js'
 import type { Feature } from '../../kernel/stages.js'
+import { AwaitedRelay } from './awaited-relay.js'
 import { MEMBERS } from './members.js'
 import { serverOf } from './serve.js'
 import { sourceOf, submit } from './submit.js'
@@ -14,7 +16,8 @@ export const tasks: Feature = {
   },
   compile({ route }) {
     const task = route?.task
-    if (route === undefined || task === undefined) return undefined
+    if (route === undefined) return undefined
+    if (task === undefined) return route.awaits ? { name: 'tasks', relay: awaitedRelay } : undefined
     if (task.action !== 'submit') {
       const serve = serverOf(task.action)
       return { name: 'tasks', serve: call => serve(call, route, task) }
@@ -26,4 +29,10 @@ export const tasks: Feature = {
       serve: (call, candidates, body) => submit(call, route, task, candidates, body),
     }
   },
+}
+
+/** For upstreams that answer a plain request with work that they have only begun. */
+function awaitedRelay(source: Source, _status: number, headers: string[]): AwaitedRelay | undefined {
+  const { awaited } = source.exchange
+  return awaited && new AwaitedRelay(source, headers, awaited)
 }

@@ -28,7 +28,7 @@ export function hasOtherCredential({ target: begun }: Task, { upstream }: TaskTa
 }
 
 /** The variables of paths of calls about a task. */
-export function variablesOf(task: Task, variant = ''): Readonly<Record<string, string>> {
+export function variablesOf(task: Work, variant = ''): Readonly<Record<string, string>> {
   const id = task.upstreamId ?? ''
   return { task_id: id, id, model: task.target?.model ?? '', variant }
 }
@@ -74,7 +74,10 @@ export function maxAnswerBytes(shape: Pick<TaskShape, 'maxInline'> | undefined):
   return MAX_ANSWER_BYTES + Math.ceil(((shape?.maxInline ?? 0) * 4) / 3)
 }
 
-function requestFor({ call, request }: TaskCall, task: Task, headers: string[]): UpstreamRequest {
+/** Which work a call is about. */
+type Work = Pick<Task, 'upstreamId' | 'target'>
+
+export function requestFor({ call, request }: TaskCall, task: Work, headers: string[]): UpstreamRequest {
   const path = call.target(variablesOf(task))
   const bodiless = call.method === 'GET' || call.method === 'HEAD' || call.method === 'DELETE'
   if (bodiless) return { method: call.method, path, headers: [...headers, 'accept', '*/*'], body: null }
@@ -90,7 +93,10 @@ export function documentOf(answer: UpstreamResponse, call: Pick<TaskCall, 'respo
 }
 
 /** The same, with the bytes that it was parsed from. */
-export function readDocument({ body }: UpstreamResponse, { response }: Pick<TaskCall, 'response'>): ReadDocument {
+export function readDocument(
+  { body }: Pick<UpstreamResponse, 'body'>,
+  { response }: Pick<TaskCall, 'response'>,
+): ReadDocument {
   const plain = parseWithin(body, MAX_VALUES)
   if (plain === undefined || !isBounded(plain)) return { document: undefined, bytes: body }
   if (response === undefined) return { document: plain, bytes: body }

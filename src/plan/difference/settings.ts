@@ -25,6 +25,7 @@ const SECTIONS = [
   'telemetry',
   'egress',
   'identity',
+  'response_schemas',
 ] as const satisfies readonly (keyof Config)[]
 
 /** Changes of settings that are listed. */

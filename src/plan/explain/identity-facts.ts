@@ -1,5 +1,6 @@
 import { jsonText } from '../../core/exact-json.js'
 import {
+  type CertificateIdentity,
   IDENTITY_MARK,
   type IdentityConfig,
   type IdentityProvider,
@@ -7,12 +8,13 @@ import {
   type Said,
 } from '../../core/identity.js'
 import type { Json } from '../../core/json.js'
+import type { SignedUrls } from '../../core/signed-url.js'
 import { duration } from './format.js'
 
-/** An issuer of tokens: how they are checked, and what their holders may do. */
+/** Callers without a key: an issuer of tokens, certificates, or signed URLs; how they are checked, and what they may do. */
 export interface IdentityFacts {
   readonly name: string
-  /** Absent for certificates of clients. */
+  /** Absent for certificates of clients and signed URLs. */
   readonly issuer?: string
   /** Where its public keys are. */
   readonly keys?: string
@@ -22,11 +24,22 @@ export interface IdentityFacts {
   readonly caller: readonly string[]
 }
 
-export function identityFacts({ providers, certificates }: IdentityConfig): readonly IdentityFacts[] {
-  const shown = Object.values(providers).map(providerFacts)
-  if (certificates === undefined) return shown
+export function identityFacts({ providers, certificates, signedUrls }: IdentityConfig): readonly IdentityFacts[] {
+  return [
+    ...Object.values(providers).map(providerFacts),
+    ...(certificates === undefined ? [] : [certificateFacts(certificates)]),
+    ...(signedUrls === undefined ? [] : [signedFacts(signedUrls)]),
+  ]
+}
+
+function certificateFacts(certificates: CertificateIdentity): IdentityFacts {
   const checked = `certificates of clients, ${certificates.required ? 'needed by every request' : 'in place of a key'}`
-  return [...shown, { name: certificates.name, checked, caller: mappingText(certificates) }]
+  return { name: certificates.name, checked, caller: mappingText(certificates) }
+}
+
+function signedFacts({ maxAge, routes }: SignedUrls): IdentityFacts {
+  const checked = `signed in place of a key, for at most ${duration(maxAge)}`
+  return { name: 'signed URLs', checked, caller: [`key: the one that it names`, `routes: ${routes.join(', ')}`] }
 }
 
 /** Rows of the plan's text. */

@@ -106,6 +106,8 @@ export interface RouteFacts {
   readonly tunnel?: string
   readonly strict?: boolean
   readonly schema?: string
+  /** What its answers are compared with: `NAME, 1% of answers`. */
+  readonly response_schema?: string
   /** What it begins, where its requests are answered before they are done. */
   readonly task?: string
   /** The schema of bodies that are JSON in place of a form. */
@@ -237,6 +239,7 @@ function routeFacts(route: Route, config: Config): RouteFacts {
   const { id, shipped, protocol, task, resource, model, body, errors, families, caller } = route
   const { schema, json, strict, request = [], prefixes = {}, also } = config.routes[id] ?? {}
   const framing = framingText(route)
+  const check = config.response_schemas[id]
   return {
     id,
     shipped,
@@ -251,6 +254,7 @@ function routeFacts(route: Route, config: Config): RouteFacts {
     ...(strict === true ? { strict } : {}),
     ...(schema === undefined ? {} : { schema }),
     ...(json === undefined ? {} : { json }),
+    ...(check && { response_schema: `${check.schema}, ${Number((check.share * 100).toFixed(3))}% of answers` }),
     ...(request.length === 0 ? {} : { request }),
     body,
     ...(resource === undefined ? {} : { resource: resourceText(route, resource) }),
@@ -327,7 +331,7 @@ function followOf(
   speaks: Config['upstreams'][string]['speaks'],
   { routes }: Config,
 ): Pick<CallFacts, 'follow'> {
-  if (routes[id]?.task === undefined) return {}
+  if (routes[id]?.task === undefined && speaks[protocol]?.task === undefined) return {}
   const follow = TASK_CALLS.flatMap(name => {
     const endpoint = speaks[`${taskFamily(protocol)}.${name}`]
     return endpoint === undefined ? [] : [`${name}: ${endpoint.call.method} ${endpoint.call.target}`]

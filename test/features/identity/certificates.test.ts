@@ -16,19 +16,24 @@ interface Said {
 
 type TestStage = { readonly gateway: TestGateway; readonly authority: Authority }
 
-async function stage(t: Test, transport: string, certificates: string): Promise<TestStage> {
+async function stage(t: Test, transport: string, certificates: string, withList = false): Promise<TestStage> {
   const authority = new Authority(t)
   const server = authority.issue('DNS:localhost', 'IP:127.0.0.1')
   const yaml = `version: 1
 transport: ${transport}
-listen: { tls: { cert: server.pem, key: server.key, client_ca: ca.pem } }
+listen: { tls: { cert: server.pem, key: server.key, client_ca: ca.pem${withList ? ', client_crl: crl.pem' : ''} } }
 keys: { caller: { secret: { env: CALLER_KEY } }, billing: { secret: { hash: "sha256:${'a'.repeat(64)}" } } }
 groups: { services: {}, people: { limits: { requests: 1/min } } }
 upstreams: { sim: { kind: simulator } }
 models: { m: { upstream: sim, as: sim-text } }
 identity: { certificates: ${certificates} }
 `
-  const files = { 'server.pem': server.cert, 'server.key': server.key, 'ca.pem': authority.cert }
+  const files = {
+    'server.pem': server.cert,
+    'server.key': server.key,
+    'ca.pem': authority.cert,
+    ...(withList && { 'crl.pem': authority.revocations() }),
+  }
   return { authority, gateway: await startTestGateway(t, yaml, { files }) }
 }
 
@@ -69,6 +74,23 @@ const SPIFFE = 'spiffe://example.org/ns/models/sa/chat'
 const CALLER = `{ caller: { name: cn, group: { claim: /subject/O, map: { people: people }, default: services }, models: ["*"] } }`
 
 for (const transport of ['fast', 'node']) {
+  t.test(`${transport}: a revoked certificate is refused by name`, { skip: withoutOpenssl }, async t => {
+    const ready = await stage(t, transport, CALLER, true)
+    const { authority, gateway } = ready
+    const [kept, revoked] = [authority.issueFor({ subject: '/CN=kept' }), authority.issueFor({ subject: '/CN=gone' })]
+    t.equal((await ask(ready, revoked)).status, 200)
+    await gateway.write('crl.pem', authority.revoke(revoked))
+    await gateway.gateway.reload()
+    const said = await ask(ready, revoked)
+    t.equal(said.status, 401)
+    t.equal(said.message, 'The client certificate is refused: it has been revoked.')
+    t.equal((await ask(ready, kept)).status, 200)
+    const other = new Authority(t)
+    await gateway.write('crl.pem', other.revocations())
+    await gateway.gateway.reload()
+    t.match((await ask(ready, kept)).message, /the list of revoked certificates is not one of its authority/)
+  })
+
   t.test(
     `${transport}: a certificate is taken in place of a key, with its terms`,
     { skip: withoutOpenssl },

@@ -3,7 +3,7 @@ import { exportSPKI, generateKeyPair, importJWK, SignJWT } from 'jose'
 import t from 'tap'
 import { startTestGateway, type TestGateway } from '../../helpers/gateway.js'
 import { CLIENT, type Issuer, startIssuer } from '../../helpers/issuer.js'
-import type { Answer } from '../../helpers/raw-client.js'
+import { type Answer, request } from '../../helpers/raw-client.js'
 
 type Test = Pick<typeof t, 'teardown' | 'equal' | 'match' | 'notMatch'>
 
@@ -216,3 +216,41 @@ t.test('a reload keeps the keys of an issuer', async t => {
   t.equal((await gateway.chat({}, { key })).status, 404, 'the new terms hold')
   t.equal((await gateway.chat({ model: 'other' }, { key })).status, 200)
 })
+
+t.test(
+  'a token is taken in the places that accept_in names, of those in which the route takes keys, and in no other',
+  async t => {
+    const issuer = await startIssuer(t)
+    const token = await issuer.sign()
+    const places = [
+      '{ in: header, name: authorization, scheme: Bearer }',
+      '{ in: header, name: x-api-key }',
+      '{ in: query, name: key }',
+      '{ in: subprotocol, prefix: token. }',
+    ]
+    const routes = `routes: { GET /v1/models: { answer: models, caller: [${places.join(', ')}] }, GET /v1/usage: { answer: usage } }`
+    const requests: readonly (readonly [Place: string, path: string, headers: Record<string, string>])[] = [
+      ['header', '/v1/models', { authorization: `Bearer ${token}` }],
+      ['header', '/v1/models', { 'x-api-key': token }],
+      ['query', `/v1/models?key=${token}`, {}],
+      ['subprotocol', '/v1/models', { 'sec-websocket-protocol': `realtime, token.${token}` }],
+    ]
+    for (const accepted of [['header'], ['query'], ['subprotocol'], ['header', 'query', 'subprotocol']]) {
+      const gateway = await startTestGateway(
+        t,
+        `${yamlOf(issuer.origin, ALL, `accept_in: [${accepted.join(', ')}]`)}${routes}\n`,
+      )
+      // A token that was checked a moment ago, in a place that is accepted, is not taken elsewhere.
+      for (const [place, path, headers] of [...requests, ...requests]) {
+        const answer = await request(t, gateway.origin, path, { headers })
+        t.equal(answer.status, accepted.includes(place) ? 200 : 401, `${place} of ${accepted.join(' and ')}`)
+        if (answer.status === 401) t.match((await lineOf(gateway, answer)).cause, /does not accept tokens in the/)
+      }
+      const elsewhere = await request(t, gateway.origin, '/v1/usage', { headers: { 'x-other': token } })
+      t.equal(elsewhere.status, 401, 'a header that takes no keys')
+      const misplaced = await request(t, gateway.origin, `/v1/usage?key=${token}`)
+      t.equal(misplaced.status, 401)
+      t.match(misplaced.text, /in the query parameter key, where it is not taken/)
+    }
+  },
+)
