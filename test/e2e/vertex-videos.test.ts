@@ -109,7 +109,7 @@ t.test('a video in a bucket is fetched with the account that made it', async t =
   t.match(await ledgerRecords({ gateway: { plan } }), [{ units: { video_second: 8 } }], 'one of the usual length')
 })
 
-t.test('a host that a bucket redirects to gets no token, and a refusal there is told as one', async t => {
+t.test('a host that a bucket redirects to gets no token, and a refusal there is reported as one', async t => {
   const videos = [{ gcsUri: 'gs://films/a.mp4' }]
   const moved: TaskScript = ({ target }) =>
     target === '/films/a.mp4' ? { status: 302, headers: { location: '/elsewhere.mp4' } } : { body: FILM }
@@ -140,7 +140,7 @@ const FAILURES: readonly (readonly [title: string, operation: object, status: st
   ['nothing', { response: { '@type': GENERATED } }, 'failed', { code: 'no_artifact' }],
 ]
 
-t.test('what ends otherwise is told, and costs nothing', async t => {
+t.test('what ends otherwise is reported, and costs nothing', async t => {
   const operations = FAILURES.map(([, operation]) => operation)
   const { gateway } = await stage(t, () => operations.shift() ?? {})
   for (const [title, , state, error] of FAILURES) {
