@@ -10,7 +10,13 @@ import { Report } from '../dist/config/report.js'
 import { fileValidator } from '../dist/config/validators.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const TYPES = { routes: 'routes', 'routes/kinds': 'kind', 'routes/tasks': 'routes', 'routes/prices': 'prices' }
+const TYPES = {
+  routes: 'routes',
+  'routes/kinds': 'kind',
+  'routes/tasks': 'routes',
+  'routes/more': 'routes',
+  'routes/prices': 'prices',
+}
 
 const known = {}
 for (const [folder, type] of Object.entries(TYPES)) {

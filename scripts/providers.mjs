@@ -27,6 +27,15 @@ const OPERATIONS = [
   ['batches', 'POST /v1/batches'],
 ]
 
+/** Files of routes/more, each with a request that stands for it. */
+const INCLUDED = [
+  ['dify', 'POST /v1/chat-messages'],
+  ['ollama', 'POST /api/chat'],
+  ['pictures', 'POST /v1/pictures'],
+  ['songs', 'POST /v1/songs'],
+  ['transcripts', 'POST /v1/transcripts'],
+]
+
 /** Kinds that are for tests, or for others to build on. */
 const isShown = name => !name.startsWith('simulator') && name !== 'bearer'
 
@@ -40,19 +49,20 @@ export async function providers(built) {
     .sort()
   const rows = []
   for (const name of names) rows.push(await row(name, loadPlan))
-  const head = ['kind', ...OPERATIONS.map(([title]) => title)]
+  const head = ['kind', ...OPERATIONS.map(([title]) => title), 'include']
   return [
     `${names.length} kinds. \`●\` relayed, \`○\` translated, empty: not served.`,
     '',
     line(head),
-    `|---|${OPERATIONS.map(() => ':-:').join('|')}|`,
+    `|---|${OPERATIONS.map(() => ':-:').join('|')}|---|`,
     ...rows.map(line),
   ].join('\n')
 }
 
 async function row(name, loadPlan) {
   const plan = await planOf(name, loadPlan)
-  return [`\`${name}\``, ...OPERATIONS.map(([, request]) => markOf(plan, request))]
+  const included = INCLUDED.filter(([, request]) => markOf(plan, request) !== '').map(([file]) => file)
+  return [`\`${name}\``, ...OPERATIONS.map(([, request]) => markOf(plan, request)), included.join(', ')]
 }
 
 function markOf(plan, request) {
@@ -67,17 +77,12 @@ function markOf(plan, request) {
 
 /** The plan of a file that has one upstream of this kind, and a model on it. */
 async function planOf(name, loadPlan) {
-  const models = '\nmodels: { m: up, midjourney: up }\n'
+  const include = INCLUDED.map(([file]) => `shipped:${file}`).join(', ')
+  const models = `\nmodels: { m: up, midjourney: up }\ninclude: [${include}]\n`
   const base = ', base: "https://llm.eu-central-1.example.com"'
-  // Without models: kinds that only routes of a user's own serve. With recordings: those that need no address.
-  for (const [more, rest] of [
-    ['', models],
-    [base, models],
-    ['', ''],
-    [base, ''],
-    [', recordings: "."', models],
-  ]) {
-    const text = `version: 1\nupstreams: { up: { kind: ${name}${more} } }${rest}`
+  // With recordings: those that need no address.
+  for (const more of ['', base, ', recordings: "."']) {
+    const text = `version: 1\nupstreams: { up: { kind: ${name}${more} } }${models}`
     const options = { file: join(folder, 'gateway.yaml'), text: Buffer.from(text), env: {}, secrets: 'assume' }
     const { plan } = await loadPlan({ ...options, generated: () => undefined })
     if (plan !== undefined) return plan

@@ -1,13 +1,17 @@
 import { readdirSync, realpathSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
+import { packageRoot } from '../core/package-root.js'
 import { type Context, interpolate } from './context.js'
 import { type Document, Site } from './document.js'
 import { expandGlob, globRoot, isFileGlob } from './glob-files.js'
+import { shippedNames } from './kinds.js'
 import { openFile } from './open.js'
 import type { RawRoutesFile } from './raw.generated.js'
-import { quoted } from './report.js'
+import { listed, quoted } from './report.js'
 import { suggest } from './suggest.js'
 
+/** What the names of shipped files begin with. */
+const SHIPPED = 'shipped:'
 /** Most files of one configuration. */
 const MAX_FILES = 1000
 
@@ -74,10 +78,32 @@ function included(document: Document, folders: Set<string>, context: Context): r
   if (document.misfits.has('include') || raw?.include === undefined) return []
   return raw.include.map((pattern, index) => {
     const site = new Site(document, ['include', index])
+    if (pattern.startsWith(SHIPPED)) return shipped(pattern.slice(SHIPPED.length), site, context)
     const path = resolve(document.source.folder, interpolate(pattern, site, context))
     if (isFileGlob(path)) folders.add(globRoot(path))
     return isFileGlob(path) ? globbed(path, pattern, site, context) : single(path, pattern, site, context)
   })
+}
+
+/** A file of routes that comes with the gateway, and is served only where it is included. */
+function shipped(name: string, site: Site, { report }: Context): readonly string[] {
+  const folder = join(packageRoot(), 'routes/more')
+  const names = shippedNames(folder)
+  if (names.includes(name)) return [join(folder, `${name}.yaml`)]
+  const meant = (): string | undefined => prefixed(suggest(name, names))
+  report.error(
+    'include-empty',
+    site,
+    `nothing shipped is called ${quoted(name)}; there are: ${listed(names) ?? 'none'}`,
+    {
+      meant,
+    },
+  )
+  return []
+}
+
+function prefixed(name: string | undefined): string | undefined {
+  return name === undefined ? undefined : SHIPPED + name
 }
 
 function globbed(path: string, pattern: string, site: Site, { report }: Context): readonly string[] {

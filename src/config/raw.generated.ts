@@ -691,6 +691,7 @@ export type RawTask = {
   readonly stall?: string
   readonly retention?: string
   readonly max_inline?: RawSize
+  readonly trusted_hosts?: readonly string[]
 }
 export type RawTaskPointers = string | readonly string[]
 export type RawTaskStates = Readonly<Record<string, 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled'>>

@@ -36,6 +36,7 @@ export function readTask(raw: RawTask, site: Site, context: Context): TaskShapeC
     ...duration('stall'),
     ...duration('retention'),
     ...(raw.max_inline === undefined ? {} : { maxInline: readSize(raw.max_inline, site.child('max_inline'), context) }),
+    ...(raw.trusted_hosts === undefined ? {} : { trustedHosts: raw.trusted_hosts }),
   }
 }
 

@@ -54,6 +54,8 @@ export interface TaskShapeConfig {
   readonly retention?: number
   /** Bytes. */
   readonly maxInline?: number
+  /** Hosts, with their ports, where results are fetched with the upstream's credential. */
+  readonly trustedHosts?: readonly string[]
 }
 
 /** By which an upstream that answers every submit with status 200 says whether it took the task. */
@@ -124,6 +126,7 @@ export interface TaskShape {
   readonly retention: number
   /** Largest result that is in an answer itself, bytes. */
   readonly maxInline: number
+  readonly trustedHosts: ReadonlySet<string>
 }
 
 export interface TaskVerdict {

@@ -110,6 +110,7 @@ function compileShape(layers: readonly TaskShapeConfig[]): TaskShape {
     stall: last('stall'),
     retention: last('retention') ?? DEFAULTS.task.retention,
     maxInline: last('maxInline') ?? DEFAULTS.task.max_inline,
+    trustedHosts: new Set(last('trustedHosts')),
   }
 }
 

@@ -3,7 +3,7 @@ import { unwrapSeal, wrapSeal } from '../../src/codecs/seal.js'
 import { fc } from '../helpers/property.js'
 
 t.test('a seal comes back as it was, from any protocol it travelled in', t => {
-  const names = fc.constantFrom('chat', 'responses', 'messages', 'generate')
+  const names = fc.constantFrom('chat', 'responses', 'messages', 'generate', 'converse')
   fc.assert(
     fc.property(names, names, fc.string({ unit: 'grapheme' }), (by, protocol, text) => {
       const seal = { by, value: `s${text}` }

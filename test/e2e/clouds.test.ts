@@ -6,6 +6,7 @@ import { proveNoLeak } from '../helpers/canaries.js'
 import { eventsOf } from '../helpers/expect.js'
 import { CALLER, startTestGateway, type TestGateway } from '../helpers/gateway.js'
 import { Journal } from '../helpers/journal.js'
+import { ledgerRecords } from '../helpers/ledger-records.js'
 import { listening } from '../helpers/listening.js'
 import { converseSdk } from './clients/converse.js'
 
@@ -52,11 +53,16 @@ async function stage(t: Test): Promise<{
   const base = (path: string): string => `base: "http://127.0.0.1:${port}${path}"`
   const place = '/v1/projects/north/locations/europe-west4'
   const yaml = `version: 1
+store: { type: file, path: ./data }
+ledger: {}
 ${CALLER}
 upstreams:
   bedrock: { kind: bedrock, ${base('')}, credential: { type: aws-sigv4, region: eu-central-1 } }
   bedrock-key: { kind: bedrock-key, ${base('')}, secret: { env: UPSTREAM_KEY } }
   bedrock-messages: { kind: bedrock-messages, ${base('')}, credential: { type: aws-sigv4, region: eu-central-1 } }
+  bedrock-rerank: { kind: bedrock-rerank, ${base('')}, credential: { type: aws-sigv4, region: eu-central-1 } }
+  bedrock-compatible: { kind: bedrock-compatible, ${base('')}, credential: { type: aws-sigv4, region: eu-central-1 } }
+  bedrock-mantle: { kind: bedrock-mantle, ${base('')}, secret: { env: UPSTREAM_KEY } }
   vertex: { kind: vertex, ${base(place)} }
   vertex-messages: { kind: vertex-messages, ${base(place)} }
   foundry: { kind: foundry, ${base('')}, secret: { env: UPSTREAM_KEY } }
@@ -64,6 +70,15 @@ models:
   nova: { upstream: bedrock, as: "eu.amazon.nova-pro-v1:0" }
   keyed: { upstream: bedrock-key, as: "eu.amazon.nova-pro-v1:0" }
   claude: { upstream: bedrock-messages, as: "eu.anthropic.claude-sonnet-4-v1:0", traits: { max_output: 100 } }
+  titan: { upstream: bedrock, as: "amazon.titan-embed-text-v2:0" }
+  embed: { upstream: bedrock, as: "us.cohere.embed-v4:0" }
+  rank: { upstream: bedrock, as: "cohere.rerank-v3-5:0" }
+  rank-amazon: { upstream: bedrock, as: "amazon.rerank-v1:0" }
+  rank-arn: { upstream: bedrock-rerank, as: "arn:aws:bedrock:eu-central-1::foundation-model/cohere.rerank-v3-5:0" }
+  canvas: { upstream: bedrock, as: "amazon.nova-canvas-v1:0" }
+  core: { upstream: bedrock, as: "stability.stable-image-core-v1:1" }
+  oss: { upstream: bedrock-compatible, as: "openai.gpt-oss-120b-1:0" }
+  mantle: { upstream: bedrock-mantle, as: openai.gpt-oss-120b }
   gemini: { upstream: vertex, as: gemini-2.5-pro }
   vectors: { upstream: vertex, as: gemini-embedding-001 }
   imagen: { upstream: vertex, as: imagen-4.0-generate-001, traits: { images: predict } }
@@ -223,6 +238,108 @@ t.test('clouds', async t => {
     t.match(eventsOf(text).at(-1), { event: 'error' })
   })
 
+  await t.test('bedrock: embeddings by InvokeModel, of one text or of many', async t => {
+    answer(json({ embedding: [0.5, 0.25], embeddingsByType: { float: [0.5, 0.25] }, inputTextTokenCount: 2 }))
+    const one = { model: 'titan', input: 'Hi', dimensions: 256, user: 'me' }
+    const got = await gateway.request('/v1/embeddings', { body: one })
+    t.match(got.json(), { data: [{ embedding: [0.5, 0.25] }], usage: { prompt_tokens: 2 } })
+    t.equal(last().target, '/model/amazon.titan-embed-text-v2%3A0/invoke')
+    t.match(last().headers.authorization, SIGNED)
+    t.same(last().body, { inputText: 'Hi', dimensions: 256 })
+    const base64 = await gateway.request('/v1/embeddings', { body: { ...one, encoding_format: 'base64' } })
+    t.match(base64.json(), {
+      data: [{ embedding: Buffer.from(new Float32Array([0.5, 0.25]).buffer).toString('base64') }],
+    })
+    // It takes one text: several are for it to refuse.
+    await gateway.request('/v1/embeddings', { body: { model: 'titan', input: ['a', 'b'] } })
+    t.same(last().body, { input: ['a', 'b'] })
+    answer(json({ id: 'e', response_type: 'embeddings_floats', embeddings: [[1], [2]], texts: ['a', 'b'] }))
+    const body = { model: 'embed', input: ['a', 'b'], dimensions: 1, input_type: 'search_query' }
+    const many = await gateway.request('/v1/embeddings', { body })
+    t.match(many.json(), { data: [{ embedding: [1] }, { embedding: [2] }] })
+    t.equal(last().target, '/model/us.cohere.embed-v4%3A0/invoke')
+    t.same(last().body, { texts: ['a', 'b'], output_dimension: 1, input_type: 'search_query' })
+    const native = { requests: ['a', 'b'].map(text => ({ content: { parts: [{ text }] } })) }
+    const translated = await gateway.request('/v1beta/models/embed:batchEmbedContents', { body: native })
+    t.match(translated.json(), { embeddings: [{ values: [1] }, { values: [2] }] })
+    t.same(last().body, { texts: ['a', 'b'], input_type: 'search_document' })
+  })
+
+  await t.test('bedrock: reranking by InvokeModel and by Rerank', async t => {
+    const query = { query: 'a', documents: ['b', { text: 'a' }], top_n: 1, return_documents: true }
+    answer(json({ results: [{ index: 1, relevance_score: 0.9 }] }))
+    for (const [model, own] of [
+      ['rank', { api_version: 2 }],
+      ['rank-amazon', {}],
+    ] as const) {
+      const got = await gateway.request('/v1/rerank', { body: { model, ...query } })
+      t.match(got.json(), { results: [{ index: 1, relevance_score: 0.9, document: { text: 'a' } }] })
+      t.same(last().body, { query: 'a', documents: ['b', 'a'], top_n: 1, ...own })
+    }
+    t.equal(last().target, '/model/amazon.rerank-v1%3A0/invoke')
+    answer(json({ results: [{ index: 1, relevanceScore: 0.9, document: { type: 'TEXT' } }] }))
+    const got = await gateway.request('/v2/rerank', {
+      body: { model: 'rank-arn', query: 'a', documents: ['b', 'a'], top_n: 1 },
+    })
+    t.match(got.json(), { results: [{ index: 1, relevance_score: 0.9 }] })
+    t.equal(last().target, '/rerank')
+    t.match(last().headers.authorization, SIGNED)
+    const source = (text: string): object => ({
+      type: 'INLINE',
+      inlineDocumentSource: { type: 'TEXT', textDocument: { text } },
+    })
+    const modelArn = 'arn:aws:bedrock:eu-central-1::foundation-model/cohere.rerank-v3-5:0'
+    t.same(last().body, {
+      queries: [{ type: 'TEXT', textQuery: { text: 'a' } }],
+      sources: [source('b'), source('a')],
+      rerankingConfiguration: {
+        type: 'BEDROCK_RERANKING_MODEL',
+        bedrockRerankingConfiguration: { modelConfiguration: { modelArn }, numberOfResults: 1 },
+      },
+    })
+  })
+
+  await t.test('bedrock: images by InvokeModel', async t => {
+    answer(json({ images: ['aGk=', 'aG8='] }))
+    const asked = { prompt: 'A cat', size: '1024x768', n: 2, quality: 'hd', response_format: 'b64_json', user: 'me' }
+    const got = await gateway.request('/v1/images/generations', { body: { model: 'canvas', ...asked } })
+    t.match(got.json(), { data: [{ b64_json: 'aGk=' }, { b64_json: 'aG8=' }] })
+    t.equal(last().target, '/model/amazon.nova-canvas-v1%3A0/invoke')
+    t.match(last().headers.authorization, SIGNED)
+    t.same(last().body, {
+      taskType: 'TEXT_IMAGE',
+      textToImageParams: { text: 'A cat' },
+      imageGenerationConfig: { width: 1024, height: 768, numberOfImages: 2, quality: 'premium' },
+    })
+    answer(json({ seeds: [1], finish_reasons: [null], images: ['aGk='] }))
+    const body = { model: 'core', prompt: 'A cat', size: '1536x1024', n: 1, quality: 'high' }
+    t.match((await gateway.request('/v1/images/generations', { body })).json(), { data: [{ b64_json: 'aGk=' }] })
+    t.same(last().body, { prompt: 'A cat', aspect_ratio: '3:2' })
+    for (const [refusal, message] of [
+      [{ finish_reasons: ['Filter reason: prompt'] }, 'Filter reason: prompt'],
+      [{ images: [], error: 'All images are blocked.' }, 'All images are blocked.'],
+    ] as const) {
+      answer(json(refusal))
+      const refused = await gateway.request('/v1/images/generations', { body: { ...body, user: 'refused' } })
+      t.equal(refused.status, 400)
+      t.match(refused.json(), { error: { message, code: 'content_policy_violation' } })
+    }
+  })
+
+  await t.test('bedrock: compatible endpoints', async t => {
+    answer(json({ id: 'c', object: 'chat.completion', created: 1, model: 'm', choices: [] }))
+    await gateway.request('/v1/chat/completions', { body: { model: 'oss', ...CHAT } })
+    t.equal(last().target, '/openai/v1/chat/completions')
+    t.match(last().headers.authorization, SIGNED)
+    t.same(last().body, { model: 'openai.gpt-oss-120b-1:0', ...CHAT })
+    await gateway.request('/v1/chat/completions', { body: { model: 'mantle', ...CHAT } })
+    t.equal(last().target, '/v1/chat/completions')
+    t.match(last().headers.authorization, /^Bearer canary-upstream/)
+    answer(json({ id: 'r', object: 'response', output: [] }))
+    await gateway.request('/v1/responses', { body: { model: 'mantle', input: 'Hi' } })
+    t.equal(last().target, '/v1/responses')
+  })
+
   await t.test('vertex: Gemini, whole and streamed', async t => {
     const candidates = [{ content: { role: 'model', parts: [{ text: 'Hello.' }] }, finishReason: 'STOP' }]
     answer(json({ candidates, usageMetadata: { promptTokenCount: 3, candidatesTokenCount: 2, totalTokenCount: 5 } }))
@@ -294,6 +411,20 @@ t.test('clouds', async t => {
     }
     const bad = await gateway.request('/model/nova/converse', { body: { messages: [] } })
     t.match(bad.json(), { __type: 'ValidationException', message: /messages/ })
+  })
+
+  await t.test('what InvokeModel makes is counted, at its shipped price', async t => {
+    const { plan } = gateway.gateway
+    await gateway.gateway.close()
+    const records = await ledgerRecords({ gateway: { plan } })
+    const first = (model: string): unknown => records.find(record => record.model === model)
+    t.match(first('titan'), { units: { input: 2 } })
+    t.match(first('embed'), { units: { input: Number }, estimated: true })
+    t.match(first('rank'), { units: { search: 1 }, cost: 2000 })
+    t.match(first('rank-arn'), { units: { search: 1 }, cost: 2000 })
+    t.match(first('canvas'), { units: { image: 2 }, cost: 160_000 })
+    t.match(first('core'), { units: { image: 1 }, cost: 40_000 })
+    t.equal(records.filter(({ model, cost }) => model === 'core' && cost > 0).length, 1, 'refused ones cost nothing')
   })
 })
 

@@ -14,7 +14,7 @@ import { type RawUpstream, startRawUpstream } from '../helpers/raw-upstream.js'
 
 /** Explaining and serving a request, held against each other: every text protocol as client × every one as upstream × bodies. */
 
-const PROTOCOLS = ['chat', 'responses', 'messages', 'generate'] as const
+const PROTOCOLS = ['chat', 'responses', 'messages', 'generate', 'converse'] as const
 type Protocol = (typeof PROTOCOLS)[number]
 
 const CREDENTIALS: Readonly<Record<Protocol, string>> = {
@@ -22,6 +22,7 @@ const CREDENTIALS: Readonly<Record<Protocol, string>> = {
   responses: '{ in: header, name: authorization, scheme: Bearer, secret: { env: UPSTREAM_KEY } }',
   messages: '{ in: header, name: x-api-key, secret: { env: UPSTREAM_KEY } }',
   generate: '{ in: query, name: key, secret: { env: UPSTREAM_KEY } }',
+  converse: '{ in: header, name: authorization, scheme: Bearer, secret: { env: UPSTREAM_KEY } }',
 }
 
 const SPEAKS: Readonly<Record<Protocol, string>> = {
@@ -31,6 +32,7 @@ const SPEAKS: Readonly<Record<Protocol, string>> = {
   generate: `{ generate: { call: "POST /v1beta/models/{model}:generateContent",
     stream: "POST /v1beta/models/{model}:streamGenerateContent?alt=sse" },
     generate.count_tokens: "POST /v1beta/models/{model}:countTokens" }`,
+  converse: '{ converse: { call: "POST /model/{model}/converse", stream: "POST /model/{model}/converse-stream" } }',
 }
 
 /** Models by the suffix of their name: what is declared, and the fields whose samples are sent; undefined: all. */
@@ -83,6 +85,7 @@ const PATHS: Readonly<Record<Protocol, string>> = {
   responses: '/v1/responses',
   messages: '/v1/messages',
   generate: '/v1beta/models/MODEL:generateContent',
+  converse: '/model/MODEL/converse',
 }
 
 /** The text that a client of the protocol posts, and where. */
@@ -91,6 +94,7 @@ function requestTo(protocol: Protocol, model: string, text: string, stream: bool
     const path = PATHS.generate.replace('MODEL', model)
     return [stream ? `${path.replace(':generate', ':streamGenerate')}?alt=sse` : path, text]
   }
+  if (protocol === 'converse') return [`${PATHS.converse.replace('MODEL', model)}${stream ? '-stream' : ''}`, text]
   const members = [
     `"model":"${model}"`,
     ...(stream ? ['"stream":true'] : []),
@@ -157,6 +161,17 @@ const ODD: Readonly<Record<Protocol, readonly string[]>> = {
     '"contents":[{"parts":[{"text":"hi"}]}],"safetySettings":[{"category":"HARM_CATEGORY_HARASSMENT","threshold":"OFF"}]',
     '"contents":[]',
     '"contents":"hi"',
+  ],
+  converse: [
+    '"messages":[{"role":"user","content":[{"text":"hi"}]}],"x_unknown":{"a":[1]}',
+    `"messages":[{"role":"user","content":[{"text":"hi"}]}],"toolConfig":{"tools":[{"toolSpec":{"name":"f","inputSchema":{"json":${EXACT}}}}]}`,
+    '"messages":[{"role":"user","content":[{"text":"hi"}]}],"guardrailConfig":{"guardrailIdentifier":"g"}',
+    '"messages":[{"role":"user","content":[{"text":"hi"}]}],"additionalModelRequestFields":{"thinking":{"type":"enabled","budget_tokens":1024}}',
+    '"messages":[{"role":"user","content":[{"image":{"format":"png","source":{"s3Location":{"uri":"s3://a/b"}}}}]}]',
+    '"messages":[{"role":"assistant","content":[{"reasoningContent":{"reasoningText":{"text":"hm","signature":"s"}}}]},{"role":"user","content":[{"text":"go on"}]}]',
+    '"messages":[{"role":"user","content":[{"toolResult":{"toolUseId":"t","content":[{"json":{"n":2.50}}]}}]}]',
+    '"messages":[]',
+    '"system":[{"text":"hi"}]',
   ],
 }
 
@@ -244,7 +259,7 @@ function explained({ gateway }: Stage, [path, body]: Asked): Sent {
   return { error, method, url, headers: [...headers].sort(), body: exchange.body, dropped: [...dropped, ...lost] }
 }
 
-t.setTimeout(120_000)
+t.setTimeout(240_000)
 
 t.test('explain says what is sent, or refused, and what of it is left out', async t => {
   const all = await stage()
@@ -296,7 +311,7 @@ t.test('the same of counts of tokens', async t => {
       'seed',
     ]
     const odd = ODD[from as Protocol].map(members => `{${members.replace('"max_tokens":9,', '')}}`)
-    for (const to of ['responses', 'messages', 'generate', 'chat']) {
+    for (const to of PROTOCOLS) {
       for (const text of [
         ...samplesOf(from as Protocol, fields).map(one => one.replace(/"max_tokens":\d+,?/, '')),
         ...odd,

@@ -7,14 +7,14 @@ import { compatibleError } from '../helpers/expect.js'
 import { CALLER, startTestGateway, type TestGateway } from '../helpers/gateway.js'
 import { FILM, startTaskUpstream, type TaskScript, type TaskUpstream } from '../helpers/task-upstream.js'
 
-// Kinds that want routes of their own: those of docs/providers.md, as they are there.
+// Kinds whose routes a file has to include, as docs/providers.md says.
 
 async function stage(t: Test, script: TaskScript): Promise<{ gateway: TestGateway; upstream: TaskUpstream }> {
   const upstream = await startTaskUpstream(t, script)
   const page = readFileSync(join(packageRoot(), 'docs', 'providers.md'), 'utf8')
   const example = [...page.matchAll(/```yaml\n([\s\S]*?)```/g)]
     .map(([, yaml = '']) => yaml)
-    .find(yaml => yaml.includes('POST /v1/songs'))
+    .find(yaml => yaml.includes('shipped:songs'))
   if (example === undefined) throw new Error('the example is no longer there')
   const own = example
     .replace(/kind: (dify|ollama-native|assemblyai|black-forest-labs)/g, `kind: $1, base: "${upstream.origin}"`)

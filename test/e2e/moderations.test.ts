@@ -12,7 +12,7 @@ import { type RawUpstream, startRawUpstream } from '../helpers/raw-upstream.js'
 const sdkOf = ({ origin, key }: TestGateway): OpenAI =>
   new OpenAI({ apiKey: key, baseURL: `${origin}/v1`, maxRetries: 0 })
 
-const JUDGES = ['chat', 'responses', 'messages', 'generate'] as const
+const JUDGES = ['chat', 'responses', 'messages', 'generate', 'converse'] as const
 const skip = openApiFolder() === undefined
 
 t.test('models of texts that are said to judge, by each protocol', async t => {

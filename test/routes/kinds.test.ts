@@ -22,7 +22,14 @@ const kinds = new Map(
 )
 
 /** Kinds of clouds: their credential is not in the file, and their address contains a region. */
-const SIGNED = new Set(['bedrock', 'bedrock-messages', 'vertex', 'vertex-messages'])
+const SIGNED = new Set([
+  'bedrock',
+  'bedrock-compatible',
+  'bedrock-messages',
+  'bedrock-rerank',
+  'vertex',
+  'vertex-messages',
+])
 const REGIONAL = 'https://llm.eu-central-1.example.com'
 
 /** For kinds that leave the address to the user. */

@@ -8,7 +8,7 @@ import type { Dispatcher } from '../../kernel/http-call.js'
 import type { UpstreamHeaders } from '../../kernel/response-headers.js'
 import { classify, errorOfStatus, noConnection } from '../../kernel/upstream-errors.js'
 import type { Work } from '../../kernel/watchdog.js'
-import type { UpstreamController, UpstreamHandler, UpstreamRequest } from '../../net/pools.js'
+import type { UpstreamController, UpstreamHandler } from '../../net/pools.js'
 
 /** What a client wants of the content, and the headers it gets with it. */
 export interface ContentRequest {
@@ -29,6 +29,19 @@ interface ContentFailure {
   readonly location?: string
 }
 
+/** A source of content. */
+export interface ContentSource {
+  readonly dispatcher: Dispatcher
+  readonly path: string
+  readonly headers: string[]
+  /** Another server than the upstream, with a connection of its own. */
+  readonly elsewhere: boolean
+  /** Without the upstream's credential a refusal says nothing about it. */
+  readonly hasCredential: boolean
+  /** Base of a redirect's relative location. */
+  readonly base: string
+}
+
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
 /** Headers that describe the content: they are passed on. */
@@ -42,9 +55,8 @@ export class ContentRelay implements UpstreamHandler, Work {
   readonly #call: Call
   readonly #target: TaskTarget
   readonly #dispatcher: Dispatcher
+  readonly #source: ContentSource
   readonly #variant: TaskVariant
-  /** Another server than the upstream: it gets no credential, so a refusal says nothing about the credential. */
-  readonly #elsewhere: boolean
   readonly #wish: ContentRequest
   readonly #report: (failure: ContentFailure) => void
   readonly key: string
@@ -59,8 +71,7 @@ export class ContentRelay implements UpstreamHandler, Work {
   constructor(
     call: Call,
     target: TaskTarget,
-    dispatcher: Dispatcher,
-    elsewhere: boolean,
+    source: ContentSource,
     variant: TaskVariant,
     wish: ContentRequest,
     report: (failure: ContentFailure) => void,
@@ -68,20 +79,21 @@ export class ContentRelay implements UpstreamHandler, Work {
     this.#call = call
     this.key = call.key
     this.#target = target
-    this.#dispatcher = dispatcher
-    this.#elsewhere = elsewhere
+    this.#dispatcher = source.dispatcher
+    this.#source = source
     this.#variant = variant
     this.#wish = wish
     this.#report = report
   }
 
-  send(request: UpstreamRequest): void {
+  send(): void {
     this.#call.work = this
+    const { path, headers, elsewhere } = this.#source
     if (this.#phase === 'over') {
-      if (this.#elsewhere) this.#dispatcher.finished(this.key)
+      if (elsewhere) this.#dispatcher.finished(this.key)
       return
     }
-    const dispatched = this.#dispatcher.dispatch(request, this)
+    const dispatched = this.#dispatcher.dispatch({ method: 'GET', path, headers, body: null }, this)
     if (dispatched === 'waiting') this.enter('queue')
     else if (dispatched === 'full') this.fail('queue', noConnection('queue'), false)
   }
@@ -205,7 +217,8 @@ export class ContentRelay implements UpstreamHandler, Work {
   private errorOf(status: number, headers: UpstreamHeaders): GatewayError {
     const cause = `upstream status ${status}`
     if (status < 300) return malformed(cause)
-    const isGone = status === 404 || status === 410 || (this.#elsewhere && (status === 401 || status === 403))
+    const isGone =
+      status === 404 || status === 410 || (!this.#source.hasCredential && (status === 401 || status === 403))
     if (isGone) return new GatewayError('gone', 'The content of this task is no longer kept.', { cause })
     if (status === 409 || status === 425) {
       const wait = retryAfter(headers) ?? this.#target.shape.poll.client_every

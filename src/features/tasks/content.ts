@@ -1,15 +1,14 @@
 import { isOutOfDescriptors, outOfDescriptors } from '../../core/descriptors.js'
 import { GatewayError } from '../../core/errors.js'
-import type { TaskRoute, TaskTarget } from '../../core/plan.js'
+import type { TaskRoute, TaskTarget, Upstream } from '../../core/plan.js'
 import type { TaskVariant } from '../../core/task-kind.js'
 import type { Call } from '../../kernel/call.js'
-import type { Dispatcher } from '../../kernel/http-call.js'
 import { GuardedHttp } from '../../net/guarded.js'
 import { Blocked } from '../../net/media-url.js'
 import { mergeQuery } from '../../wire/query.js'
 import { conditions } from './content-conditions.js'
 import { keptContent } from './content-kept.js'
-import { ContentRelay, type ContentRequest, expired } from './content-relay.js'
+import { ContentRelay, type ContentRequest, type ContentSource, expired } from './content-relay.js'
 import { presenterOf } from './presenters/index.js'
 import type { Artifact, Task } from './record.js'
 import type { TaskEntry } from './repository.js'
@@ -70,16 +69,6 @@ function artifactOf({ artifacts }: Task, name: string, usual: string): Artifact 
   )
 }
 
-/** A source of content. */
-interface ContentSource {
-  readonly dispatcher: Dispatcher
-  readonly path: string
-  readonly headers: string[]
-  readonly elsewhere: boolean
-  /** Base of a redirect's relative location. */
-  readonly base: string
-}
-
 /** Fetches the content, with retries until something was sent to the client. It never begins the task again. */
 class Fetch {
   readonly #call: Call
@@ -105,27 +94,28 @@ class Fetch {
   }
 
   private async try(): Promise<void> {
-    const { dispatcher, path, headers, elsewhere, base } = await this.place()
+    const source = await this.place()
     const call = this.#call
     const { variant, wish } = this.#wanted
-    const relay = new ContentRelay(call, this.#target, dispatcher, elsewhere, variant, wish, failure => {
-      if (failure.location !== undefined && this.#hops < MAX_REDIRECTS && URL.canParse(failure.location, base)) {
+    const relay = new ContentRelay(call, this.#target, source, variant, wish, failure => {
+      if (failure.location !== undefined && this.#hops < MAX_REDIRECTS && URL.canParse(failure.location, source.base)) {
         this.#hops++
-        this.#url = new URL(failure.location, base).href
+        this.#url = new URL(failure.location, source.base).href
         this.start()
       } else if (failure.again && ++this.#tries < MAX_TRIES) this.start()
       else call.fail(failure.error)
     })
-    relay.send({ method: 'GET', path, headers, body: null })
+    relay.send()
   }
 
-  /** The upstream itself, with its credential; for other addresses a guarded connection without one. */
+  /** The upstream itself, with its credential; for other addresses a guarded connection, which has it for trusted hosts alone. */
   private async place(): Promise<ContentSource> {
-    const { upstream, calls, timeouts } = this.#target
+    const { upstream, calls, shape, timeouts } = this.#target
     const { pool, headers, origin } = this.#call.generation.reach(upstream)
     const wanted = [...this.#wanted.wish.headers]
     const here = (path: string): ContentSource => {
-      return { dispatcher: pool, path, headers: [...headers, ...wanted], elsewhere: false, base: origin + path }
+      const own = [...headers, ...wanted]
+      return { dispatcher: pool, path, headers: own, elsewhere: false, hasCredential: true, base: origin + path }
     }
     if (this.#url === undefined) {
       const { name, usual } = this.#wanted
@@ -137,11 +127,16 @@ class Fetch {
     }
     const path = this.#hasLeftUpstream ? undefined : pathAt(this.#url, origin)
     if (path !== undefined) return here(path)
+    const isTrusted = !this.#hasLeftUpstream && shape.trustedHosts.has(hostOf(this.#url)) && !isSigned(upstream)
     this.#hasLeftUpstream = true
     const patience = AbortSignal.any([this.#call.cancellation.signal, AbortSignal.timeout(timeouts.connect)])
     const connection = await this.guard().open(this.#url, patience)
     const own = ['accept-encoding', 'identity', 'user-agent', 'model-gateway', ...wanted]
-    return { dispatcher: connection, path: connection.target, headers: own, elsewhere: true, base: connection.url.href }
+    const plain = { method: 'GET', path: connection.target, headers: own, body: null }
+    const trusted = isTrusted ? { ...plain, headers: [...own, ...headers] } : plain
+    const { path: target, headers: sent } = (isTrusted && (await pool.signer?.sign(trusted))) || trusted
+    const base = connection.url.href
+    return { dispatcher: connection, path: target, headers: sent, elsewhere: true, hasCredential: isTrusted, base }
   }
 
   private guard(): GuardedHttp {
@@ -162,6 +157,15 @@ function pathAt(url: string, origin: string): string | undefined {
   if (!URL.canParse(url, base)) return undefined
   const parsed = new URL(url, base)
   return parsed.origin === origin ? parsed.pathname + parsed.search : undefined
+}
+
+function hostOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).host : ''
+}
+
+/** A signature is for the upstream's own host. */
+function isSigned({ source }: Upstream): boolean {
+  return source?.of.type === 'aws-sigv4'
 }
 
 function errorOf(error: unknown): unknown {

@@ -127,9 +127,9 @@ export class JsonRelay implements Relay {
       const document = await answerDocument(body, this.#attempt, memory)
       if (!this.judge(document, body)) return
       const changed = asBuffer(exchange.response?.(body) ?? body)
-      const rewritten = this.hasOtherVectors([changed])
-        ? await this.withVectors(changed === body ? document : await parsed(changed), changed.length)
-        : changed
+      const after = changed === body ? document : await parsed(changed)
+      if (changed !== body && !this.judge(after, changed)) return
+      const rewritten = this.hasOtherVectors([changed]) ? await this.withVectors(after, changed.length) : changed
       this.send(rewritten, rewritten)
     } finally {
       memory.end()
@@ -171,9 +171,11 @@ export class JsonRelay implements Relay {
       // In Latin-1 every byte is one character: enough to check the grammar, and several times cheaper than UTF-8.
       const text = body.toString('latin1')
       if (this.passesUnparsed(text, body)) return text
-      const document: unknown = JSON.parse(text)
-      if (!this.judge(document, body)) return undefined
-      return this.#attempt.exchange.response?.(body) ?? text
+      if (!this.judge(JSON.parse(text), body)) return undefined
+      const changed = this.#attempt.exchange.response?.(body)
+      if (changed === undefined) return text
+      const bytes = asBuffer(changed)
+      return this.judge(JSON.parse(bytes.toString('latin1')), bytes) ? bytes : undefined
     } catch (cause) {
       this.refuse(body.length === 0 ? 'It is empty.' : 'It is not JSON.', undefined, cause)
       return undefined
@@ -195,7 +197,10 @@ export class JsonRelay implements Relay {
     return true
   }
 
-  /** Reads the answer's status and usage; false if it is an error, which was reported. */
+  /**
+   * Reads the answer's status and usage; false if it is an error, which was reported. Declared changes may be what makes them
+   * readable, or remove them: then both forms are read.
+   */
   private judge(document: unknown, body: Buffer): boolean {
     const { route } = this.#attempt
     const { binary, usage: paths, streamError } = route.protocol ?? {}
@@ -205,7 +210,7 @@ export class JsonRelay implements Relay {
       this.report(status, body)
       return false
     }
-    if (paths !== undefined) this.#attempt.usage = usageOf(document, paths)
+    if (paths !== undefined) this.#attempt.usage = usageOf(document, paths) ?? this.#attempt.usage
     if (streamError === 'responses' && isObject(document)) this.judgeStatus(document)
     return true
   }

@@ -28,6 +28,7 @@ const SHAPE: TaskShape = {
   stall: undefined,
   retention: 3_600_000,
   maxInline: 1024,
+  trustedHosts: new Set(),
 }
 
 const FRESH: Task = {
