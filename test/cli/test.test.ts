@@ -187,7 +187,7 @@ const RULE_TESTS = `tests:
     expect: { status: 200 }
 `
 
-t.test('the rules that no test touches are told, each with its place', async t => {
+t.test('a report names the rules that no test touches, each with its place', async t => {
   const cwd = t.testdir({ 'gateway.yaml': RULES, 'a.test.yaml': RULE_TESTS })
   const { stdout } = await run(['test', '--format', 'json'], { cwd })
   const { files } = JSON.parse(stdout) as {

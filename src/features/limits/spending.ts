@@ -4,6 +4,7 @@ import { costOf, tokensOf, unitsOf } from '../../core/cost.js'
 import type { GatewayError } from '../../core/errors.js'
 import type { LedgerRecord } from '../../core/ledger.js'
 import type { Route, Usage } from '../../core/plan.js'
+import { isFree } from '../../core/route-access.js'
 import { ruleUsed } from '../../core/rule-watch.js'
 import { type Worst, worstOf } from '../../core/worst.js'
 import { withAddedInput } from '../../kernel/added-input.js'
@@ -47,15 +48,12 @@ const NO_BOUNDS: Pick<CallerPolicy, 'scopes'> = { scopes: NO_SCOPES }
 export class Spending {
   readonly #book: Book
   readonly #route: Route
-  /** Requests without a model cost nothing, unless they are batches. */
   readonly #isFree: boolean
 
   constructor(book: Book, route: Route) {
     this.#book = book
     this.#route = route
-    const paths = route.protocol?.amounts
-    this.#isFree =
-      paths?.free === true || (paths?.batch !== true && route.model === undefined && route.task === undefined)
+    this.#isFree = isFree(route)
   }
 
   /** An error is returned where another target may have room, and thrown where the caller has none. */
