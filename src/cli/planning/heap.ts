@@ -1,4 +1,4 @@
-/** Elements of which the one that comes first, by a number, is at hand. */
+/** Elements in the order of their numbers, the smallest first. */
 export class Heap<T> {
   readonly #elements: { readonly at: number; readonly value: T }[] = []
 
@@ -32,7 +32,7 @@ export class Heap<T> {
     return first?.value
   }
 
-  /** Puts an element in the place of the first one, and down to where it belongs. */
+  /** Puts an element instead of the first one, and down to where it belongs. */
   #sink(added: { readonly at: number; readonly value: T }): void {
     const all = this.#elements
     let place = 0

@@ -10,7 +10,7 @@ import { STANDARD_INPUT } from '../loading.js'
 import { Heap } from './heap.js'
 import { ReplayedLimits } from './past-limits.js'
 
-/** Longer lines are no request's. */
+/** Longer lines are left out. */
 const MAX_LINE_CHARS = 256 * 1024
 /** Requests that are held until it is known that none of those still to come began before them: lines are in the order of their ends. */
 const MAX_HELD = 16_384
