@@ -1,12 +1,14 @@
 import type { ModelConfig, TargetConfig } from '../core/config.js'
 import { Glob, isGlob } from '../core/glob.js'
 import { isObject, type Json } from '../core/json.js'
+import type { Fallbacks } from '../core/strategy.js'
 import { type Context, interpolate } from './context.js'
 import type { Site } from './document.js'
 import type { Entries } from './entries.js'
 import { readModelHealth } from './health.js'
 import { readHedge } from './hedge.js'
 import { readCanary, readMirror } from './mirror.js'
+import { placeAt } from './placed-rules.js'
 import type { RawModel, RawModelWithTargets, RawTarget, RawUpstream } from './raw.generated.js'
 import { listed, quoted } from './report.js'
 import { readScopeLimits } from './scope-limits.js'
@@ -63,6 +65,12 @@ function checkWritten(written: Json | undefined, site: Site, upstreams: Entries<
   }
 }
 
+function readFallbacks(fallbacks: Fallbacks | undefined, site: Site): { readonly fallbacks?: Fallbacks } {
+  if (fallbacks === undefined) return {}
+  for (const cause of Object.keys(fallbacks)) placeAt(site.child(cause), fallbacks, cause)
+  return { fallbacks }
+}
+
 function readModel(name: string, raw: RawModel, site: Site, context: Context): ReadModel {
   const settings: Omit<RawModelWithTargets, 'targets'> = isSettings(raw) ? raw : {}
   const targets = targetsOf(raw, site)
@@ -72,7 +80,7 @@ function readModel(name: string, raw: RawModel, site: Site, context: Context): R
   return {
     config: {
       targets: read,
-      ...(settings.fallbacks === undefined ? {} : { fallbacks: settings.fallbacks }),
+      ...readFallbacks(settings.fallbacks, site.child('fallbacks')),
       ...readMirror(settings.mirror, name, site.child('mirror'), context),
       ...readCanary(settings.canary, { model: name, targets: read }, site.child('canary'), context),
       ...readStrategy(settings.strategy, weightsOf(targets), site.child('strategy'), context),

@@ -99,8 +99,10 @@ function refuseRepeatedTargets(name: string, model: ReadModel, { report }: Conte
   if (model.targets.length < 2) return
   const seen = new Map<string, number>()
   for (const [index, target] of model.config.targets.entries()) {
-    const identity = JSON.stringify([target.upstream, target.as ?? name])
-    const first = seen.get(identity)
+    const whole = JSON.stringify([target.upstream, target.as ?? name])
+    const identity = target.when === undefined ? whole : whole + JSON.stringify(target.when)
+    // One that takes all requests leaves none for the same with conditions.
+    const first = seen.get(whole) ?? seen.get(identity)
     const site = model.targets[index]
     if (first === undefined || site === undefined) {
       seen.set(identity, index)

@@ -2,6 +2,7 @@ import type { Bound, ScopeLimits } from '../core/bounds.js'
 import type { DocumentPath } from '../core/path-text.js'
 import { type Context, interpolate } from './context.js'
 import type { Site } from './document.js'
+import { placeAt } from './placed-rules.js'
 import { parseBudget, parseRate } from './rates.js'
 import type { RawCallerLimits, RawTargetLimits } from './raw.generated.js'
 import { parseDuration, parseSize } from './units.js'
@@ -22,11 +23,13 @@ export function readScopeLimits(raw: Written | undefined, site: Site, context: C
 export function readLimitsAt(raw: Written, place: Site, context: Context): ScopeLimits {
   const tell: Tell = (path, rule, message, meant) =>
     context.report.error(rule, place.child(...path), message, meant === undefined ? {} : { meant: () => meant })
-  return scopeLimits(interpolate(raw, place, context), tell)
+  const limits = scopeLimits(interpolate(raw, place, context), tell, place)
+  for (const name of COUNTS) if (limits[name] !== undefined) placeAt(place.child(name), limits.bounds, name)
+  return limits
 }
 
-function scopeLimits(raw: Written, tell: Tell): ScopeLimits {
-  const limits: { -readonly [K in keyof ScopeLimits]: ScopeLimits[K] } = { bounds: boundsOf(raw, tell) }
+function scopeLimits(raw: Written, tell: Tell, place: Site): ScopeLimits {
+  const limits: { -readonly [K in keyof ScopeLimits]: ScopeLimits[K] } = { bounds: boundsOf(raw, tell, place) }
   for (const name of COUNTS) if (raw[name] !== undefined) limits[name] = raw[name]
   if (raw.body !== undefined) {
     const body = parseSize(raw.body)
@@ -45,7 +48,7 @@ function scopeLimits(raw: Written, tell: Tell): ScopeLimits {
   return limits
 }
 
-function boundsOf(raw: Written, tell: Tell): readonly Bound[] {
+function boundsOf(raw: Written, tell: Tell, place: Site): readonly Bound[] {
   const bounds: Bound[] = []
   for (const unit of ['requests', 'tokens', 'budget'] as const) {
     const written = raw[unit]
@@ -64,7 +67,10 @@ function boundsOf(raw: Written, tell: Tell): readonly Bound[] {
           'repeated-limit',
           `the ${unit === 'budget' ? unit : `limit of ${unit}`} ${window} is set twice; remove one of them`,
         )
-      } else bounds.push(parsed.bound)
+      } else {
+        placeAt(place.child(...path), parsed.bound)
+        bounds.push(parsed.bound)
+      }
     }
   }
   return bounds

@@ -2,6 +2,7 @@ import type { Limits, Retry, RetryCondition, Timeouts } from '../core/limits.js'
 import type { Context } from './context.js'
 import { interpolate } from './context.js'
 import type { Site } from './document.js'
+import { placeAt } from './placed-rules.js'
 import type { RawLimits, RawRetry, RawTimeouts } from './raw.generated.js'
 import { parseDuration, parsePercentage, parseSize } from './units.js'
 
@@ -52,11 +53,18 @@ export function readRetry(raw: RawRetry | undefined, site: Site, context: Contex
   const { budget, wait, max_wait } = raw ?? {}
   return {
     ...(raw?.attempts === undefined ? {} : { attempts: raw.attempts }),
-    ...(raw?.on === undefined ? {} : { on: [...new Set(raw.on.flatMap(expandCondition))] }),
+    ...(raw?.on === undefined ? {} : { on: readConditions(raw.on, site.child('on')) }),
     ...(budget === undefined ? {} : { budget: readShare(budget, site.child('budget'), context) }),
     ...(wait === undefined ? {} : { wait: readDuration(wait, site.child('wait'), context) }),
     ...(max_wait === undefined ? {} : { max_wait: readDuration(max_wait, site.child('max_wait'), context) }),
   }
+}
+
+function readConditions(raw: NonNullable<RawRetry['on']>, site: Site): Retry['on'] {
+  const on = [...new Set(raw.flatMap(expandCondition))]
+  for (const [index, written] of raw.entries())
+    for (const condition of expandCondition(written)) placeAt(site.child(index), on, condition)
+  return on
 }
 
 /** `5xx` stands for all hundred statuses. */

@@ -1,7 +1,9 @@
 import type { VerbConfig } from '../core/config.js'
 import { isObject, type Json } from '../core/json.js'
+import { areRulesWatched } from '../core/rule-watch.js'
 import type { Context } from './context.js'
 import type { Site } from './document.js'
+import { placeAt } from './placed-rules.js'
 
 /** The verbs of a list, which the schema has accepted. Reports moves that leave the element which `*` stands for. */
 export function readVerbs(
@@ -9,6 +11,7 @@ export function readVerbs(
   site: Site,
   { report }: Pick<Context, 'report'>,
 ): readonly VerbConfig[] {
+  if (areRulesWatched()) placeVerbs(list ?? [], site)
   for (const [index, verb] of (list ?? []).entries()) {
     refuseMisplaced(verb, site.child(index), report)
     for (const { from, to, place } of movesOf(verb)) {
@@ -17,6 +20,22 @@ export function readVerbs(
     }
   }
   return list ?? []
+}
+
+/** Of `when` its condition, and the verbs that depend on it. */
+function placeVerbs(list: readonly VerbConfig[], site: Site): void {
+  for (const [index, verb] of list.entries()) {
+    const { when } = verb
+    if (!isObject(when)) {
+      placeAt(site.child(index), verb)
+      continue
+    }
+    placeAt(site.child(index, 'when', 'if'), when)
+    for (const branch of ['do', 'else']) {
+      const inner = when[branch]
+      if (Array.isArray(inner)) placeVerbs(inner as readonly VerbConfig[], site.child(index, 'when', branch))
+    }
+  }
 }
 
 interface Move {

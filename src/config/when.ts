@@ -3,6 +3,7 @@ import type { Test, When } from '../core/when.js'
 import type { Context } from './context.js'
 import type { Site } from './document.js'
 import { checkNoCredential } from './headers.js'
+import { placeAt } from './placed-rules.js'
 import type { RawCondition, RawProtocol, RawWhen } from './raw.generated.js'
 
 /** `when` of a target. */
@@ -11,14 +12,14 @@ export function readWhen(raw: RawWhen | undefined, site: Site, context: Context)
   const { tokens, header = {}, body, ...rest } = raw
   for (const name of Object.keys(header)) checkNoCredential(name, site.child('header', name), context)
   const headers = Object.fromEntries(Object.entries(header).map(([name, value]) => [name.toLowerCase(), testOf(value)]))
-  return {
-    when: {
-      ...rest,
-      ...(tokens === undefined ? {} : { tokens: testOf(tokens) }),
-      ...(raw.header === undefined ? {} : { header: headers }),
-      ...(body === undefined ? {} : { body: testsOf(body) }),
-    },
+  const when: When = {
+    ...rest,
+    ...(tokens === undefined ? {} : { tokens: testOf(tokens) }),
+    ...(raw.header === undefined ? {} : { header: headers }),
+    ...(body === undefined ? {} : { body: testsOf(body) }),
   }
+  placeAt(site, when)
+  return { when }
 }
 
 /** `failures` of a protocol. */

@@ -18,3 +18,9 @@ export function asksUpstream({ lane, task, model, answer }: Route): boolean {
   if (lane === 'answer') return model !== undefined && answer !== 'model'
   return lane === 'exchange' || task?.action === 'submit'
 }
+
+/** Whether requests of a route cost nothing: those without a model do, unless they are batches. */
+export function isFree({ protocol, model, task }: Pick<Route, 'protocol' | 'model' | 'task'>): boolean {
+  const { free = false, batch = false } = protocol?.amounts ?? {}
+  return free || (!batch && model === undefined && task === undefined)
+}

@@ -1,4 +1,5 @@
 import { Glob } from './glob.js'
+import { ruleUsed } from './rule-watch.js'
 
 type Scalar = string | number | boolean
 
@@ -45,7 +46,10 @@ export interface Asked {
 
 /** Whether something is for such a request. */
 export function isFor({ when }: { readonly when?: When }, asked: Asked): boolean {
-  return when === undefined || failing(when, asked) === undefined
+  if (when === undefined) return true
+  const holds = failing(when, asked) === undefined
+  if (holds) ruleUsed(when)
+  return holds
 }
 
 /** A condition that does not hold, as `stream`, `header.x-tier`; undefined: all hold. Those that are cheap to ask come first. */

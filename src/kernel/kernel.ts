@@ -12,7 +12,7 @@ import { EventLoopShares } from './event-loop-shares.js'
 import type { Generation } from './generation.js'
 import { InnerExchange, type Serve } from './inner.js'
 import { bodyCapacity, capacityOf, FOR_BODIES, Memory } from './memory.js'
-import { type CallWatcher, unwatched } from './outside-call.js'
+import { type CallWatcher, type TaskObserver, unwatched } from './outside-call.js'
 import { Services } from './services.js'
 import { SlotSet } from './slot-set.js'
 import type { TaskEnd, TaskNotes } from './task-end.js'
@@ -106,6 +106,7 @@ export class Kernel extends Services {
   readonly crowded = new WeakSet<object>()
   /** Looks on at calls that follow from requests. */
   watchCall: CallWatcher = unwatched
+  observeTask: TaskObserver = () => undefined
   /** Called when an upstream refuses the gateway's own credential: its secret may have been rotated. */
   onRefusedCredential: () => void = () => undefined
   /** Called when a stage throws where it must not. */

@@ -3,6 +3,7 @@ import { GatewayError } from '../core/errors.js'
 import { type Json, parseJson } from '../core/json.js'
 import type { Params } from '../core/params.js'
 import type { Exchange } from '../core/plan.js'
+import { ruleUsed } from '../core/rule-watch.js'
 import type { RequestShape, SentValue } from '../core/shape.js'
 import type { UpstreamRequest } from '../net/pools.js'
 import { asBuffer } from '../wire/bytes.js'
@@ -27,9 +28,11 @@ interface Placed {
 
 /** The body with what `take` names of the client's path, query and headers; what is not there is not taken. */
 export function withTaken({ taken }: RequestShape, call: Call, body: Uint8Array): Uint8Array {
-  return taken.reduce((bytes, { from, name, path }) => {
-    const value = besideOf(call, from, name)
-    return value === undefined ? bytes : setValue(bytes, path, JSON.stringify(value), 'always')
+  return taken.reduce((bytes, one) => {
+    const value = besideOf(call, one.from, one.name)
+    if (value === undefined) return bytes
+    ruleUsed(one)
+    return setValue(bytes, one.path, JSON.stringify(value), 'always')
   }, body)
 }
 
@@ -101,6 +104,7 @@ function placedBy({ sent }: RequestShape, read: (sent: SentValue) => Json | unde
   for (const one of sent) {
     const text = textOf(one, read(one))
     if (text === undefined) continue
+    ruleUsed(one)
     if (one.to === 'path') params[one.name] = text
     else if (one.to === 'query') query.append(one.name, text)
     else headers.push(one.name, text)

@@ -1,6 +1,7 @@
 import type { VerbConfig } from '../core/config.js'
 import { GatewayError } from '../core/errors.js'
 import { isObject, type Json } from '../core/json.js'
+import { areRulesWatched, ruleUsed } from '../core/rule-watch.js'
 import type { FormChanges, FormTransform } from '../core/transform.js'
 import { EVERY, type Path, parsePath } from '../wire/json-path.js'
 
@@ -12,8 +13,10 @@ import { EVERY, type Path, parsePath } from '../wire/json-path.js'
 export function compileFormVerbs(list: readonly VerbConfig[]): FormTransform | undefined {
   const steps = list
     .filter(verb => verb.send === undefined)
-    .flatMap(step => Object.entries(step))
-    .flatMap(([name, args]) => compileVerb(name, args))
+    .flatMap(step => {
+      const changes = Object.entries(step).flatMap(([name, args]) => compileVerb(name, args))
+      return areRulesWatched() && changes.length > 0 ? [...changes, () => ruleUsed(step)] : changes
+    })
   if (steps.length === 0) return undefined
   return form => {
     for (const step of steps) step(form)

@@ -1,4 +1,5 @@
 import type { VerbConfig } from '../core/config.js'
+import { derivedRule } from '../core/rule-watch.js'
 import type { Beside, BodyFormat, RequestShape, SentValue, TakenValue } from '../core/shape.js'
 import { parsePath } from '../wire/json-path.js'
 import { members, text } from './verb.js'
@@ -10,8 +11,12 @@ export function isShaping(verb: VerbConfig): boolean {
 
 /** What such verbs and the endpoint's `sends` make of a request; `undefined` where there are none. */
 export function shapeOf(list: readonly VerbConfig[], body: BodyFormat | undefined): RequestShape | undefined {
-  const taken = list.flatMap(({ take }) => (take === undefined ? [] : members(take).map(takenValue)))
-  const sent = list.flatMap(({ send }) => (send === undefined ? [] : members(send).map(sentValue)))
+  const taken = list.flatMap(verb =>
+    verb.take === undefined ? [] : members(verb.take).map(one => derivedRule(takenValue(one), verb)),
+  )
+  const sent = list.flatMap(verb =>
+    verb.send === undefined ? [] : members(verb.send).map(one => derivedRule(sentValue(one), verb)),
+  )
   if (taken.length === 0 && sent.length === 0 && body === undefined) return undefined
   return { taken, sent, ...(body === undefined ? {} : { body }) }
 }

@@ -1,6 +1,7 @@
 import { OPEN_BRACE } from '../core/ascii.js'
 import type { VerbConfig } from '../core/config.js'
 import type { Json } from '../core/json.js'
+import { areRulesWatched, ruleUsed } from '../core/rule-watch.js'
 import type { Transform } from '../core/transform.js'
 import {
   aliasMember,
@@ -79,8 +80,20 @@ const VERBS: ReadonlyMap<string, Verb> = new Map(
 /** The verbs of a list, one after the other; `undefined` where there are none. */
 export function compileVerbs(written: readonly VerbConfig[]): Transform | undefined {
   const documents = written.filter(verb => !isShaping(verb))
-  const steps = documents.flatMap(step => Object.entries(step)).map(([name, args]) => verbOf(name).compile(args))
+  const steps = documents.flatMap(step =>
+    Object.entries(step).map(([name, args]) => watched(step, verbOf(name).compile(args))),
+  )
   return steps.length === 0 ? undefined : chain([objectAlone, ...steps])
+}
+
+/** Says of a verb when it changes a document, if anybody asks. */
+function watched(verb: VerbConfig, change: Transform): Transform {
+  if (!areRulesWatched()) return change
+  return document => {
+    const changed = change(document)
+    if (Buffer.compare(changed, document) !== 0) ruleUsed(verb)
+    return changed
+  }
 }
 
 /** Verbs are for objects: other documents are refused. */

@@ -1,5 +1,6 @@
 import type { VerbConfig } from '../core/config.js'
 import { isObject, type Json, parseJson } from '../core/json.js'
+import { ruleUsed } from '../core/rule-watch.js'
 import type { Transform } from '../core/transform.js'
 import { passes, type Test } from '../core/when.js'
 import { asBuffer } from '../wire/bytes.js'
@@ -21,8 +22,11 @@ export function whenVerb(compile: (list: readonly VerbConfig[]) => Transform | u
       if (!isObject(args) || !isObject(args.if)) throw new TypeError('if and do')
       const tests = members(args.if).map(([dotted, test]): readonly [Path, Test] => [parsePath(dotted), testOf(test)])
       const [yes, no] = [listOf(args.do), listOf(args.else)]
-      return document =>
-        tests.every(([path, test]) => passes(test, valueAt(document, path))) ? yes(document) : no(document)
+      return document => {
+        if (!tests.every(([path, test]) => passes(test, valueAt(document, path)))) return no(document)
+        ruleUsed(args)
+        return yes(document)
+      }
     },
   }
 }

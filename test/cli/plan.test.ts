@@ -94,3 +94,72 @@ cost +100 %: 1.00 → 2.00 USD
     t.match(JSON.parse(json.stdout), { requests: 3, same: 2, moved: { north: 1 }, cost: { before: 1e6, after: 1e6 } })
   },
 )
+
+t.test('plan --traffic fills limits by the time of the log, and names those that would refuse', async t => {
+  const file = `version: 1
+time_zone: Europe/Berlin
+prices: { swift: { input: 1.00, output: 1.00 } }
+groups: { crew: { limits: { tokens: 5M/month } } }
+keys:
+  alice: { secret: { env: ALICE }, limits: { budget: 2 USD/day } }
+  bob: { secret: { env: BOB }, group: crew }
+  carol: { secret: { env: CAROL }, limits: { requests: 2/min, in_flight: 1 } }
+upstreams:
+  north: { kind: openai-compatible, base: https://north.example, secret: { env: N }, limits: { requests: 9/total } }
+models: { swift: north }
+`
+  const cwd = t.testdir({ 'gateway.yaml': file })
+  const line = (key: string, time: string, total_ms: number, more: object = {}) =>
+    JSON.stringify({
+      ...{
+        level: 'info',
+        time,
+        msg: 'request',
+        method: 'POST',
+        route: 'POST /v1/chat/completions',
+        key,
+        model: 'swift',
+      },
+      ...{ upstream: 'north', target: 'swift', status: 200, outcome: 'ok', stream: false, total_ms, ...more },
+    })
+  const million = { input_tokens: 1_000_000, output_tokens: 0, cost_usd: 1 }
+  const lines = [
+    // The day begins at 22:00 UTC there: the third is of the next one.
+    line('alice', '2026-07-01T21:10:00.000Z', 10, million),
+    line('alice', '2026-07-01T21:20:00.000Z', 10, { ...million, input_tokens: 1_500_000 }),
+    line('alice', '2026-07-01T22:00:00.500Z', 10, million),
+    // What began before midnight counts there.
+    line('alice', '2026-07-01T22:00:01.000Z', 2000, million),
+    line('bob', '2026-07-02T10:00:00.000Z', 10, { ...million, input_tokens: 5_000_000 }),
+    line('bob', '2026-07-02T10:00:01.000Z', 10, { ...million, input_tokens: 1 }),
+    line('bob', '2026-08-02T10:00:01.000Z', 10, { ...million, input_tokens: 1 }),
+    // The second runs within the first, which ends later.
+    line('carol', '2026-08-02T10:01:02.000Z', 1000),
+    line('carol', '2026-08-02T10:01:09.000Z', 9000),
+    line('carol', '2026-08-02T10:01:10.000Z', 100),
+    line('carol', '2026-08-02T10:01:11.000Z', 100),
+    line('carol', '2026-08-02T10:02:00.200Z', 100),
+  ]
+  const { code, stdout, stderr } = await run(['plan', '--traffic', '-', '--format', 'json'], {
+    cwd,
+    input: lines.join('\n'),
+  })
+  t.equal(code, 0, stderr)
+  t.match(JSON.parse(stdout), {
+    requests: 12,
+    same: 8,
+    refused: {
+      'budget_spent, budget of key alice, 2 USD/day': 1,
+      'rate_limited, tokens of group crew, 5M/month': 1,
+      'rate_limited, in_flight of key carol, 1': 1,
+      'rate_limited, requests of key carol, 2/min': 1,
+    },
+    full: {},
+  })
+  const again = await run(['plan', '--traffic', '-'], { cwd, input: [...lines, ...lines].join('\n') })
+  t.match(again.stdout, /% are refused: budget_spent, budget of key alice, 2 USD\/day \(\d+\)\n/)
+  t.match(
+    again.stdout,
+    /% find no room and wait, or go to another target: requests of upstream north, 9\/total \(\d+\)\n/,
+  )
+})

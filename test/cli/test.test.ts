@@ -147,6 +147,90 @@ t.test('tests have streams, faults in virtual time, limits, tasks, sockets and s
   t.match(changed.stdout, '7 of 8 tests passed')
 })
 
+const RULES = `version: 1
+retry: { on: [connect, 503, 429] }
+keys:
+  team: { secret: { env: TEAM_KEY }, limits: { requests: [1/month, 9/total], in_flight: 5, max_output: 100 } }
+  open: { secret: { env: OPEN_KEY } }
+kinds:
+  mine:
+    credential: { in: header, name: authorization, scheme: Bearer }
+    speaks: { chat: POST /chat/completions }
+    request:
+      - set: { user: anonymous }
+      - when: { if: { body_only: true }, do: [{ remove: [body_only] }], else: [{ remove: [seed] }] }
+    response:
+      - remove: [system_fingerprint]
+upstreams:
+  north: { kind: mine, base: https://north.example, secret: { env: NORTH_KEY } }
+models:
+  swift:
+    targets:
+      - { upstream: north, as: large, when: { stream: true } }
+      - { upstream: north, as: small, when: { stream: false } }
+    fallbacks: { overloaded: [spare], context_too_long: [spare] }
+  spare: north
+`
+const RULE_TESTS = `tests:
+  another model answers:
+    request: ${CHAT}
+    upstream: { north: { answers: [{ status: 503 }, { body: ${ANSWER.replace('{', '{ system_fingerprint: x, ')} }] } }
+    expect: { status: 200, sent: { body.model: spare, body.user: anonymous } }
+  the second request is one too many:
+    before: [${CHAT.replace('open', 'team')}]
+    request: ${CHAT.replace('open', 'team')}
+    upstream: { north: { answer: { body: ${ANSWER} } } }
+    expect: { status: 429 }
+  a busy upstream is asked again:
+    request: ${CHAT.replace('swift', 'spare')}
+    upstream: { north: { answers: [{ status: 429 }, { body: ${ANSWER} }] } }
+    expect: { status: 200 }
+`
+
+t.test('a report names the rules that no test touches, each with its place', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': RULES, 'a.test.yaml': RULE_TESTS })
+  const { stdout } = await run(['test', '--format', 'json'], { cwd })
+  const { files } = JSON.parse(stdout) as {
+    files: {
+      tests: { title: string; ok: boolean; faults: string[] }[]
+      coverage: { kind: string; name: string; touched: boolean; position?: { file: string; line: number } }[]
+    }[]
+  }
+  t.strictSame(
+    files[0]?.tests.map(({ title, faults }) => [title, faults]),
+    [
+      ['another model answers', []],
+      ['the second request is one too many', []],
+      ['a busy upstream is asked again', []],
+    ],
+  )
+  const rules = (files[0]?.coverage ?? []).filter(({ kind }) => kind === 'rule')
+  const names = (touched: boolean): readonly string[] =>
+    rules.filter(one => one.touched === touched).map(({ name, position }) => `${position?.line} ${name}`)
+  t.strictSame(names(true), [
+    '2 retry.on[2]',
+    '4 keys.team.limits.requests[0]',
+    '11 kinds.mine.request[0]',
+    '14 kinds.mine.response[0]',
+    '21 models.swift.targets[1].when',
+    '22 models.swift.fallbacks.overloaded',
+  ])
+  t.strictSame(names(false), [
+    '2 retry.on[0]',
+    '2 retry.on[1]',
+    '4 keys.team.limits.requests[1]',
+    '4 keys.team.limits.in_flight',
+    '4 keys.team.limits.max_output',
+    '12 kinds.mine.request[1].when.if',
+    '12 kinds.mine.request[1].when.do[0]',
+    '12 kinds.mine.request[1].when.else[0]',
+    '20 models.swift.targets[0].when',
+    '22 models.swift.fallbacks.context_too_long',
+  ])
+  const { stdout: tap } = await run(['test'], { cwd })
+  t.match(tap, /# 6 of 16 rules take effect; not retry\.on\[0\] \(gateway\.yaml:2:15\), retry/)
+})
+
 t.test('recordings answer in a test', async t => {
   const answer = JSON.stringify({
     request: {

@@ -7,23 +7,38 @@ import type { Side } from '../../plan/difference/difference.js'
 import { type PastRequest, type TrafficFacts, TrafficReplay } from '../../plan/difference/traffic.js'
 import { CommandError, type Io } from '../io.js'
 import { STANDARD_INPUT } from '../loading.js'
+import { Heap } from './heap.js'
+import { ReplayedLimits } from './past-limits.js'
 
-/** Longer lines are no request's. */
+/** Longer lines are left out. */
 const MAX_LINE_CHARS = 256 * 1024
+/** Requests that are held until it is known that none of those still to come began before them: lines are in the order of their ends. */
+const MAX_HELD = 16_384
 
 /** Decides the served requests of a log again, line by line. */
 export async function replay(log: string, side: Side, io: Io): Promise<TrafficFacts> {
-  const replay = new TrafficReplay(side)
+  const { accounting } = side.plan
+  const limits = accounting === undefined ? undefined : new ReplayedLimits(accounting.timeZone)
+  const replay = new TrafficReplay(side, limits)
+  const held = new Heap<PastRequest>()
+  const next = (): void => {
+    const request = held.take()
+    if (request !== undefined) replay.add(request)
+  }
   const input = log === STANDARD_INPUT ? io.stdin : createReadStream(log)
   try {
     for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
       const request = line.length > MAX_LINE_CHARS ? undefined : requestOf(line)
-      if (request !== undefined) replay.add(request)
+      if (request === undefined) continue
+      if (limits === undefined || request.began === undefined) replay.add(request)
+      else held.add(request.began, request)
+      if (held.size > MAX_HELD) next()
     }
   } catch (error) {
     if (!(error instanceof Error && 'code' in error)) throw error
     throw new CommandError(`${log} cannot be read (${error.code})`)
   }
+  while (held.size > 0) next()
   return replay.facts()
 }
 
@@ -42,6 +57,8 @@ function requestOf(line: string): PastRequest | undefined {
     upstream,
     key: typeof key === 'string' ? key : '',
     model: typeof model === 'string' ? model : '',
+    ...(entry.stream === true && { stream: true }),
+    ...timesOf(entry),
   }
   if (entry.kind === 'request') {
     const usage = isObject(entry.usage) ? (entry.usage as Usage) : undefined
@@ -50,6 +67,13 @@ function requestOf(line: string): PastRequest | undefined {
   const usage = usageOf(entry)
   const { cost_usd } = entry
   return { ...name, ...(usage && { usage }), ...(typeof cost_usd === 'number' && { cost: cost_usd * MICRO_PER_USD }) }
+}
+
+/** A log's `time` and a receipt's `at` are when a request has ended. */
+function timesOf({ time, at, total_ms }: Readonly<Record<string, unknown>>): Pick<PastRequest, 'began' | 'ended'> {
+  const ended = typeof at === 'number' ? at : Date.parse(String(time))
+  if (Number.isNaN(ended)) return {}
+  return { began: typeof total_ms === 'number' ? ended - total_ms : ended, ended }
 }
 
 const FIRST_ERROR = 400
@@ -75,7 +99,7 @@ function usageOf(entry: Readonly<Record<string, unknown>>): Usage | undefined {
 }
 
 /** A line for each answer: `31 % move to north`. */
-export function trafficText({ requests, same, moved, refused, lossy, cost, unpriced }: TrafficFacts): string {
+export function trafficText({ requests, same, moved, refused, full, lossy, cost, unpriced }: TrafficFacts): string {
   if (requests === 0) return 'the log has no request that an upstream has served'
   const share = (count: number): string => `${Math.round((count / requests) * 1000) / 10} %`
   const lines = (counts: Readonly<Record<string, number>>, say: (name: string) => string): readonly string[] =>
@@ -86,6 +110,7 @@ export function trafficText({ requests, same, moved, refused, lossy, cost, unpri
     `${requests} requests, ${share(same)} go where they went`,
     ...lines(moved, name => `move to ${name}`),
     ...lines(refused, name => `are refused: ${name}`),
+    ...lines(full, name => `find no room and wait, or go to another target: ${name}`),
     ...lines(lossy, name => `may lose members by translation ${name}`),
     ...(cost.before === 0
       ? []

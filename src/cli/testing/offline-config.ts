@@ -1,11 +1,14 @@
 import { readFile } from 'node:fs/promises'
 import { sep } from 'node:path'
+import type { Document } from '../../config/document.js'
 import { parse } from '../../config/parse.js'
 import { Report } from '../../config/report.js'
 import { Source } from '../../config/source.js'
 import type { Config } from '../../core/config.js'
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import { packageRoot } from '../../core/package-root.js'
+import type { DocumentPath } from '../../core/path-text.js'
+import type { Position } from '../../core/problems.js'
 import type { Script } from './test-file.js'
 
 /** Sections that reach beyond the process, or keep something after it. */
@@ -29,12 +32,14 @@ const ABOUT_THE_WAY = ['proxy', 'tls', 'http2', 'pool', 'secrets', 'previous_sec
 export class OfflineConfig {
   readonly #merged: JsonObject
   readonly #config: Config
+  readonly #documents: readonly Document[]
 
   /** Files that it is read from. */
   readonly sources: readonly string[]
 
-  private constructor(merged: JsonObject, config: Config, sources: readonly string[]) {
-    this.sources = sources
+  private constructor(merged: JsonObject, config: Config, documents: readonly Document[]) {
+    this.sources = documents.map(({ source }) => source.file)
+    this.#documents = documents
     this.#merged = merged
     this.#config = config
   }
@@ -45,15 +50,16 @@ export class OfflineConfig {
     const others = sources.filter(
       source => source !== file && /\.ya?ml$/.test(source) && !shipped.some(folder => source.startsWith(folder)),
     )
-    const merged: Record<string, Json> = { ...(await contentOf(file)) }
-    for (const other of others) {
-      for (const [section, value] of Object.entries(await contentOf(other))) {
+    const documents = (await Promise.all([file, ...others].map(documentOf))).flatMap(one => one ?? [])
+    const merged: Record<string, Json> = {}
+    for (const { tree } of documents) {
+      for (const [section, value] of Object.entries(isObject(tree.value) ? tree.value : {})) {
         const before = merged[section]
         merged[section] = isObject(before) && isObject(value) ? { ...before, ...value } : value
       }
     }
     for (const section of LEFT_OUT) delete merged[section]
-    return new OfflineConfig(merged, config, [file, ...others])
+    return new OfflineConfig(merged, config, documents)
   }
 
   get keys(): readonly string[] {
@@ -62,6 +68,14 @@ export class OfflineConfig {
 
   get declared(): Pick<Config, 'models' | 'keys'> {
     return this.#config
+  }
+
+  /** Where something of the merged configuration is written. */
+  positionOf(path: DocumentPath): Position {
+    const [main] = this.#documents
+    const found = this.#documents.find(({ tree }) => tree.has(path)) ?? main
+    if (found === undefined) throw new Error('a configuration has a file')
+    return found.spot(path, 'value').position
   }
 
   /** The text of gateway.yaml; JSON is YAML. `baseOf` gives the address of a scripted upstream. */
@@ -111,7 +125,7 @@ function entriesOf(value: Json | undefined): readonly (readonly [string, JsonObj
   return isObject(value) ? Object.entries(value).map(([name, inner]) => [name, isObject(inner) ? inner : {}]) : []
 }
 
-async function contentOf(file: string): Promise<JsonObject> {
-  const document = parse(new Source(file, await readFile(file, 'utf8')), false, new Report())
-  return isObject(document?.tree.value) ? document.tree.value : {}
+/** Undefined: the file holds nothing. */
+async function documentOf(file: string): Promise<Document | undefined> {
+  return parse(new Source(file, await readFile(file, 'utf8')), false, new Report())
 }

@@ -1,7 +1,9 @@
 import { shownFile } from '../../config/problems.js'
+import type { Position } from '../../core/problems.js'
+import { type Covered, coverageLines } from './coverage.js'
 import type { TestCase } from './test-file.js'
 
-export const TEST_FORMATS = ['tap', 'junit', 'github'] as const
+export const TEST_FORMATS = ['tap', 'junit', 'github', 'json'] as const
 export type TestFormat = (typeof TEST_FORMATS)[number]
 
 /** One test and what came of it. */
@@ -15,18 +17,23 @@ export interface Done {
 export interface DoneFile {
   readonly file: string
   readonly done: readonly Done[]
-  readonly coverage: readonly string[]
+  readonly coverage: readonly Covered[]
 }
 
 /** The whole report. */
-export const REPORTS: Readonly<Record<TestFormat, (files: readonly DoneFile[]) => string>> = { tap, junit, github }
+export const REPORTS: Readonly<Record<TestFormat, (files: readonly DoneFile[]) => string>> = {
+  tap,
+  junit,
+  github,
+  json,
+}
 
 /** https://testanything.org/tap-version-14-specification.html */
 function tap(files: readonly DoneFile[]): string {
   let number = 0
   const lines = files.flatMap(({ done, coverage }) => [
     ...done.map(one => tapOf(++number, one)),
-    ...coverage.map(line => `# ${line}`),
+    ...coverageLines(coverage).map(line => `# ${line}`),
   ])
   return ['TAP version 14', `1..${number}`, ...lines].join('\n')
 }
@@ -85,6 +92,19 @@ function github(files: readonly DoneFile[]): string {
     return `::error ${place},title=${property(title)}::${plain(faults.join('\n'))}`
   })
   return [...lines, `${all.length - failed.length} of ${all.length} tests passed`].join('\n')
+}
+
+/** One document with all results, and all that tests may touch. */
+function json(files: readonly DoneFile[]): string {
+  const shown = (position: Position): Position => ({ ...position, file: shownFile(position.file) })
+  const list = files.map(({ file, done, coverage }) => ({
+    file: shownFile(file),
+    tests: done.map(({ test: { title, position }, faults, milliseconds }) => ({
+      ...{ title, position: shown(position), ok: faults.length === 0, faults, milliseconds },
+    })),
+    coverage: coverage.map(one => (one.position === undefined ? one : { ...one, position: shown(one.position) })),
+  }))
+  return JSON.stringify({ files: list }, undefined, 2)
 }
 
 function placeOf({ position }: TestCase): string {

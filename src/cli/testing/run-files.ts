@@ -91,7 +91,28 @@ async function runFile(
   update: boolean,
 ): Promise<DoneFile> {
   const snapshots = await Snapshots.of(file, update)
-  const coverage = new Coverage(config.declared)
+  const coverage = new Coverage(config)
+  try {
+    const done = await runTests(tests, { config, path, snapshots, coverage })
+    await snapshots.save()
+    return { file, done, coverage: coverage.all }
+  } finally {
+    coverage.stop()
+  }
+}
+
+interface Run {
+  readonly config: OfflineConfig
+  /** Of the configuration. */
+  readonly path: string
+  readonly snapshots: Snapshots
+  readonly coverage: Coverage
+}
+
+async function runTests(
+  tests: readonly TestCase[],
+  { config, path, snapshots, coverage }: Run,
+): Promise<readonly Done[]> {
   const done: Done[] = []
   const run = async ([at, test]: readonly [number, TestCase]): Promise<void> => {
     const started = Date.now()
@@ -109,8 +130,7 @@ async function runFile(
     const clock = new VirtualClock()
     await run(one).finally(() => clock.stop())
   }
-  await snapshots.save()
-  return { file, done, coverage: coverage.lines }
+  return done
 }
 
 async function inParallel<T>(all: readonly T[], run: (one: T) => Promise<void>): Promise<void> {

@@ -1,14 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { Writable } from 'node:stream'
+import { setTimeout as pause } from 'node:timers/promises'
 import { isObject, type JsonObject } from '../../core/json.js'
 import { startGateway } from '../../runtime/gateway.js'
 import { ConfigError } from '../../runtime/problems.js'
-import { type ClientAnswer, sendRequest } from './client.js'
+import { type ClientAnswer, sendRequest, valueAt } from './client.js'
 import { faultsOf, type Outcome } from './expectations.js'
 import { keyVariable, type OfflineConfig, UPSTREAM_VARIABLE } from './offline-config.js'
 import { jsonOrText, ScriptedUpstreams } from './scripted-upstreams.js'
 import type { Snapshots } from './snapshots.js'
-import type { TestCase } from './test-file.js'
+import type { TestCase, TestRequest } from './test-file.js'
 
 export interface Ran {
   readonly faults: readonly string[]
@@ -67,6 +68,15 @@ async function served(
   return { ...result, faults: [...result.faults, ...lines.differing] }
 }
 
+/** How long a request is repeated until its answer has the status that is waited for, and the pause before it is sent again. */
+const UNTIL_TIMEOUT_MS = 30_000
+const PAUSE_MS = 20
+
+/** Whether what the request asks about has not come to the status that is waited for. */
+function isUnfinished({ to, until }: TestRequest, { text }: ClientAnswer): boolean {
+  return until !== undefined && !to.startsWith('WS ') && valueAt(jsonOrText(text), 'status') !== until
+}
+
 /** Sends the requests of a test in turn; what is expected holds for the last. */
 async function ask(
   { request, before }: TestCase,
@@ -76,14 +86,21 @@ async function ask(
   lines: RequestLines,
 ): Promise<Outcome> {
   const answers: ClientAnswer[] = []
+  let sent = 0
   for (const one of [...before, request]) {
     const secret = one.key === undefined ? [...secrets.values()][0] : secrets.get(one.key)
     if (secret === undefined) throw new Error(`the configuration has no key ${JSON.stringify(one.key ?? '')}`)
-    answers.push(await sendRequest(one, origin, secret, answers))
+    const started = Date.now()
+    let answer = await sendRequest(one, origin, secret, answers)
+    for (sent++; isUnfinished(one, answer) && Date.now() - started < UNTIL_TIMEOUT_MS; sent++) {
+      await pause(PAUSE_MS)
+      answer = await sendRequest(one, origin, secret, answers)
+    }
+    answers.push(answer)
   }
   const answer = answers.at(-1)
   if (answer === undefined) throw new Error('the test has no request')
-  const line = await lines.line(answers.length)
+  const line = await lines.line(sent)
   return { ...answer, line, calls: upstreams.calls }
 }
 

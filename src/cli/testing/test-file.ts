@@ -25,6 +25,7 @@ export interface TestRequest {
   readonly body?: Json
   /** Messages of a WebSocket. */
   readonly send?: readonly Json[]
+  /** Of a WebSocket the type of its last message; of others the status until which the request is repeated. */
   readonly until?: string
 }
 

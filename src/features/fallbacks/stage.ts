@@ -1,5 +1,6 @@
 import { FAILURE_CAUSES, type FailureCause, OF_REQUEST } from '../../core/failure-cause.js'
 import type { Exchange, Route } from '../../core/plan.js'
+import { ruleUsed } from '../../core/rule-watch.js'
 import { tookNothing } from '../../core/task.js'
 import { isFor } from '../../core/when.js'
 import type { Call } from '../../kernel/call.js'
@@ -96,6 +97,7 @@ function led(route: Route, attempt: AttemptView, failure: Failure, next: Next): 
   if (!OF_REQUEST.has(cause) && next.left.length > 0 && exchange.retry.covers(failure.condition)) return next
   const left = leftFor(call, fallbacks[cause] ?? [])
   if (left.length === 0) return next
+  ruleUsed(fallbacks, cause)
   call.set(FOLLOWED, new Set([...(followed ?? []), cause]))
   return { ...next, left, isWanted: true }
 }

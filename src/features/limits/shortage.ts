@@ -1,3 +1,4 @@
+import { ruleUsed } from '../../core/rule-watch.js'
 import type { Account } from './account.js'
 import type { Meter, Shortage } from './reservation.js'
 
@@ -7,6 +8,8 @@ const SOON_MS = 1000
 /** The account has no room for an amount at a moment, milliseconds since the epoch. */
 export function shortageOf(meter: Meter, account: Account, amount: number, now: number): Shortage {
   const { scope, unit, bound, window } = meter
+  if (typeof bound === 'number') ruleUsed(scope.limits.bounds, unit)
+  else ruleUsed(bound)
   const left = window === undefined || window === 'total' ? undefined : Math.max(1, account.span.end - now)
   if (amount > meter.amount) return { scope, unit, bound, retryAfterMs: undefined }
   // Room that is only reserved may come back before the window ends.

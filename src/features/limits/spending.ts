@@ -4,6 +4,8 @@ import { costOf, tokensOf, unitsOf } from '../../core/cost.js'
 import type { GatewayError } from '../../core/errors.js'
 import type { LedgerRecord } from '../../core/ledger.js'
 import type { Route, Usage } from '../../core/plan.js'
+import { isFree } from '../../core/route-access.js'
+import { ruleUsed } from '../../core/rule-watch.js'
 import { type Worst, worstOf } from '../../core/worst.js'
 import { withAddedInput } from '../../kernel/added-input.js'
 import type { Call } from '../../kernel/call.js'
@@ -46,15 +48,12 @@ const NO_BOUNDS: Pick<CallerPolicy, 'scopes'> = { scopes: NO_SCOPES }
 export class Spending {
   readonly #book: Book
   readonly #route: Route
-  /** Requests without a model cost nothing, unless they are batches. */
   readonly #isFree: boolean
 
   constructor(book: Book, route: Route) {
     this.#book = book
     this.#route = route
-    const paths = route.protocol?.amounts
-    this.#isFree =
-      paths?.free === true || (paths?.batch !== true && route.model === undefined && route.task === undefined)
+    this.#isFree = isFree(route)
   }
 
   /** An error is returned where another target may have room, and thrown where the caller has none. */
@@ -65,7 +64,7 @@ export class Spending {
     const target = summaryOf(tariff ?? NO_BOUNDS)
     const demand = this.#demand(attempt)
     const most = smaller(caller.maxOutput, target.maxOutput)
-    this.#checkOutput(demand, most)
+    this.#checkOutput(demand, most, [caller, target])
     const shut = this.#checkPrice(call, tariff, caller, target, demand)
     if (shut !== undefined) return shut
     const isLater = this.#isLater(attempt) && target.queue === undefined
@@ -87,8 +86,9 @@ export class Spending {
     // What is sent asks for what the request does: it was reserved already.
     if (demand === taken.demand && before !== NOT_YET) return undefined
     const policy = summaryOf(boundsOf(call))
-    const most = smaller(policy.maxOutput, summaryOf(exchange.tariff ?? NO_BOUNDS).maxOutput)
-    this.#checkOutput(demand, most)
+    const target = summaryOf(exchange.tariff ?? NO_BOUNDS)
+    const most = smaller(policy.maxOutput, target.maxOutput)
+    this.#checkOutput(demand, most, [policy, target])
     const worst = worstOf(demand, this.#route.protocol?.amounts, exchange.tariff, most)
     attempt.set(TAKEN, { ...taken, demand, worst, held: { tokens: worst.tokens, cost: worst.cost } })
     const [tokens, budget] = [worst.tokens - before.tokens, worst.cost - before.cost]
@@ -157,9 +157,12 @@ export class Spending {
     return exchange.adds?.paths !== undefined && sentValues === undefined && task === undefined && tunnel === undefined
   }
 
-  #checkOutput({ output = 0 }: Demand, most: number | undefined): void {
+  #checkOutput({ output = 0 }: Demand, most: number | undefined, summaries: readonly ScopeSummary[]): void {
     const [name] = this.#route.protocol?.amounts?.output ?? []
-    if (most !== undefined && output > most) throw outputTooLarge(output, most, name?.join('.'))
+    if (most === undefined || output <= most) return
+    for (const { limits } of summaries.flatMap(({ scopes }) => scopes))
+      if (limits.max_output === most) ruleUsed(limits.bounds, 'max_output')
+    throw outputTooLarge(output, most, name?.join('.'))
   }
 
   #demand({ call, calls, isFurther, exchange: { adds }, sentValues }: AttemptView): Demand {

@@ -53,8 +53,9 @@ async function isAcknowledged(
 ): Promise<boolean> {
   const wanted = task.phase === 'deleting' && target.calls.delete !== undefined ? 'delete' : 'cancel'
   if (wanted === 'cancel' && task.phase === 'deleting' && task.finished !== undefined) return true
+  const asker = { watchCall: host.watchCall, observeTask: host.observeTask }
   try {
-    const answer = await callUpstream({ generation, watchCall: host.watchCall }, task, target, wanted)
+    const answer = await callUpstream({ ...asker, generation }, task, target, wanted)
     if (answer?.status === 401 || answer?.status === 403) host.onRefusedCredential()
     return answer === undefined || (answer.status < 500 && !UNDECIDED_STATUSES.has(answer.status))
   } catch (error) {

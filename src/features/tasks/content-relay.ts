@@ -8,7 +8,7 @@ import type { Dispatcher } from '../../kernel/http-call.js'
 import type { UpstreamHeaders } from '../../kernel/response-headers.js'
 import { classify, errorOfStatus, noConnection } from '../../kernel/upstream-errors.js'
 import type { Work } from '../../kernel/watchdog.js'
-import type { UpstreamController, UpstreamHandler } from '../../net/pools.js'
+import type { UpstreamController, UpstreamHandler, UpstreamRequest } from '../../net/pools.js'
 
 /** What a client wants of the content, and the headers it gets with it. */
 export interface ContentRequest {
@@ -86,14 +86,13 @@ export class ContentRelay implements UpstreamHandler, Work {
     this.#report = report
   }
 
-  send(): void {
+  send(request: UpstreamRequest): void {
     this.#call.work = this
-    const { path, headers, elsewhere } = this.#source
     if (this.#phase === 'over') {
-      if (elsewhere) this.#dispatcher.finished(this.key)
+      if (this.#source.elsewhere) this.#dispatcher.finished(this.key)
       return
     }
-    const dispatched = this.#dispatcher.dispatch({ method: 'GET', path, headers, body: null }, this)
+    const dispatched = this.#dispatcher.dispatch(request, this)
     if (dispatched === 'waiting') this.enter('queue')
     else if (dispatched === 'full') this.fail('queue', noConnection('queue'), false)
   }

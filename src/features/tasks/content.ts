@@ -12,7 +12,7 @@ import { ContentRelay, type ContentRequest, type ContentSource, expired } from '
 import { presenterOf } from './presenters/index.js'
 import type { Artifact, Task } from './record.js'
 import type { TaskEntry } from './repository.js'
-import { targetOf, variablesOf } from './upstream.js'
+import { observed, targetOf, variablesOf } from './upstream.js'
 
 /** The variant of an upstream's only result. */
 const ONLY_VARIANT = 'content'
@@ -105,7 +105,11 @@ class Fetch {
       } else if (failure.again && ++this.#tries < MAX_TRIES) this.start()
       else call.fail(failure.error)
     })
-    relay.send()
+    const { path, headers, elsewhere } = source
+    const request = { method: 'GET', path, headers, body: null }
+    const { generation, kernel } = call
+    const from = { generation, observeTask: kernel.observeTask }
+    relay.send(elsewhere ? request : observed(request, this.#task, this.#target, from))
   }
 
   /** The upstream itself, with its credential; for other addresses a guarded connection, which has it for trusted hosts alone. */

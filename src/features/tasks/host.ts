@@ -1,6 +1,6 @@
 import type { Store } from '../../core/store.js'
 import type { Generation } from '../../kernel/generation.js'
-import type { CallWatcher } from '../../kernel/outside-call.js'
+import type { CallWatcher, TaskObserver } from '../../kernel/outside-call.js'
 import type { TaskEnd, TaskNotes } from '../../kernel/task-end.js'
 import type { Task } from './record.js'
 import type { TaskEntry, TaskRepository } from './repository.js'
@@ -17,9 +17,13 @@ export interface TaskHost {
   taskEnded(end: Omit<TaskEnd, 'kept'>, values: TaskNotes): Promise<void>
   /** Looks on at calls about tasks, and at notifications. */
   readonly watchCall: CallWatcher
+  readonly observeTask: TaskObserver
   /** An upstream refused the gateway's own credential. */
   onRefusedCredential(): void
 }
+
+/** Who calls an upstream about a task. */
+export type TaskAsker = Pick<TaskHost, 'generation' | 'watchCall' | 'observeTask'>
 
 /** Task records, and the operations that modules of this folder share. */
 export interface TaskRecords {

@@ -2,7 +2,7 @@ import type { TaskTarget } from '../../core/plan.js'
 import { retryAfter } from '../../core/retry-after.js'
 import { NoResponseError, type UpstreamResponse } from '../../kernel/http-call.js'
 import { cleaned } from './cleaned.js'
-import type { TaskHost } from './host.js'
+import type { TaskAsker } from './host.js'
 import { type Reading, readAnswer } from './reading.js'
 import type { Task } from './record.js'
 import type { Results } from './results.js'
@@ -22,12 +22,7 @@ interface Polled {
  * Asks the upstream for a task's status. Clients never see a failed poll: before the deadline, only a row of refusals that
  * say that there is no such task ends it.
  */
-export async function poll(
-  caller: Pick<TaskHost, 'generation' | 'watchCall'>,
-  task: Task,
-  target: TaskTarget,
-  results: Results,
-): Promise<Polled> {
+export async function poll(caller: TaskAsker, task: Task, target: TaskTarget, results: Results): Promise<Polled> {
   const { generation } = caller
   const { shape, calls } = target
   const fault = (miss: Failure | undefined, answer?: UpstreamResponse): Polled => ({
@@ -94,11 +89,7 @@ function presumed({ shape, calls }: TaskTarget): 'there' | 'none' {
 /** Statuses by which content is elsewhere; the content route follows them. */
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
-async function prove(
-  caller: Pick<TaskHost, 'generation' | 'watchCall'>,
-  task: Task,
-  target: TaskTarget,
-): Promise<'there' | 'missing' | 'unknown'> {
+async function prove(caller: TaskAsker, task: Task, target: TaskTarget): Promise<'there' | 'missing' | 'unknown'> {
   const answer = await quiet(callUpstream(caller, task, target, 'content', ['range', 'bytes=0-0']))
   if (answer === undefined || answer === 'too large' || answer.status >= 500 || TRANSIENT_STATUSES.has(answer.status))
     return 'unknown'

@@ -121,7 +121,7 @@ async function seed(call: Call, _route: Route, route: TaskRoute): Promise<void> 
   }
   call.work = DETACHED_WORK
   const answer = await callUpstream(
-    { generation: call.generation, watchCall: call.kernel.watchCall },
+    { generation: call.generation, watchCall: call.kernel.watchCall, observeTask: call.kernel.observeTask },
     task,
     target,
     'seed',

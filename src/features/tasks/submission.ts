@@ -177,7 +177,7 @@ export class Submission {
       const options = { key: call.key, queue, connect, answer: answerTime(timeouts), maxBytes }
       const request = await this.request(gated)
       gated.isSent = true
-      const answer = await send(pool, request, options)
+      const answer = await send(pool, gated.watched(request), options)
       note(answer.status < 300 ? 'ok' : 'status', answer.status)
       const known = await lease.end()
       changed(known)

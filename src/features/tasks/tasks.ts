@@ -344,7 +344,8 @@ export class Tasks {
         return
       }
       if (hasOtherCredential(entry.task, target)) this.reportCredential(entry.task)
-      const polled = await poll({ generation, watchCall: this.host.watchCall }, entry.task, target, this.results)
+      const { watchCall, observeTask } = this.host
+      const polled = await poll({ generation, watchCall, observeTask }, entry.task, target, this.results)
       if (polled.refused) this.host.onRefusedCredential()
       const { shape } = target
       const next = overdue(polled.task, shape, Date.now()) ?? polled.task

@@ -5,7 +5,7 @@ import type { TaskCallName, TaskShape } from '../../core/task.js'
 import { send, type UpstreamResponse } from '../../kernel/http-call.js'
 import type { UpstreamRequest } from '../../net/pools.js'
 import { parseWithin } from '../../wire/json-cost.js'
-import type { TaskHost } from './host.js'
+import type { TaskAsker } from './host.js'
 import type { Task } from './record.js'
 
 /** The part of a lease that a call may take: a poll may make two. */
@@ -35,7 +35,7 @@ export function variablesOf(task: Work, variant = ''): Readonly<Record<string, s
 
 /** Calls the upstream about a task. A call with a body sends the id and the model, under the declared names. */
 export async function callUpstream(
-  { generation, watchCall }: Pick<TaskHost, 'generation' | 'watchCall'>,
+  { generation, watchCall, observeTask }: TaskAsker,
   task: Task,
   target: TaskTarget,
   name: TaskCallName,
@@ -52,7 +52,7 @@ export async function callUpstream(
     answer: Math.min(first_byte, generation.plan.tasks.lease * ANSWER_SHARE),
     maxBytes: name === 'content' ? 'head' : maxAnswerBytes(name === 'retrieve' ? target.shape : undefined),
   } as const
-  const request = requestFor(call, task, [...fixed, ...headers])
+  const request = observed(requestFor(call, task, [...fixed, ...headers]), task, target, { generation, observeTask })
   if (task.trace === undefined) return send(pool, request, options)
   const { upstream } = target
   const { method } = request
@@ -76,6 +76,18 @@ export function maxAnswerBytes(shape: Pick<TaskShape, 'maxInline'> | undefined):
 
 /** Which work a call is about. */
 type Work = Pick<Task, 'upstreamId' | 'target'>
+
+/** The request, with who looks on at its exchange. */
+export function observed(
+  request: UpstreamRequest,
+  { route, owner, model, target: begun }: Task,
+  { upstream }: Pick<TaskTarget, 'upstream'>,
+  { generation, observeTask }: Pick<TaskAsker, 'generation' | 'observeTask'>,
+): UpstreamRequest {
+  const target = begun?.model ?? model
+  const observer = observeTask({ generation, upstream, route, key: owner, model, target, request })
+  return observer === undefined ? request : { ...request, observer }
+}
 
 export function requestFor({ call, request }: TaskCall, task: Work, headers: string[]): UpstreamRequest {
   const path = call.target(variablesOf(task))

@@ -15,7 +15,7 @@ ${CALLER}
 upstreams:
   near: { kind: simulator, headers: { x-own: '${SECRET}' }, credential: { in: header, name: x-sim, secret: { env: SIM } }, secret: { env: SIM } }
   other: { kind: simulator-messages }
-models: { "sim-text*": near, words: { upstream: other, as: sim-messages } }
+models: { "sim-text*": near, "sim-video*": near, words: { upstream: other, as: sim-messages } }
 record: ${record}
 `.replace(', secret: { env: SIM } }, secret:', ' }, secret:')
   return await startTestGateway(t, text, { env: { SIM: SECRET } })
@@ -30,7 +30,7 @@ ${CALLER}
 upstreams:
   near: { kind: simulator, ${recordings}, credential: { in: header, name: x-sim }, secret: { env: NONE } }
   other: { kind: simulator-messages, ${recordings} }
-models: { "sim-text*": near, words: { upstream: other, as: sim-messages } }
+models: { "sim-text*": near, "sim-video*": near, words: { upstream: other, as: sim-messages } }
 `,
   )
 }
@@ -75,6 +75,35 @@ t.test('exchanges are recorded without secrets, and played: whole, as streams, r
       text.replaceAll('ann@example.com', '[email]').replaceAll(/"created":\d+/g, '')
     t.equal(unmasked(again.text), unmasked(answers[at]?.text ?? ''), `answer ${at}`)
   }
+})
+
+/** Makes a film; what clients see of it at its end, and its content. */
+async function film(gateway: TestGateway): Promise<{ readonly status: string; readonly bytes: Buffer }> {
+  const headers = { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' }
+  const ask = (path: string, init = {}): Promise<Response> => fetch(`${gateway.origin}${path}`, { headers, ...init })
+  const body = JSON.stringify({ model: 'sim-video?polls=1', prompt: 'a lake' })
+  let { id, status } = (await (await ask('/v1/videos', { method: 'POST', body })).json()) as Record<string, string>
+  while (status === 'queued' || status === 'in_progress')
+    ({ id, status } = (await (await ask(`/v1/videos/${id}`)).json()) as Record<string, string>)
+  const content = await ask(`/v1/videos/${id}/content`)
+  return { status: status ?? '', bytes: Buffer.from(await content.arrayBuffer()) }
+}
+
+t.test('tasks are recorded with their polls and content, and played', async t => {
+  const live = await recording(t, '{ into: tapes, routes: [videos] }')
+  const made = await film(live)
+  t.equal(made.status, 'completed')
+  t.ok(made.bytes.length > 0)
+  const exchanges = await recorded(live, 'tapes')
+  const asked = exchanges.map(
+    ({ request: { method, url } }) => `${method} ${new URL(url).pathname.replace(/video_\w+/, 'ID')}`,
+  )
+  t.equal(asked[0], 'POST /v1/videos')
+  t.ok(asked.includes('GET /v1/videos/ID'), 'polls')
+  t.equal(asked.at(-1), 'GET /v1/videos/ID/content')
+  t.notMatch(JSON.stringify(exchanges), SECRET)
+  const again = await film(await playing(t, join(live.folder, 'tapes')))
+  t.same(again, made)
 })
 
 t.test('a request that no recording fits is refused: the nearest one and what differs are named', async t => {

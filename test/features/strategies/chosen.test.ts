@@ -30,7 +30,8 @@ t.test('targets with conditions get the requests that they are for', async t => 
   tier:
     - { upstream: a, when: { body: { metadata.tier: [gold, silver] }, header: { x-team: { matches: ["r*"] } } } }
     - { upstream: b, when: { body: { metadata.tier: { present: false } } } }
-  team: [{ upstream: a, when: { group: [research], key: ["call*"] } }, b]`
+  team: [{ upstream: a, when: { group: [research], key: ["call*"] } }, b]
+  either: [{ upstream: a, when: { stream: true } }, { upstream: a, when: { header: { x-team: red } } }, b]`
   const gateway = await startTestGateway(t, yaml(a, b, models))
   const look = asked(a, b)
   await gateway.chat()
@@ -43,6 +44,10 @@ t.test('targets with conditions get the requests that they are for', async t => 
   t.same(look(), [0, 1])
   await gateway.chat({ model: 'team' })
   t.same(look(), [1, 0], 'the key is in the group by way of another one')
+  await gateway.chat({ model: 'either' }, { headers: { 'X-Team': 'red' } })
+  t.same(look(), [1, 0], 'one upstream is for requests of either kind')
+  await gateway.chat({ model: 'either' })
+  t.same(look(), [0, 1])
   const refused = await gateway.chat({ model: 'tier', metadata: { tier: 'gold' } })
   t.equal(refused.status, 400, 'no target is for it')
   t.match(refused.text, /No target of this model takes such a request/)
