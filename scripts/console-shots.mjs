@@ -40,6 +40,8 @@ const VIEWS = {
   explain: '/plan?view=explain',
   file: '/plan?view=file',
   generations: '/plan?view=generations',
+  models: '/models?name=fast',
+  split: '/?by=model&of=tokens',
   keys: '/keys',
   use: '/keys?name=alice&range=15m',
   upstreams: '/upstreams?name=west',
@@ -63,6 +65,7 @@ keys:
   team: { secret: { env: TEAM }, models: ["*"], group: research }
   ci: { secret: { env: CI_KEY }, models: ["fast"], limits: { requests: 40/min } }
 upstreams:
+  draw: { kind: simulator-imagine }
   west: { kind: simulator-chat }
   east: { kind: simulator-chat }
   north: { kind: simulator-messages, traits: { max_output: 4096 } }
@@ -79,6 +82,7 @@ models:
   sim-transcribe: sim
   sim-video: sim
   sim-realtime: sim
+  sim-imagine: draw
 `
 
 const folder = mkdtempSync(join(tmpdir(), 'console-shots-'))

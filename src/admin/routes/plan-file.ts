@@ -6,10 +6,10 @@ const MAX_TEXT_BYTES = 2 * 1024 * 1024
 const MAX_PROBLEMS = 200
 
 const LIST: Schema = { type: 'array', items: { type: 'object' } }
-const CHECKED = objectOf(
-  { valid: FLAG, problems: LIST, changes: { type: 'object' }, difference: { type: 'object' } },
-  ['valid', 'problems'],
-)
+const CHECKED = objectOf({ valid: FLAG, problems: LIST, changes: { type: 'object' }, difference: { type: 'object' } }, [
+  'valid',
+  'problems',
+])
 
 export const planFile: AdminRoute = {
   method: 'GET',

@@ -271,7 +271,10 @@ function split(
     .sort(([, one], [, other]) => other.requests - one.requests)
     .map(([name]) => name)
   const shown = names.slice(0, MAX_SERIES)
-  const columns = (name: string, rowsAt: (rows: Figures[RowKind]) => readonly (Figures[RowKind][string] | undefined)[]) => {
+  const columns = (
+    name: string,
+    rowsAt: (rows: Figures[RowKind]) => readonly (Figures[RowKind][string] | undefined)[],
+  ) => {
     const rows = times.map(at => rowsAt(merged.get(at)?.[by] ?? {}))
     const sum = (figure: 'requests' | 'failed' | 'tokens' | 'micro'): readonly number[] =>
       rows.map(all => all.reduce((total, row) => total + (row?.[figure] ?? 0), 0))
