@@ -205,7 +205,8 @@ function press(event: KeyboardEvent): void {
     isPalette.value = !isPalette.value
     return
   }
-  const place = event.target as HTMLElement
+  // Of the editor, which has a tree of its own, the event itself names only the frame.
+  const place = event.composedPath()[0] as HTMLElement
   if (
     event.ctrlKey ||
     event.metaKey ||

@@ -82,7 +82,8 @@ t.test('the playground', async t => {
     const folder = t.testdir()
     for (const place of await page.locator('[data-code]').all()) {
       const language = (await place.getAttribute('data-code')) ?? ''
-      const program = await place.locator('pre').innerText()
+      // The port of this gateway was chosen by the system.
+      const program = (await place.locator('pre').innerText()).replaceAll('http://127.0.0.1:0', gateway.origin)
       languages.push(language)
       const env = { ...process.env, GATEWAY_KEY: KEY }
       if (/Python/.test(language)) continue
@@ -110,7 +111,7 @@ t.test('the playground', async t => {
   await t.test('what the microphone hears is transcribed', async t => {
     await test.open('/play?operation=transcription')
     await page.getByRole('button', { name: 'Record' }).click()
-    await page.getByRole('button', { name: /^Stop recording, 0\.[3-9] s$/ }).click()
+    await page.getByRole('button', { name: /^Stop recording, [1-9]/ }).click()
     await page.getByLabel('What will be sent: recording.wav').waitFor()
     await page.getByRole('button', { name: 'Run', exact: true }).click()
     await page.locator('p.answer').waitFor()

@@ -87,6 +87,18 @@ function edgesOf({ keys, models }: PlanAnswer): readonly Edge[] {
   ])
 }
 
+/** Upstreams in the order of the models that lead to them, so that few lines cross. */
+function untangled(nodes: readonly Node[], edges: readonly Edge[]): readonly Node[] {
+  const rows = new Map(nodes.filter(({ column }) => column === 1).map(({ id }, row) => [id, row]))
+  const middle = ({ id }: Node): number => {
+    const from = edges.flatMap(edge => (edge.to === id ? (rows.get(edge.from) ?? []) : []))
+    return from.length === 0 ? rows.size : from.reduce((sum, row) => sum + row, 0) / from.length
+  }
+  const last = nodes.filter(({ column }) => column === 2)
+  const sorted = last.toSorted((one, other) => Number(one.isOff) - Number(other.isOff) || middle(one) - middle(other))
+  return [...nodes.filter(({ column }) => column < 2), ...sorted]
+}
+
 /** What is connected with a node: what leads to it, and where it leads. */
 function around(id: string, edges: readonly Edge[]): ReadonlySet<string> {
   const found = new Set([id])
@@ -102,8 +114,8 @@ function around(id: string, edges: readonly Edge[]): ReadonlySet<string> {
 }
 
 export function Graph({ plan }: { readonly plan: PlanAnswer }) {
-  const nodes = nodesOf(plan)
   const edges = edgesOf(plan)
+  const nodes = untangled(nodesOf(plan), edges)
   const focus = parameter('focus')
   const lit = focus === undefined ? undefined : around(focus, edges)
   const resting = stats.value?.resting ?? []

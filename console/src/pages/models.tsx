@@ -124,13 +124,14 @@ function One({ model, known }: { readonly model: Model; readonly known: Known })
         <p>
           <State level={level}>{word}</State> {strategy}
         </p>
+        <p class="mut">An upstream with a later turn is asked only when those before it have failed.</p>
         <table>
           <thead>
             <tr>
               <th>Turn</th>
               <th>Upstream</th>
               <th>State</th>
-              <th>Model there</th>
+              <th class="hide">Model there</th>
               <th class="n">Share</th>
             </tr>
           </thead>
@@ -159,7 +160,7 @@ function Target({ turn, target: { upstream, as, share: part, off }, known }: Tar
   const [level, word] = off !== undefined || one === undefined ? (['idle', 'Off'] as const) : stateOf(one)
   return (
     <tr>
-      <td>{turn === 0 ? 'first' : `after ${turn} failed`}</td>
+      <td>{turn + 1}</td>
       <td>
         <a href={`/upstreams?name=${encodeURIComponent(upstream)}`}>{upstream}</a>
       </td>
@@ -168,10 +169,10 @@ function Target({ turn, target: { upstream, as, share: part, off }, known }: Tar
           {word === 'No traffic' ? 'Ready' : word}
         </State>
       </td>
-      <td>
+      <td class="hide">
         <code>{as ?? NONE}</code>
       </td>
-      <td class="n">{part === undefined ? NONE : text([(part * 100).toFixed(part === 1 ? 0 : 1), '%'])}</td>
+      <td class="n">{part === undefined ? 'all' : text([(part * 100).toFixed(part === 1 ? 0 : 1), '%'])}</td>
     </tr>
   )
 }

@@ -192,7 +192,7 @@ function Figures({ series, known }: { readonly series: Series; readonly known: S
               times={series.t}
               lines={first}
               unit={value => text(milliseconds(value))}
-              height={268}
+              height={310}
               isLog={true}
               gapUntil={gapUntil}
             />

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { messageOf } from '../api.js'
-import { day, NONE } from '../format.js'
+import { day, NONE, short } from '../format.js'
 import { parameter } from '../router.js'
 import { useFetched } from '../state/fetched.js'
 import { mayChange } from '../state/session.js'
@@ -105,7 +105,7 @@ function TaskRow({ task }: { readonly task: Task }) {
     <tr>
       <td>
         <a href={`/tasks?id=${encodeURIComponent(id)}`}>
-          <code>{id}</code>
+          <code title={id}>{short(id, 20)}</code>
         </a>
       </td>
       <td>

@@ -57,7 +57,7 @@ export function Traffic({ series, gapUntil }: { readonly series: Series; readonl
       title={title}
       class="w6"
       aside={
-        <span class="group">
+        <span class="group controls">
           <Segments
             label="Measure"
             options={MEASURES}

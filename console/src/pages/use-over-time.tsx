@@ -15,7 +15,8 @@ type Scope = 'key' | 'group' | 'model' | 'upstream'
 
 /** What a key, group, model or upstream has used, and what its bounds have left, as bars over time. */
 export function UseOverTime({ scope, name }: { readonly scope: Scope; readonly name: string }) {
-  const range: Range = RANGES.find(one => one === parameter('range')) ?? '24h'
+  const range: Range =
+    RANGES.find(one => one === parameter('range')) ?? (scope === 'key' || scope === 'group' ? '24h' : '1h')
   const query = `scope=${scope}&name=${encodeURIComponent(name)}&range=${range}`
   const { data, error, again } = useFetched<Usage>(`/admin/usage?${query}`, EVERY_MS)
   const usage = data.value

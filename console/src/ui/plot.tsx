@@ -107,7 +107,7 @@ function options(props: PlotProps, width: number, gapUntil: () => number | undef
         ...(isLog ? { splits: (_self: uPlot, _axis: number, low: number, high: number) => decades(low, high) } : {}),
         values: (_self, ticks) =>
           ticks.map(tick =>
-            tick === null ? '' : isLog && Math.log10(tick) % 1 !== 0 ? '' : unit(tick).replace(/\.0+(?= )/, ''),
+            tick === null ? '' : isLog && Math.log10(tick) % 1 !== 0 ? '' : unit(tick).replace(/\.0+(?=\s)/, ''),
           ),
       },
     ],
