@@ -77,7 +77,7 @@ t.test('the file explains its words, and a draft says what it means for callers 
     .getByRole('listitem')
     .filter({ hasText: /WEAKER.*research.*900 USD/ })
     .waitFor()
-  t.equal(await page.getByRole('button', { name: 'Apply' }).isDisabled(), true, 'nobody has allowed writes')
+  t.equal(await page.getByRole('button', { name: 'Apply' }).isDisabled(), true, 'the configuration allows no writes')
   t.same(await test.axe(), [], 'axe finds nothing on it')
   t.same(test.said, [])
 })

@@ -16,7 +16,7 @@ export interface Tool {
 
 export const EFFORTS = ['low', 'medium', 'high'] as const
 
-/** What one says to a model, whatever the protocol. */
+/** What one says to a model, in every protocol. */
 export interface Conversation {
   readonly model: string
   readonly system: string

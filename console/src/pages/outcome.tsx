@@ -34,7 +34,7 @@ export function Outcome({ checked: { valid, problems, changes = {}, difference }
   )
 }
 
-/** Words with which a line begins that somebody should see first. */
+/** Words with which lines begin that people should see first. */
 const MARKS: Readonly<Record<string, Level>> = { WEAKER: 'bad', LOSS: 'warn', UNREACHABLE: 'bad' }
 
 /** What a change means for callers, a line each. */

@@ -8,7 +8,7 @@ import { type Line, Plot } from '../ui/plot.js'
 const BY = ['all', 'model', 'upstream', 'key'] as const
 export type By = (typeof BY)[number]
 const MEASURES = ['requests', 'tokens', 'cost'] as const
-/** Names with a line of their own: as many as there are colours that everybody can tell apart. */
+/** Names with a line of their own: as many as there are colours that all can tell apart. */
 const MAX_LINES = 7
 const OTHER = 'other'
 
@@ -42,7 +42,7 @@ export function Traffic({ series, gapUntil }: { readonly series: Series; readonl
     [series, measure, by],
   )
   const failures = useMemo((): readonly Line[] => {
-    const perSecond = (values: Series['requests']) => values.map(value => (value === null ? null : value / step))
+    const perSecond = (values: Series['requests']) => scaled(values, 'requests', series)
     return [
       { label: 'Failed', values: perSecond(series.failed), colour: '--bad', bars: true },
       { label: 'Limited', values: perSecond(series.limited), colour: '--c5', bars: true },
@@ -98,14 +98,22 @@ export function Traffic({ series, gapUntil }: { readonly series: Series; readonl
 
 type Measure = (typeof MEASURES)[number]
 
-function scaled(values: readonly (number | null)[], measure: Measure, step: number): readonly (number | null)[] {
+/** Part of a step that must be over before its rate says something. */
+const MIN_PART = 0.3
+
+/** Per second, or per hour. The last step is not over: it counts for the time that it has had. */
+function scaled(values: readonly (number | null)[], measure: Measure, { step, t }: Series): readonly (number | null)[] {
   const factor = measure === 'cost' ? 3600 / 1e6 / step : 1 / step
-  return values.map(value => (value === null ? null : value * factor))
+  const part = Math.min(1, (Date.now() / 1000 - (t.at(-1) ?? 0)) / step)
+  return values.map((value, at) => {
+    if (value === null || at < values.length - 1) return value === null ? null : value * factor
+    return part < MIN_PART ? null : (value * factor) / part
+  })
 }
 
 function lineOfAll(series: Series, measure: Measure): Line {
   const values = { requests: series.requests, tokens: series.tokens, cost: series.micro_usd }[measure]
-  return { label: 'All', values: scaled(values, measure, series.step), colour: '--c1', fill: '--fill' }
+  return { label: 'All', values: scaled(values, measure, series), colour: '--c1', fill: '--fill' }
 }
 
 function linesByName(series: Series, measure: Measure): readonly Line[] {
@@ -120,7 +128,7 @@ function linesByName(series: Series, measure: Measure): readonly Line[] {
     values: scaled(
       values.map((value, at) => (series.requests[at] === null ? null : value)),
       measure,
-      series.step,
+      series,
     ),
     colour: colourOf(label),
   })

@@ -120,7 +120,7 @@ function Requests({ usage, what }: RequestsProps) {
       </h3>
       <Plot
         title={`${what[0]?.toUpperCase()}${what.slice(1)}s`}
-        summary={`${counted(sum, what)} in ${range}, of which ${count(lost)} failed.`}
+        summary={`${counted(sum, what)} in ${range}; ${count(lost)} failed.`}
         times={usage.t}
         lines={lines}
         unit={count}

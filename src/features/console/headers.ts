@@ -9,7 +9,7 @@ const MAX_VALUE_CHARS = 256
 /** Names whose kind is remembered. */
 const MAX_NAMES = 512
 const MASK = '[secret]'
-/** Names of headers that carry what nobody may see, and those that only look as if they did. */
+/** Names of headers that carry secrets, and those that only look as if they did. */
 const SECRET = /auth|cookie|key|token|secret|signature|credential|session|password|passwd|assertion/
 const OPEN = /ratelimit|rate-limit|^x-gateway-|^x-request-id$|^traceparent$|^etag$/
 /** Shorter texts do not look like keys. */
