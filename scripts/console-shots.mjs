@@ -1,7 +1,9 @@
 #!/usr/bin/env node
 // Pictures of every view of the console, light and dark, wide and narrow, from a gateway with the simulator under some load.
 //
-//   node scripts/console-shots.mjs [--out FOLDER] [--seconds 20] [--only light-1440]
+//   node scripts/console-shots.mjs [--out FOLDER] [--seconds 20] [--only light-1440] [--docs]
+//
+// `--docs` also writes those of the README and the guide, small, to docs/images/.
 //
 // Needs a build, and Chromium (CHROMIUM=/usr/bin/chromium).
 import { spawn } from 'node:child_process'
@@ -13,6 +15,7 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { chromium } from 'playwright-core'
 import { freePort } from './free-port.mjs'
+import { smallPng } from './small-png.mjs'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const { values } = parseArgs({
@@ -20,6 +23,7 @@ const { values } = parseArgs({
     out: { type: 'string', default: join(ROOT, 'test/console/out') },
     seconds: { type: 'string', default: '20' },
     only: { type: 'string', default: '' },
+    docs: { type: 'boolean', default: false },
   },
 })
 const ADMIN = 'the-key-of-the-admin-0123456789'
@@ -40,6 +44,8 @@ const VIEWS = {
   explain: '/plan?view=explain',
   file: '/plan?view=file',
   generations: '/plan?view=generations',
+  models: '/models?name=fast',
+  split: '/?by=model&of=tokens',
   keys: '/keys',
   use: '/keys?name=alice&range=15m',
   upstreams: '/upstreams?name=west',
@@ -48,6 +54,9 @@ const VIEWS = {
   tasks: '/tasks',
   files: '/files?key=alice',
 }
+
+/** Of these, those that the README shows. */
+const DOCUMENTED = ['overview', 'request', 'plan']
 
 const yaml = (port, admin) => `version: 1
 listen: { host: 127.0.0.1, port: ${port} }
@@ -63,6 +72,7 @@ keys:
   team: { secret: { env: TEAM }, models: ["*"], group: research }
   ci: { secret: { env: CI_KEY }, models: ["fast"], limits: { requests: 40/min } }
 upstreams:
+  draw: { kind: simulator-imagine }
   west: { kind: simulator-chat }
   east: { kind: simulator-chat }
   north: { kind: simulator-messages, traits: { max_output: 4096 } }
@@ -71,7 +81,9 @@ models:
   fast:
     - { upstream: west, as: "sim-text?latency=40ms&jitter=160ms&failure-rate=0.08&status=503" }
     - { upstream: east, as: "sim-text?latency=60ms&jitter=300ms" }
-  smart: { upstream: north, as: "sim-messages?latency=250ms&jitter=900ms" }
+  smart:
+    - { upstream: north, as: "sim-messages?latency=250ms&jitter=900ms", weight: 3 }
+    - { upstream: sim, as: "sim-messages?latency=250ms&jitter=500ms", weight: 1 }
   flaky: { upstream: east, as: "sim-text?failure-rate=0.3&status=500" }
   embed: { upstream: sim, as: sim-embed }
   sim-image: sim
@@ -79,6 +91,7 @@ models:
   sim-transcribe: sim
   sim-video: sim
   sim-realtime: sim
+  sim-imagine: draw
 `
 
 const folder = mkdtempSync(join(tmpdir(), 'console-shots-'))
@@ -130,7 +143,10 @@ async function shoot(browser, theme, width) {
     await page.goto(admin + path)
     await page.locator('h2, .empty, .turns, .list').first().waitFor()
     await page.waitForTimeout(600)
-    await page.screenshot({ path: join(values.out, `${name}-${theme}-${width}.png`) })
+    const picture = await page.screenshot({ path: join(values.out, `${name}-${theme}-${width}.png`) })
+    if (!values.docs || width !== 1440 || !DOCUMENTED.includes(name)) continue
+    const file = `console-${name}${theme === 'dark' ? '-dark' : ''}.png`
+    writeFileSync(join(ROOT, 'docs/images', file), smallPng(picture))
   }
   await context.close()
 }

@@ -39,12 +39,13 @@ export function counted(value: number, what: string): string {
 
 export function usd(value: number): string {
   if (value === 0) return '0'
-  if (value < 0.01) return value.toPrecision(2)
+  // The same number of digits for all small sums, so that columns can be compared.
+  if (value < 0.01) return value < 0.00001 ? '< 0.00001' : value.toFixed(5)
   return value.toFixed(value < 1 ? 4 : 2)
 }
 
 export function text([number, unit]: Figure): string {
-  return unit === '' ? number : `${number} ${unit}`
+  return unit === '' ? number : `${number}\u00a0${unit}`
 }
 
 /** By the clock of this browser. */

@@ -22,6 +22,7 @@ const LATER: Readonly<Record<string, () => Promise<ComponentType>>> = {
   requests: () => import('./pages/requests.js').then(({ Requests }) => Requests),
   play: () => import('./pages/play.js').then(({ Play }) => Play),
   plan: () => import('./pages/plan.js').then(({ Plan }) => Plan),
+  models: () => import('./pages/models.js').then(({ Models }) => Models),
   keys: () => import('./pages/keys.js').then(({ Keys }) => Keys),
   upstreams: () => import('./pages/upstreams.js').then(({ Upstreams }) => Upstreams),
   faults: () => import('./pages/faults.js').then(({ Faults }) => Faults),
@@ -42,7 +43,11 @@ function Page() {
   }, [name])
   if (Known !== undefined) return <Known />
   if (later !== undefined) return <div class="loading" role="status" aria-label="Loading" />
-  return <Empty>There is no such page. The overview is at /.</Empty>
+  return (
+    <Empty>
+      There is no such page. Go to the <a href="/">overview</a>, or search with <kbd>Ctrl K</kbd>.
+    </Empty>
+  )
 }
 
 function titleOf(address: string): string {
@@ -200,7 +205,8 @@ function press(event: KeyboardEvent): void {
     isPalette.value = !isPalette.value
     return
   }
-  const place = event.target as HTMLElement
+  // Of the editor, which has a tree of its own, the event itself names only the frame.
+  const place = event.composedPath()[0] as HTMLElement
   if (
     event.ctrlKey ||
     event.metaKey ||

@@ -46,6 +46,14 @@ export interface Row {
 
 type Column = readonly (number | null)[]
 
+export interface NamedSeries {
+  readonly name: string
+  readonly requests: readonly number[]
+  readonly failed: readonly number[]
+  readonly tokens: readonly number[]
+  readonly micro_usd: readonly number[]
+}
+
 export interface Series {
   readonly range: string
   readonly step: number
@@ -60,6 +68,8 @@ export interface Series {
   readonly first_p50: Column
   readonly first_p95: Column
   readonly first_p99: Column
+  /** Those of the names that had most requests, and of all others together. */
+  readonly series?: readonly NamedSeries[]
   readonly totals: {
     readonly requests: number
     readonly failed: number
@@ -118,9 +128,28 @@ export interface Step {
   readonly translated?: string
 }
 
+type Pairs = readonly (readonly [name: string, value: string])[]
+
+export interface Detail {
+  readonly headers: { readonly request: Pairs; readonly upstream?: Pairs; readonly answer: Pairs }
+  readonly fields: readonly {
+    readonly field: string
+    readonly verdict: 'carried' | 'approximated' | 'dropped' | 'refused' | 'here' | 'by_content'
+    readonly why?: string
+  }[]
+  readonly content?: {
+    readonly request?: string
+    readonly answer?: string
+    readonly cut?: { readonly request: number; readonly answer: number }
+  }
+}
+
 export interface ShownRequest {
   readonly line: Line
   readonly steps: readonly Step[]
+  readonly detail: Detail
+  /** There is content, and this session does not get it. */
+  readonly withheld?: boolean
 }
 
 export interface Resting {
@@ -207,6 +236,17 @@ export interface Checked {
   readonly valid: boolean
   readonly problems: readonly Problem[]
   readonly changes?: Readonly<Record<string, unknown>>
+  /** What that means for callers. */
+  readonly difference?: Difference
+}
+
+export interface Difference {
+  readonly skipped?: string
+  readonly changes?: number
+  readonly weaker?: number
+  readonly loss?: number
+  readonly unreachable?: number
+  readonly lines?: readonly string[]
 }
 
 export interface Applied extends Checked {
@@ -256,8 +296,12 @@ export interface Usage {
   readonly zone: string
   readonly t: readonly number[]
   readonly requests: readonly number[]
+  readonly failed: readonly number[]
   readonly tokens: readonly number[]
   readonly usd: readonly number[]
+  /** Milliseconds. */
+  readonly p50: Column
+  readonly p95: Column
   readonly bounds: readonly {
     readonly unit: string
     readonly window: string

@@ -140,6 +140,8 @@ export interface CheckedDraft {
   readonly isValid: boolean
   readonly problems: readonly Problem[]
   readonly changes: object
+  /** What that means for callers. Absent: nothing changes, or it has errors. */
+  readonly difference?: ShownDifference
 }
 
 /** Which tasks to list; absent members do not restrict the list. */

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
+import type { ShownDifference } from '../admin/host.js'
 import { AdminError } from '../admin/route.js'
 import { holdsSecret } from '../config/secret-lines.js'
 import { isAddress } from '../core/config-place.js'
@@ -7,6 +8,7 @@ import type { Problem } from '../core/problems.js'
 import { inSlices } from '../core/steps.js'
 import { changesBetween } from './changes.js'
 import { type LoadOptions, loadPlan } from './load.js'
+import { meaningOf } from './meaning.js'
 import type { PlanSource } from './reload.js'
 import { replaceFile } from './replace-file.js'
 
@@ -14,6 +16,8 @@ interface Checked {
   readonly isValid: boolean
   readonly problems: readonly Problem[]
   readonly changes: object
+  /** What it means for callers, beside the running plan. */
+  readonly difference?: ShownDifference
 }
 
 /** A text of the file as people may see it. */
@@ -47,9 +51,12 @@ export class FileDrafts {
     const whole = isWhole ? completed(text, await this.#text()) : text
     const { plan, config, problems } = await loadPlan({ ...this.#options, text: Buffer.from(whole) })
     if (plan === undefined || config === undefined) return { isValid: false, problems, changes: {} }
+    const { running } = this.#plans()
+    const changes = await inSlices(changesBetween(running.config, config))
+    const isSame = Object.keys(changes).length === 0
     return {
-      ...{ isValid: true, problems },
-      changes: await inSlices(changesBetween(this.#plans().running.config, config)),
+      ...{ isValid: true, problems, changes },
+      ...(isSame ? {} : { difference: await meaningOf(running, { plan, config }) }),
     }
   }
 

@@ -33,6 +33,7 @@ upstreams:
   sim-chat: { kind: simulator-chat }
   sim-messages: { kind: simulator-messages, traits: { max_output: 4096 } }
   sim: { kind: simulator }
+  draw: { kind: simulator-imagine }
   openai: { kind: openai, secret: { env: ABSENT_KEY } }
 models:
   sim-text: [{ upstream: sim-chat }, { upstream: sim }]
@@ -45,6 +46,8 @@ models:
   sim-transcribe: sim
   sim-video: sim
   sim-realtime: sim
+  sim-imagine: draw
+  "sim-imagine?*": draw
   "sim-video?*": sim
   "sim-text?*": sim-chat
   "gpt-*": openai
@@ -82,13 +85,15 @@ interface ConsoleOptions {
   /** More members of `admin`, or what makes them for its origin. */
   readonly admin?: string | ((origin: string) => Promise<string>)
   readonly yaml?: string
+  /** Another entry of `keys`. */
+  readonly key?: string
   readonly env?: Readonly<Record<string, string>>
 }
 
 /** A gateway with the simulator, and a page of a browser that is not signed in. `admin`, `yaml`: more of its configuration. */
 export async function openConsole(
   test: Test,
-  { admin: more = '', yaml = '', env: variables = {} }: ConsoleOptions = {},
+  { admin: more = '', yaml = '', key = '', env: variables = {} }: ConsoleOptions = {},
 ): Promise<ConsoleTest> {
   const { line: bare, origin: admin } = await adminLine()
   const line = bare.replace(/ }$/, `${typeof more === 'string' ? more : await more(admin)} }`)
@@ -98,7 +103,9 @@ export async function openConsole(
     GUEST_KEY: 'the-key-of-the-guest-0123456789',
     ...variables,
   }
-  const gateway = await startTestGateway(test, `${YAML}${line}\n${yaml}`, { env })
+  const gateway = await startTestGateway(test, `${YAML.replace('upstreams:', `${key}upstreams:`)}${line}\n${yaml}`, {
+    env,
+  })
   const browser = await theBrowser()
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: 'reduce' })
   test.teardown(() => context.close())

@@ -54,6 +54,34 @@ t.test('an edit goes live, a broken one does not, and one can go back', async t 
   t.same(test.said, [])
 })
 
+t.test('the file explains its words, and a draft says what it means for callers before it goes live', async t => {
+  const test = await openConsole(t)
+  const { page } = test
+  await test.signIn()
+  await test.open('/plan?view=file')
+  await page.getByText('Nothing would change.').waitFor()
+  await page
+    .locator('.cm-line', { hasText: /^groups:/ })
+    .getByText('limits', { exact: true })
+    .hover()
+  await page.locator('.cm-word', { hasText: 'groups.research.limits' }).waitFor()
+  await page.locator('.cm-line', { hasText: /^groups:/ }).click()
+  await page.keyboard.press('End')
+  for (let n = 0; n < ' USD/month } } }'.length; n++) await page.keyboard.press('ArrowLeft')
+  for (let n = 0; n < '500'.length; n++) await page.keyboard.press('Backspace')
+  // Letters are no shortcuts of the page here: "gr" would go to the requests.
+  await page.keyboard.type('900')
+  await page.keyboard.press('End')
+  await page.keyboard.type(' # gr')
+  await page
+    .getByRole('listitem')
+    .filter({ hasText: /WEAKER.*research.*900 USD/ })
+    .waitFor()
+  t.equal(await page.getByRole('button', { name: 'Apply' }).isDisabled(), true, 'the configuration allows no writes')
+  t.same(await test.axe(), [], 'axe finds nothing on it')
+  t.same(test.said, [])
+})
+
 t.test('the file is written only where it may be, from what it is, and with the lines that are not shown', async t => {
   const test = await openConsole(t, { admin: ', write: true' })
   const file = join(test.gateway.folder, 'gateway.yaml')
@@ -149,6 +177,25 @@ t.test('a video is followed, shown and removed; a file is listed and deleted', a
   t.same(await test.axe(), [], 'axe finds nothing on a task')
   await page.getByRole('button', { name: 'Delete' }).click()
   await page.getByText('There are no tasks.').waitFor()
+  const slow = await gateway.request('/v1/videos', {
+    method: 'POST',
+    body: { model: 'sim-video?polls=1000', prompt: 'Waves' },
+  })
+  t.equal(slow.status, 200, slow.text)
+  await page.locator('tbody a').first().click()
+  await page
+    .getByRole('img', { name: /percent done/ })
+    .first()
+    .waitFor()
+  await page.getByRole('button', { name: 'Cancel' }).click()
+  await page.getByText('There are no tasks.').waitFor()
+  const drawn = await gateway.request('/mj/submit/imagine', {
+    method: 'POST',
+    body: { botType: 'sim-imagine?polls=0', prompt: 'A lighthouse' },
+  })
+  t.equal(drawn.status, 200, drawn.text)
+  await page.locator('tbody a').first().click()
+  await page.locator('img.preview').waitFor()
   const form = new FormData()
   form.set('purpose', 'batch')
   form.set('file', new Blob(['{}\n']), 'lines.jsonl')

@@ -1,6 +1,6 @@
 import { autocompletion, completionKeymap } from '@codemirror/autocomplete'
 import { type Diagnostic, linter, lintGutter } from '@codemirror/lint'
-import { type EditorView, keymap } from '@codemirror/view'
+import { type EditorView, hoverTooltip, keymap } from '@codemirror/view'
 import { useSignal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
 import { call, messageOf } from '../api.js'
@@ -9,7 +9,7 @@ import { stats } from '../state/live.js'
 import type { Applied, Checked, PlanFile } from '../types.js'
 import { Editor } from '../ui/editor.js'
 import { Card, Copy, Failure, State } from '../ui/parts.js'
-import { schemaWords } from '../ui/schema-words.js'
+import { schemaWordAt, schemaWords } from '../ui/schema-words.js'
 import { Outcome } from './outcome.js'
 
 const WAIT_MS = 400
@@ -83,7 +83,7 @@ export function Draft() {
             label="Draft of the configuration file"
             extensions={[
               ...[lintGutter(), linter(check, { delay: WAIT_MS })],
-              ...[autocompletion({ override: [schemaWords] }), keymap.of(completionKeymap)],
+              ...[autocompletion({ override: [schemaWords] }), keymap.of(completionKeymap), hoverTooltip(schemaWordAt)],
             ]}
             onReady={view => void check(view)}
           />

@@ -1,8 +1,9 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { call, messageOf } from '../api.js'
+import { parameter } from '../router.js'
 import type { PlanAnswer } from '../types.js'
-import { Card, Failure } from '../ui/parts.js'
+import { Card, Failure, Pre } from '../ui/parts.js'
 
 export interface ExplainAnswer {
   readonly error?: { readonly status: number; readonly message?: string; readonly code?: string }
@@ -30,13 +31,17 @@ const PATHS = [
 ]
 const WAIT_MS = 300
 
-const EXAMPLE = '{\n  "model": "sim-text",\n  "messages": [{ "role": "user", "content": "Hello" }]\n}'
+const exampleOf = (model: string): string =>
+  `{\n  "model": ${JSON.stringify(model)},\n  "messages": [{ "role": "user", "content": "Hello" }]\n}`
 
 /** What would become of a request, as one types it. Nothing is sent. */
 export function Explain({ plan }: { readonly plan: PlanAnswer | undefined }) {
   const path = useSignal(PATHS[0] ?? '')
   const key = useSignal('')
-  const body = useSignal(EXAMPLE)
+  const typed = useSignal<string | undefined>(undefined)
+  const serves = new Set(plan?.upstreams.filter(({ off }) => off === undefined).map(({ name }) => name))
+  const first = plan?.models.find(({ groups }) => groups.flat().some(({ upstream }) => serves.has(upstream)))
+  const body = typed.value ?? exampleOf(parameter('model') ?? first?.name ?? 'a-model')
   const facts = useSignal<ExplainAnswer | undefined>(undefined)
   const error = useSignal<string | undefined>(undefined)
   useEffect(() => {
@@ -45,7 +50,7 @@ export function Explain({ plan }: { readonly plan: PlanAnswer | undefined }) {
         const asked = {
           method: 'POST',
           path: path.value,
-          body: body.value,
+          body,
           ...(key.value === '' ? {} : { key: key.value }),
         }
         facts.value = await call<ExplainAnswer>('/admin/explain', { method: 'POST', body: asked })
@@ -55,7 +60,7 @@ export function Explain({ plan }: { readonly plan: PlanAnswer | undefined }) {
       }
     }, WAIT_MS)
     return () => clearTimeout(timer)
-  }, [path.value, key.value, body.value])
+  }, [path.value, key.value, body])
   return (
     <div class="grid">
       <Card title="Request" class="w5">
@@ -89,10 +94,11 @@ export function Explain({ plan }: { readonly plan: PlanAnswer | undefined }) {
         <label>
           <span class="mut">Body</span>
           <textarea
+            class="mono"
             rows={16}
             spellcheck={false}
-            value={body.value}
-            onInput={event => (body.value = event.currentTarget.value)}
+            value={body}
+            onInput={event => (typed.value = event.currentTarget.value)}
           />
         </label>
       </Card>
@@ -128,8 +134,8 @@ function Ways({ facts: { error, exchanges = [] } }: { readonly facts: ExplainAns
                 {method} {url}
               </code>
             </p>
-            {headers.length === 0 ? null : <pre>{headers.join('\n')}</pre>}
-            {body === undefined ? null : <pre>{body}</pre>}
+            {headers.length === 0 ? null : <Pre>{headers.join('\n')}</Pre>}
+            {body === undefined ? null : <Pre>{body}</Pre>}
             <p class="mut">
               {[...dropped, ...(translation?.lost ?? [])].length === 0
                 ? 'Nothing is lost.'

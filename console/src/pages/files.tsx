@@ -45,7 +45,9 @@ export function Files() {
         </div>
       )}
       {key === undefined ? (
-        <Empty>No key works, so there are no files.</Empty>
+        <Empty>
+          No key works, so there are no files. <a href="/keys">Create a key</a>
+        </Empty>
       ) : (
         <>
           <FileList owner={key} />
@@ -95,7 +97,7 @@ function FileList({ owner }: { readonly owner: string }) {
     <Card title="Files" aside={<span class="mut">The latest 100 of {owner}</span>}>
       <Failure error={error.value} />
       {files.length === 0 ? (
-        <Empty>{data.value === undefined ? 'Reading.' : `${owner} has no files.`}</Empty>
+        <Empty>{data.value === undefined ? 'Reading.' : <None what={`${owner} has no files.`} />}</Empty>
       ) : (
         <table>
           <thead>
@@ -134,6 +136,16 @@ function FileList({ owner }: { readonly owner: string }) {
   )
 }
 
+function None({ what }: { readonly what: string }) {
+  return (
+    <>
+      {what} Clients add one so:
+      <br />
+      <code>curl $GATEWAY/v1/files -H "authorization: Bearer $GATEWAY_KEY" -F purpose=batch -F file=@lines.jsonl</code>
+    </>
+  )
+}
+
 function BatchList({ owner }: { readonly owner: string }) {
   const { data, error, act } = useOwned<Batch>(owner, '/v1/batches')
   const batches = data.value ?? []
@@ -141,7 +153,15 @@ function BatchList({ owner }: { readonly owner: string }) {
     <Card title="Batches" class="below" aside={<span class="mut">The latest 100 of {owner}</span>}>
       <Failure error={error.value} />
       {batches.length === 0 ? (
-        <Empty>{data.value === undefined ? 'Reading.' : `${owner} has no batches.`}</Empty>
+        <Empty>
+          {data.value === undefined ? (
+            'Reading.'
+          ) : (
+            <>
+              {owner} has no batches. One begins with <code>POST /v1/batches</code> and the id of a file above.
+            </>
+          )}
+        </Empty>
       ) : (
         <table>
           <thead>

@@ -23,6 +23,8 @@ interface Edge {
   readonly to: string
   /** It is asked only when an earlier one fails. */
   readonly isLater: boolean
+  /** Which part of the requests it gets, where that is not all; percent. */
+  readonly share?: string
 }
 
 /** A glob of a key, with `*` for anything. */
@@ -77,9 +79,24 @@ function edgesOf({ keys, models }: PlanAnswer): readonly Edge[] {
       .filter(key => allows(key.models, name))
       .map(key => ({ from: `key:${key.name}`, to: `model:${name}`, isLater: false })),
     ...groups.flatMap((group, at) =>
-      group.map(({ upstream }) => ({ from: `model:${name}`, to: `upstream:${upstream}`, isLater: at > 0 })),
+      group.map(({ upstream, share: part }) => ({
+        ...{ from: `model:${name}`, to: `upstream:${upstream}`, isLater: at > 0 },
+        ...(part === undefined || group.length === 1 ? {} : { share: `${Number((part * 100).toFixed(1))} %` }),
+      })),
     ),
   ])
+}
+
+/** Upstreams in the order of the models that lead to them, so that few lines cross. */
+function untangled(nodes: readonly Node[], edges: readonly Edge[]): readonly Node[] {
+  const rows = new Map(nodes.filter(({ column }) => column === 1).map(({ id }, row) => [id, row]))
+  const middle = ({ id }: Node): number => {
+    const from = edges.flatMap(edge => (edge.to === id ? (rows.get(edge.from) ?? []) : []))
+    return from.length === 0 ? rows.size : from.reduce((sum, row) => sum + row, 0) / from.length
+  }
+  const last = nodes.filter(({ column }) => column === 2)
+  const sorted = last.toSorted((one, other) => Number(one.isOff) - Number(other.isOff) || middle(one) - middle(other))
+  return [...nodes.filter(({ column }) => column < 2), ...sorted]
 }
 
 /** What is connected with a node: what leads to it, and where it leads. */
@@ -97,13 +114,14 @@ function around(id: string, edges: readonly Edge[]): ReadonlySet<string> {
 }
 
 export function Graph({ plan }: { readonly plan: PlanAnswer }) {
-  const nodes = nodesOf(plan)
   const edges = edgesOf(plan)
+  const nodes = untangled(nodesOf(plan), edges)
   const focus = parameter('focus')
   const lit = focus === undefined ? undefined : around(focus, edges)
-  const cut = new Set(
-    (stats.value?.resting ?? []).filter(({ state }) => state === 'open').map(({ upstream }) => `upstream:${upstream}`),
-  )
+  const resting = stats.value?.resting ?? []
+  const named = (wanted: string): ReadonlySet<string> =>
+    new Set(resting.filter(({ state }) => state === wanted).map(({ upstream }) => `upstream:${upstream}`))
+  const [cut, probed] = [named('open'), named('half_open')]
   const places = new Map<string, readonly [number, number]>()
   const heights = [0, 0, 0]
   for (const { id, column } of nodes) {
@@ -125,18 +143,21 @@ export function Graph({ plan }: { readonly plan: PlanAnswer }) {
             {title}
           </text>
         ))}
-        {edges.map(({ from, to, isLater }) => {
+        {edges.map(({ from, to, isLater, share }) => {
           const [start, end] = [places.get(from), places.get(to)]
           if (start === undefined || end === undefined) return null
           const [x, y] = [start[0] + NODE.width, start[1] + NODE.height / 2]
           const [toX, toY] = [end[0], end[1] + NODE.height / 2]
           const isDim = lit !== undefined && !(lit.has(from) && lit.has(to))
           return (
-            <path
-              key={`${from} ${to}`}
-              class={`${isLater ? 'later' : ''} ${isDim ? 'dim' : ''}`}
-              d={`M${x} ${y}C${x + 70} ${y} ${toX - 70} ${toY} ${toX} ${toY}`}
-            />
+            <g key={`${from} ${to} ${isLater} ${share}`} class={isDim ? 'dim' : ''}>
+              <path class={isLater ? 'later' : ''} d={`M${x} ${y}C${x + 70} ${y} ${toX - 70} ${toY} ${toX} ${toY}`} />
+              {share === undefined ? null : (
+                <text class="sub weight" x={toX - 10} y={toY - 5} text-anchor="end">
+                  {share}
+                </text>
+              )}
+            </g>
           )
         })}
         {nodes.map(({ id, name, sub, isOff }) => {
@@ -163,16 +184,33 @@ export function Graph({ plan }: { readonly plan: PlanAnswer }) {
                 {short(name, 22)}
               </text>
               <text class="sub" x={x + NODE.width - 12} y={y + 20} text-anchor="end">
-                {cut.has(id) ? 'cut off' : short(sub, 14)}
+                {cut.has(id) ? 'cut off' : probed.has(id) ? 'probing' : short(sub, 18)}
               </text>
             </g>
           )
         })}
       </svg>
       <p class="mut">
-        Dashed lines are asked only when an earlier one fails. Dashed frames are off. Select one to see its ways alone.
+        Dashed lines are asked only when an earlier one fails; percents are shares of requests. Dashed frames are off.
+        Select one to see its ways alone.
       </p>
+      {focus === undefined ? null : <Chosen id={focus} />}
     </section>
+  )
+}
+
+/** Where to go from a chosen node. */
+function Chosen({ id }: { readonly id: string }) {
+  const at = id.indexOf(':')
+  const [kind, name] = [id.slice(0, at), id.slice(at + 1)]
+  const query = encodeURIComponent(name)
+  return (
+    <p class="group">
+      <strong>{name}</strong>
+      <a href={`/${kind}s?name=${query}`}>The {kind}, over time</a>
+      <a href={`/requests?${kind}=${query}`}>Its requests</a>
+      {kind === 'model' ? <a href={`/plan?view=explain&model=${query}`}>Explain a request for it</a> : null}
+    </p>
   )
 }
 

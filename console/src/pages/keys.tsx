@@ -3,8 +3,10 @@ import { call, messageOf } from '../api.js'
 import { day, NONE } from '../format.js'
 import { parameter } from '../router.js'
 import { useFetched } from '../state/fetched.js'
+import { mayChange } from '../state/session.js'
 import type { Key, List, ScopeLimits } from '../types.js'
-import { Card, Copy, Empty, Failure, State } from '../ui/parts.js'
+import { Card, Copy, Empty, Failure, OnlyLooking, State } from '../ui/parts.js'
+import { LimitsPatch } from './limits-patch.js'
 import { type Bound, BoundBar, boundsOf } from './near-bound.js'
 import { UseOverTime } from './use-over-time.js'
 
@@ -30,9 +32,23 @@ export function Keys() {
         {name === undefined ? null : <UseOverTime scope="key" name={name} />}
         {group === undefined ? null : <UseOverTime scope="group" name={group} />}
         {model === undefined ? null : <UseOverTime scope="model" name={model} />}
+        {(name === undefined && group === undefined) || limits.data.value === undefined ? null : (
+          <LimitsPatch
+            key={name ?? group}
+            section={name === undefined ? 'groups' : 'keys'}
+            name={name ?? group ?? ''}
+            limits={bounds.filter(
+              one => one.name === (name ?? group) && one.scope === (name === undefined ? 'group' : 'key'),
+            )}
+            isStored={isStored}
+          />
+        )}
         <Card title="Near their bound" class="w5">
           {bounds.length === 0 ? (
-            <Empty>No key, group, model or upstream has a limit.</Empty>
+            <Empty>
+              No key, group, model or upstream has a limit. Give a new key a budget beside this, or write{' '}
+              <code>limits: {'{ requests: 60/min }'}</code> in <a href="/plan?view=file">the file</a>.
+            </Empty>
           ) : (
             bounds.slice(0, 10).map(bound => <BoundBar key={idOf(bound)} bound={bound} />)
           )}
@@ -46,7 +62,15 @@ export function Keys() {
           aside={name === undefined ? undefined : <a href="/keys">All keys</a>}
         >
           {shown.length === 0 && keys.data.value !== undefined ? (
-            <Empty>{name === undefined ? 'There are no keys.' : 'There is no key of this name.'}</Empty>
+            <Empty>
+              {name === undefined ? (
+                'There are no keys: create one above, and give its secret to an application.'
+              ) : (
+                <>
+                  There is no key of this name. <a href="/keys">All keys</a>
+                </>
+              )}
+            </Empty>
           ) : (
             <table>
               <thead>
@@ -56,7 +80,7 @@ export function Keys() {
                   <th class="hide">From</th>
                   <th class="hide">Models</th>
                   <th>Limits</th>
-                  <th class="n">Requests</th>
+                  <th class="n">More</th>
                 </tr>
               </thead>
               <tbody>
@@ -118,7 +142,9 @@ function KeyRow({ known, bounds, onChange }: RowProps) {
         ))}
       </td>
       <td class="n">
-        <a href={`/requests?key=${encodeURIComponent(name)}`}>Requests</a>
+        <a class="to" href={`/requests?key=${encodeURIComponent(name)}`}>
+          Requests
+        </a>
         {source === 'store' ? <Revoke name={name} onDone={onChange} /> : null}
       </td>
     </tr>
@@ -131,7 +157,7 @@ function Revoke({ name, onDone }: { readonly name: string; readonly onDone: () =
   if (typed.value === undefined) {
     return (
       <div>
-        <button type="button" class="link" onClick={() => (typed.value = '')}>
+        <button type="button" class="link" disabled={!mayChange.value} onClick={() => (typed.value = '')}>
           Revoke
         </button>
       </div>
@@ -214,7 +240,13 @@ function NewKey({ onMade }: { readonly onMade: () => void }) {
       <div class="fields">
         <label>
           Name
-          <input type="text" required value={name.value} onInput={event => (name.value = event.currentTarget.value)} />
+          <input
+            type="text"
+            required
+            autofocus={parameter('new') !== undefined}
+            value={name.value}
+            onInput={event => (name.value = event.currentTarget.value)}
+          />
         </label>
         <label>
           Models, with commas between
@@ -234,7 +266,7 @@ function NewKey({ onMade }: { readonly onMade: () => void }) {
             onInput={event => (budget.value = event.currentTarget.value)}
           />
         </label>
-        <button type="submit" class="btn primary">
+        <button type="submit" class="btn primary" disabled={!mayChange.value}>
           Create
         </button>
       </div>
@@ -243,6 +275,7 @@ function NewKey({ onMade }: { readonly onMade: () => void }) {
           {error.value}
         </p>
       )}
+      <OnlyLooking />
       <p class="mut">
         The key goes to the store, works within a second, and is gone with a revoke. Keys of the file are changed in the
         file.

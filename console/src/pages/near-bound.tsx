@@ -27,7 +27,8 @@ export function wordsOf({ unit, used = 0, reserved = 0, limit, window }: Limit):
 
 /** Leads to its use over time. Use of upstreams is with them. */
 function BoundName({ bound: { scope, name } }: { readonly bound: Bound }) {
-  if (scope === 'upstream') return <a href={`/upstreams?name=${encodeURIComponent(name)}`}>{name}</a>
+  if (scope === 'upstream' || scope === 'model')
+    return <a href={`/${scope}s?name=${encodeURIComponent(name)}`}>{name}</a>
   return <a href={`/keys?${scope === 'key' ? 'name' : scope}=${encodeURIComponent(name)}`}>{name}</a>
 }
 

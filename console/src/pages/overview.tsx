@@ -10,6 +10,7 @@ import { Plot, Spark } from '../ui/plot.js'
 import { RANGES, type Range } from '../ui/ranges.js'
 import { stateOf } from '../ui/upstream-state.js'
 import { NearBound } from './near-bound.js'
+import { splitBy, Traffic } from './traffic.js'
 
 /** How often figures are read again, by range, milliseconds. */
 const EVERY_MS: Readonly<Record<Range, number>> = {
@@ -28,7 +29,11 @@ function rangeOf(): Range {
 
 export function Overview() {
   const range = rangeOf()
-  const { data, error, again } = useFetched<Series>(`/admin/series?range=${range}`, EVERY_MS[range])
+  const by = splitBy()
+  const { data, error, again } = useFetched<Series>(
+    `/admin/series?range=${range}${by === 'all' ? '' : `&by=${by}`}`,
+    EVERY_MS[range],
+  )
   const series = data.value
   return (
     <>
@@ -96,21 +101,7 @@ function Health({
 }
 
 function Figures({ series, known }: { readonly series: Series; readonly known: Stats | undefined }) {
-  const { totals, step } = series
-  const perSecond = (values: Series['requests']): (number | null)[] =>
-    values.map(value => (value === null ? null : value / step))
-  const requests = useMemo(
-    () => [{ label: 'All', values: perSecond(series.requests), colour: '--c1', fill: '--fill' }],
-    [series],
-  )
-  const failures = useMemo(
-    () => [
-      { label: 'Failed', values: perSecond(series.failed), colour: '--bad', bars: true as const },
-      { label: 'Limited', values: perSecond(series.limited), colour: '--c5', bars: true as const },
-      { label: 'Client error', values: perSecond(series.rejected), colour: '--idle', bars: true as const },
-    ],
-    [series],
-  )
+  const { totals } = series
   const first = useMemo(
     () => [
       { label: 'p50', values: series.first_p50, colour: '--c1' },
@@ -119,9 +110,8 @@ function Figures({ series, known }: { readonly series: Series; readonly known: S
     ],
     [series],
   )
-  const seconds = step * series.t.length
-  const peak = Math.max(0, ...series.failed.map(value => (value ?? 0) / step))
-  const hours = seconds / 3600
+  const begun = series.requests.findIndex(value => value !== null)
+  const gapUntil = begun > 0 ? series.t[begun] : undefined
   const [perTokens, tokenUnit] = rate((known?.input_tokens ?? 0) + (known?.output_tokens ?? 0))
   return (
     <>
@@ -175,41 +165,23 @@ function Figures({ series, known }: { readonly series: Series; readonly known: S
           <Spark values={series.tokens} />
         </div>
         <a class="tile" href="/keys">
-          <span class="k">Cost</span>
+          <span class="k">Cost in {series.range}</span>
           <span class="v">
             {usd(totals.micro / 1e6)}
             <small>USD</small>
           </span>
-          <span class="d">{hours >= 1 ? `in ${series.range}` : `in the last ${series.range}`}</span>
+          <span class="d">{usd(((known?.micro_usd ?? 0) * 3600) / 1e6)} USD/h now</span>
           <Spark values={series.micro_usd} />
         </a>
       </section>
       <div class="grid">
-        <Card title="Requests per second" class="w6">
-          {totals.requests === 0 ? (
+        {totals.requests === 0 ? (
+          <Card title="Requests per second" class="w6">
             <Nothing />
-          ) : (
-            <>
-              <Plot
-                title="Requests per second"
-                summary={`${count(totals.requests)} requests in ${series.range}.`}
-                times={series.t}
-                lines={requests}
-                unit={value => text(rate(value))}
-                height={136}
-              />
-              <h3>Did not succeed, per second</h3>
-              <Plot
-                title="Requests that did not succeed per second"
-                summary={`Failures peak at ${text(rate(peak))}.`}
-                times={series.t}
-                lines={failures}
-                unit={value => text(rate(value))}
-                height={84}
-              />
-            </>
-          )}
-        </Card>
+          </Card>
+        ) : (
+          <Traffic series={series} gapUntil={gapUntil} />
+        )}
         <Card title="Time to first token" class="w6" aside={<span class="mut">logarithmic</span>}>
           {totals.first[0] === null ? (
             <Nothing />
@@ -220,15 +192,16 @@ function Figures({ series, known }: { readonly series: Series; readonly known: S
               times={series.t}
               lines={first}
               unit={value => text(milliseconds(value))}
-              height={268}
+              height={310}
               isLog={true}
+              gapUntil={gapUntil}
             />
           )}
         </Card>
         <UpstreamTable rows={totals.upstreams} />
         <NearBound />
-        <Rows title="Models" rows={totals.models} link={name => `/requests?model=${encodeURIComponent(name)}`} />
-        <Rows title="Keys" rows={totals.keys} link={name => `/requests?key=${encodeURIComponent(name)}`} />
+        <Rows title="Models" rows={totals.models} link={name => `/models?name=${encodeURIComponent(name)}`} />
+        <Rows title="Keys" rows={totals.keys} link={name => `/keys?name=${encodeURIComponent(name)}`} />
         <Causes errors={totals.errors} />
       </div>
     </>
@@ -340,8 +313,22 @@ function Causes({ errors }: { readonly errors: Readonly<Record<string, number>> 
   const sorted = Object.entries(errors).sort(([, one], [, other]) => other - one)
   if (sorted.length === 0) return null
   return (
-    <Card title="Errors by cause" class="w6">
+    <Card
+      title="Errors by cause"
+      class="w12"
+      aside={
+        <a href="/docs/errors.html" target="_blank" rel="noopener">
+          What they mean
+        </a>
+      }
+    >
       <table>
+        <thead>
+          <tr>
+            <th>Code</th>
+            <th class="n">Requests</th>
+          </tr>
+        </thead>
         <tbody>
           {sorted.map(([code, number]) => (
             <tr key={code}>

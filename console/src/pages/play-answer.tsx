@@ -1,7 +1,7 @@
-import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
 import { short } from '../format.js'
+import { Pre } from '../ui/parts.js'
 import { LikenessMap } from './likeness-map.js'
+import { Follow } from './play-follow.js'
 
 /** An answer that came whole. */
 export interface Whole {
@@ -36,6 +36,8 @@ interface Data {
   readonly id?: string
   readonly object?: string
   readonly status?: string
+  /** The id of an image task. */
+  readonly result?: unknown
 }
 
 /** An answer as what it is: a map of likeness, a ranking, a picture, a sound; and always its JSON. */
@@ -74,18 +76,20 @@ export function Shown({ whole, input, ask }: Props) {
       )}
       {data.results === undefined ? null : <Results results={data.results} documents={lines.slice(1)} />}
       {data.text === undefined ? null : <p class="answer">{data.text}</p>}
-      {data.object === 'video' && data.id !== undefined ? <Video id={data.id} ask={ask} /> : null}
+      {data.object === 'video' && data.id !== undefined ? <Follow id={data.id} kind="video" ask={ask} /> : null}
+      {typeof data.result === 'string' ? <Follow id={data.result} kind="image" ask={ask} /> : null}
       {whole.data === undefined ? null : (
         <details open={status >= 400}>
           <summary>JSON</summary>
-          <pre>{JSON.stringify(whole.data, shortened, 2).slice(0, 20_000)}</pre>
+          <Pre>{JSON.stringify(whole.data, shortened, 2).slice(0, 20_000)}</Pre>
         </details>
       )}
     </>
   )
 }
 
-function shortened(_name: string, value: unknown): unknown {
+/** For `JSON.stringify`: long texts and lists as their beginnings. */
+export function shortened(_name: string, value: unknown): unknown {
   if (typeof value === 'string' && value.length > 400) return `${value.slice(0, 200)}… (${value.length} characters)`
   if (Array.isArray(value) && value.length > 20) return [...value.slice(0, 8), `… ${value.length} in all`]
   return value
@@ -184,44 +188,5 @@ function Results({
         ))}
       </tbody>
     </table>
-  )
-}
-
-const EVERY_MS = 1000
-const ENDED = ['completed', 'failed', 'cancelled', 'expired']
-
-/** Follows a video until it is there, and shows it. */
-function Video({ id, ask }: { readonly id: string; readonly ask: (path: string) => Promise<Whole> }) {
-  const state = useSignal('queued')
-  const progress = useSignal<number | undefined>(undefined)
-  const content = useSignal<Whole | undefined>(undefined)
-  useEffect(() => {
-    let isOver = false
-    const look = async (): Promise<void> => {
-      const known = (await ask(`/v1/videos/${encodeURIComponent(id)}`)).data as
-        | { status?: string; progress?: number }
-        | undefined
-      state.value = known?.status ?? 'unknown'
-      progress.value = known?.progress
-      if (state.value === 'completed') content.value = await ask(`/v1/videos/${encodeURIComponent(id)}/content`)
-      if (!isOver && !ENDED.includes(state.value)) setTimeout(() => void look().catch(() => undefined), EVERY_MS)
-    }
-    void look().catch(() => undefined)
-    return () => {
-      isOver = true
-    }
-  }, [id])
-  const url = content.value?.url
-  return (
-    <>
-      <p role="status">
-        {state.value}
-        {progress.value === undefined ? '' : `, ${progress.value} %`} · <a href="/tasks">All tasks</a>
-      </p>
-      {url === undefined ? null : (
-        // biome-ignore lint/a11y/useMediaCaption: it is simulated or has none
-        <video controls src={url} />
-      )}
-    </>
   )
 }

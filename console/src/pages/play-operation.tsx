@@ -1,12 +1,15 @@
 import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useMemo } from 'preact/hooks'
 import { messageOf } from '../api.js'
 import { milliseconds, text } from '../format.js'
 import { parameter } from '../router.js'
 import type { PlanAnswer } from '../types.js'
 import { ChooseKey, ChooseModel } from '../ui/choose.js'
+import { RecordSound } from '../ui/record-sound.js'
 import { Mask } from './mask.js'
+import { operationCode } from './operation-code.js'
 import { Shown, type Whole } from './play-answer.js'
+import { Code } from './play-try.js'
 import { attempt, base64Of } from './run.js'
 
 export interface OperationSpec {
@@ -92,6 +95,14 @@ export const OPERATIONS: readonly OperationSpec[] = [
     example: 'Waves on a beach',
     json: (model, prompt) => ({ model, prompt }),
   },
+  {
+    name: 'drawing',
+    path: '/mj/submit/imagine',
+    model: /imagine|midjourney|niji/,
+    label: 'What to draw, with the flags of image tasks',
+    example: 'A lighthouse at dusk --ar 3:2',
+    json: (model, prompt) => ({ botType: model, prompt }),
+  },
 ]
 
 async function wholeOf(response: Response, id: string | undefined): Promise<Whole> {
@@ -100,6 +111,11 @@ async function wholeOf(response: Response, id: string | undefined): Promise<Whol
   const data: unknown = isJson ? await response.json() : undefined
   const url = isJson ? undefined : URL.createObjectURL(await response.blob())
   return { status: response.status, type, id, data, url }
+}
+
+/** The field of a form that is the file. */
+function fileField(accept: string): string {
+  return accept.startsWith('audio') ? 'file' : 'image'
 }
 
 export function Operation({ plan, operation }: { readonly plan: PlanAnswer; readonly operation: OperationSpec }) {
@@ -113,6 +129,11 @@ export function Operation({ plan, operation }: { readonly plan: PlanAnswer; read
   const took = useSignal<number | undefined>(undefined)
   const error = useSignal<string | undefined>(undefined)
   const isBusy = useSignal(false)
+  const heard = useMemo(
+    () => (upload.value?.type.startsWith('audio') === true ? URL.createObjectURL(upload.value) : undefined),
+    [upload.value],
+  )
+  useEffect(() => () => void (heard !== undefined && URL.revokeObjectURL(heard)), [heard])
   useEffect(() => () => void (whole.value?.url && URL.revokeObjectURL(whole.value.url)), [])
   const ask = async (
     method: 'GET' | 'POST',
@@ -129,7 +150,8 @@ export function Operation({ plan, operation }: { readonly plan: PlanAnswer; read
     try {
       const fields = json(model.value, input.value)
       const { value: given } = upload
-      if (file !== undefined && given === undefined) throw new Error('Choose a file first.')
+      if (file !== undefined && given === undefined)
+        throw new Error(file.startsWith('audio') ? 'Choose a file or record one first.' : 'Choose a file first.')
       const body =
         given === undefined || file === undefined
           ? { json: fields }
@@ -163,6 +185,11 @@ export function Operation({ plan, operation }: { readonly plan: PlanAnswer; read
               File
               <input type="file" accept={file} onChange={event => (upload.value = event.currentTarget.files?.[0])} />
             </label>
+            {file.startsWith('audio') ? <RecordSound onSound={sound => (upload.value = sound)} /> : null}
+            {heard === undefined ? null : (
+              // biome-ignore lint/a11y/useMediaCaption: what it says is what one asks for
+              <audio controls src={heard} aria-label={`What will be sent: ${upload.value?.name}`} />
+            )}
           </div>
         )}
         {operation.name !== 'edit' || upload.value === undefined ? null : (
@@ -178,6 +205,15 @@ export function Operation({ plan, operation }: { readonly plan: PlanAnswer; read
           </button>
           <code>POST {path}</code>
         </div>
+        <Code
+          programs={operationCode(
+            {
+              ...{ name: operation.name, path, fields: json(model.value, input.value) },
+              file: file === undefined ? undefined : fileField(file),
+            },
+            plan.base,
+          )}
+        />
       </form>
       <section class="card w7" aria-label="Answer" aria-live="polite">
         {error.value === undefined ? null : <p class="bad">{error.value}</p>}
@@ -206,7 +242,7 @@ async function formOf(fields: object, given: File, accept: string): Promise<read
   return [
     ...Object.entries(fields).map(([name, value]) => ({ name, value: String(value) })),
     {
-      name: accept.startsWith('audio') ? 'file' : 'image',
+      name: fileField(accept),
       filename: given.name,
       type: given.type === '' ? 'application/octet-stream' : given.type.split(';')[0],
       data: await base64Of(given),

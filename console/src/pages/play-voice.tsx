@@ -6,7 +6,7 @@ import { mayChange } from '../state/session.js'
 import { Conversation } from '../state/voice.js'
 import type { PlanAnswer } from '../types.js'
 import { ChooseKey, ChooseModel } from '../ui/choose.js'
-import { OnlyLooking, State } from '../ui/parts.js'
+import { OnlyLooking, Pre, State } from '../ui/parts.js'
 
 /** A spoken conversation: the microphone of this browser, and a realtime model. */
 export function Voice({ plan }: { readonly plan: PlanAnswer }) {
@@ -108,7 +108,7 @@ export function Voice({ plan }: { readonly plan: PlanAnswer }) {
           <summary>
             Messages{conversation.tokens.value === 0 ? '' : `, ${count(conversation.tokens.value)} tokens`}
           </summary>
-          <pre>{conversation.events.value.join('\n')}</pre>
+          <Pre>{conversation.events.value.join('\n')}</Pre>
         </details>
       </section>
     </div>

@@ -1,120 +1,300 @@
-/** A turn of the conversation that all protocols are given. */
-export interface Conversation {
-  readonly model: string
-  readonly system: string
-  readonly text: string
-  readonly isStream: boolean
-  readonly maxTokens: number
-}
+import { CLIENTS, curl, keywords, literal } from './code.js'
+import { type Conversation, dataUrl, formatOf, type Piece, THINKING_TOKENS } from './conversation.js'
 
 export interface Protocol {
   readonly name: string
   path(conversation: Conversation): string
   body(conversation: Conversation): object
-  /** The text that a document adds: an event of a stream, or the whole answer. */
-  text(document: Documented): string
-  /** As a program would do it. The key is in `GATEWAY_KEY`. */
+  /** What of the conversation cannot be said in it. */
+  unsaid(conversation: Conversation): readonly string[]
+  read(document: Documented): Piece
+  /** As a program would do it. */
   code(conversation: Conversation, base: string): Readonly<Record<string, string>>
+}
+
+interface Part {
+  readonly type?: string
+  readonly text?: string
+  readonly thinking?: string
+  readonly name?: string
+  readonly input?: unknown
+  readonly thought?: boolean
+  readonly functionCall?: { readonly name?: string; readonly args?: unknown }
+}
+
+interface Said {
+  readonly content?: string | null
+  readonly reasoning_content?: string | null
+  readonly reasoning?: string | null
+  readonly tool_calls?: readonly { readonly function?: { readonly name?: string; readonly arguments?: string } }[]
+  readonly audio?: { readonly data?: string; readonly transcript?: string }
+}
+
+interface Item {
+  readonly type?: string
+  readonly name?: string
+  readonly arguments?: string
+  readonly content?: readonly Part[]
+  readonly summary?: readonly Part[]
 }
 
 /** An answer, of which only what is read here is known. */
 export interface Documented {
-  readonly choices?: readonly {
-    readonly delta?: { readonly content?: string | null }
-    readonly message?: { readonly content?: string | null }
-  }[]
+  readonly choices?: readonly { readonly delta?: Said; readonly message?: Said }[]
   readonly type?: string
-  readonly delta?: string | { readonly text?: string }
-  readonly output?: readonly { readonly content?: readonly { readonly text?: string }[] }[]
-  readonly content?: readonly { readonly text?: string }[]
-  readonly candidates?: readonly { readonly content?: { readonly parts?: readonly { readonly text?: string }[] } }[]
+  readonly delta?:
+    | string
+    | { readonly type?: string; readonly text?: string; readonly thinking?: string; readonly partial_json?: string }
+  readonly item?: Item
+  readonly output?: readonly Item[]
+  readonly content?: readonly Part[]
+  readonly content_block?: Part
+  readonly candidates?: readonly { readonly content?: { readonly parts?: readonly Part[] } }[]
 }
 
 const joined = (parts: readonly (string | null | undefined)[] | undefined): string =>
   (parts ?? []).map(part => part ?? '').join('')
 
-function curl(base: string, path: string, body: object): string {
-  return `curl ${base}${path} \\\n  -H "authorization: Bearer $GATEWAY_KEY" \\\n  -H "content-type: application/json" \\\n  -d '${JSON.stringify(body, undefined, 2).replaceAll("'", "'\\''")}'`
-}
+const called = (name: string | undefined, given: unknown): string =>
+  `${name ?? ''}(${typeof given === 'string' ? given : JSON.stringify(given ?? {})})`
 
-const quote = (text: string): string => JSON.stringify(text)
+/** The same without streaming: programs print an answer that is whole. */
+const whole = (conversation: Conversation): Conversation => ({ ...conversation, isStream: false })
 
 const chat: Protocol = {
   name: 'chat',
   path: () => '/v1/chat/completions',
-  body: ({ model, system, text, isStream, maxTokens }) => ({
+  unsaid: () => [],
+  body: ({ model, system, text, isStream, maxTokens, files, tools, schema, effort, isSpoken }) => ({
     model,
-    messages: [...(system === '' ? [] : [{ role: 'system', content: system }]), { role: 'user', content: text }],
-    max_tokens: maxTokens,
-    ...(isStream ? { stream: true, stream_options: { include_usage: true } } : {}),
+    messages: [
+      ...(system === '' ? [] : [{ role: 'system', content: system }]),
+      {
+        role: 'user',
+        content:
+          files.length === 0
+            ? text
+            : [
+                { type: 'text', text },
+                ...files.map(file =>
+                  file.kind === 'image'
+                    ? { type: 'image_url', image_url: { url: dataUrl(file) } }
+                    : file.kind === 'audio'
+                      ? { type: 'input_audio', input_audio: { data: file.data, format: formatOf(file) } }
+                      : { type: 'file', file: { filename: file.name, file_data: dataUrl(file) } },
+                ),
+              ],
+      },
+    ],
+    ...(effort === undefined
+      ? { max_tokens: maxTokens }
+      : { max_completion_tokens: maxTokens, reasoning_effort: effort }),
+    ...(tools.length === 0 ? {} : { tools: tools.map(tool => ({ type: 'function', function: tool })) }),
+    ...(schema === undefined
+      ? {}
+      : { response_format: { type: 'json_schema', json_schema: { name: 'answer', schema, strict: true } } }),
+    ...(isSpoken ? { modalities: ['text', 'audio'], audio: { voice: 'alloy', format: 'wav' } } : {}),
+    ...(isStream && !isSpoken ? { stream: true, stream_options: { include_usage: true } } : {}),
   }),
-  text: ({ choices }) => joined(choices?.map(({ delta, message }) => delta?.content ?? message?.content)),
-  code: (conversation, base) => ({
-    curl: curl(base, chat.path(conversation), chat.body(conversation)),
-    'openai (Python)': `import os\nfrom openai import OpenAI\n\nclient = OpenAI(base_url=${quote(`${base}/v1`)}, api_key=os.environ["GATEWAY_KEY"])\nanswer = client.chat.completions.create(\n    model=${quote(conversation.model)},\n    messages=[{"role": "user", "content": ${quote(conversation.text)}}],\n)\nprint(answer.choices[0].message.content)`,
-    'openai (Node)': `import OpenAI from 'openai'\n\nconst client = new OpenAI({ baseURL: ${quote(`${base}/v1`)}, apiKey: process.env.GATEWAY_KEY })\nconst answer = await client.chat.completions.create({\n  model: ${quote(conversation.model)},\n  messages: [{ role: 'user', content: ${quote(conversation.text)} }],\n})\nconsole.log(answer.choices[0].message.content)`,
-  }),
+  read({ choices = [] }) {
+    const all = choices.map(({ delta, message }) => delta ?? message ?? {})
+    return {
+      text: joined(all.map(one => one.content ?? one.audio?.transcript)),
+      thought: joined(all.map(one => one.reasoning_content ?? one.reasoning)),
+      call: joined(
+        all
+          .flatMap(one => one.tool_calls ?? [])
+          .map(({ function: made }) => `${made?.name ?? ''}${made?.arguments ?? ''}`),
+      ),
+      sound: joined(all.map(one => one.audio?.data)),
+    }
+  },
+  code(conversation, base) {
+    const body = chat.body(whole(conversation))
+    return {
+      curl: curl(base, chat.path(conversation), chat.body(conversation)),
+      'openai (Python)': `${CLIENTS.openaiPython(base)}answer = client.chat.completions.create(\n${keywords(body)})\nprint(answer.choices[0].message)`,
+      'openai (Node)': `${CLIENTS.openaiNode(base)}const answer = await client.chat.completions.create(${literal(body, 'js')})\nconsole.log(answer.choices[0].message)`,
+    }
+  },
 }
 
 const responses: Protocol = {
   name: 'responses',
   path: () => '/v1/responses',
-  body: ({ model, system, text, isStream, maxTokens }) => ({
+  unsaid: ({ isSpoken, files }) => [
+    ...(isSpoken ? ['spoken answers'] : []),
+    ...(files.some(({ kind }) => kind === 'audio') ? ['audio'] : []),
+  ],
+  body: ({ model, system, text, isStream, maxTokens, files, tools, schema, effort }) => ({
     model,
     ...(system === '' ? {} : { instructions: system }),
-    input: text,
+    input:
+      files.length === 0
+        ? text
+        : [
+            {
+              role: 'user',
+              content: [
+                { type: 'input_text', text },
+                ...files.flatMap<object>(file =>
+                  file.kind === 'image'
+                    ? [{ type: 'input_image', image_url: dataUrl(file) }]
+                    : file.kind === 'file'
+                      ? [{ type: 'input_file', filename: file.name, file_data: dataUrl(file) }]
+                      : [],
+                ),
+              ],
+            },
+          ],
     max_output_tokens: maxTokens,
+    ...(tools.length === 0 ? {} : { tools: tools.map(tool => ({ type: 'function', strict: false, ...tool })) }),
+    ...(schema === undefined
+      ? {}
+      : { text: { format: { type: 'json_schema', name: 'answer', schema, strict: true } } }),
+    ...(effort === undefined ? {} : { reasoning: { effort, summary: 'auto' } }),
     store: false,
     ...(isStream ? { stream: true } : {}),
   }),
-  text: ({ type, delta, output }) =>
-    type === 'response.output_text.delta' && typeof delta === 'string'
-      ? delta
-      : type === undefined || type === 'response'
-        ? joined(output?.flatMap(({ content }) => content?.map(part => part.text)))
-        : '',
-  code: (conversation, base) => ({
-    curl: curl(base, responses.path(conversation), responses.body(conversation)),
-    'openai (Node)': `import OpenAI from 'openai'\n\nconst client = new OpenAI({ baseURL: ${quote(`${base}/v1`)}, apiKey: process.env.GATEWAY_KEY })\nconst answer = await client.responses.create({ model: ${quote(conversation.model)}, input: ${quote(conversation.text)} })\nconsole.log(answer.output_text)`,
-  }),
+  read({ type, delta, item, output }) {
+    if (type === 'response.output_text.delta' && typeof delta === 'string') return { text: delta }
+    if (type === 'response.reasoning_summary_text.delta' && typeof delta === 'string') return { thought: delta }
+    if (type === 'response.output_item.done' && item?.type === 'function_call')
+      return { call: called(item.name, item.arguments) }
+    if (type !== undefined && type !== 'response') return {}
+    return {
+      text: joined(output?.flatMap(({ content }) => content?.map(part => part.text))),
+      thought: joined(output?.flatMap(({ summary }) => summary?.map(part => part.text))),
+      call: joined(output?.map(one => (one.type === 'function_call' ? called(one.name, one.arguments) : ''))),
+    }
+  },
+  code(conversation, base) {
+    const body = responses.body(whole(conversation))
+    return {
+      curl: curl(base, responses.path(conversation), responses.body(conversation)),
+      'openai (Python)': `${CLIENTS.openaiPython(base)}answer = client.responses.create(\n${keywords(body)})\nprint(answer.output_text)`,
+      'openai (Node)': `${CLIENTS.openaiNode(base)}const answer = await client.responses.create(${literal(body, 'js')})\nconsole.log(answer.output_text)`,
+    }
+  },
 }
 
 const messages: Protocol = {
   name: 'messages',
   path: () => '/v1/messages',
-  body: ({ model, system, text, isStream, maxTokens }) => ({
+  unsaid: responses.unsaid,
+  body: ({ model, system, text, isStream, maxTokens, files, tools, schema, effort }) => ({
     model,
+    max_tokens: maxTokens + (effort === undefined ? 0 : THINKING_TOKENS[effort]),
     ...(system === '' ? {} : { system }),
-    messages: [{ role: 'user', content: text }],
-    max_tokens: maxTokens,
+    messages: [
+      {
+        role: 'user',
+        content:
+          files.length === 0
+            ? text
+            : [
+                ...files.flatMap<object>(({ kind, type, data }) =>
+                  kind === 'audio'
+                    ? []
+                    : [
+                        {
+                          type: kind === 'image' ? 'image' : 'document',
+                          source: { type: 'base64', media_type: type, data },
+                        },
+                      ],
+                ),
+                { type: 'text', text },
+              ],
+      },
+    ],
+    ...(tools.length === 0
+      ? {}
+      : {
+          tools: tools.map(({ parameters = { type: 'object' }, ...tool }) => ({ ...tool, input_schema: parameters })),
+        }),
+    ...(schema === undefined ? {} : { output_config: { format: { type: 'json_schema', schema } } }),
+    ...(effort === undefined ? {} : { thinking: { type: 'enabled', budget_tokens: THINKING_TOKENS[effort] } }),
     ...(isStream ? { stream: true } : {}),
   }),
-  text: ({ type, delta, content }) =>
-    type === 'content_block_delta' && typeof delta === 'object'
-      ? (delta.text ?? '')
-      : type === 'message'
-        ? joined(content?.map(part => part.text))
-        : '',
-  code: (conversation, base) => ({
-    curl: curl(base, messages.path(conversation), messages.body(conversation)),
-    'anthropic (Python)': `import os\nfrom anthropic import Anthropic\n\nclient = Anthropic(base_url=${quote(base)}, api_key=os.environ["GATEWAY_KEY"])\nanswer = client.messages.create(\n    model=${quote(conversation.model)},\n    max_tokens=${conversation.maxTokens},\n    messages=[{"role": "user", "content": ${quote(conversation.text)}}],\n)\nprint(answer.content[0].text)`,
-  }),
+  read({ type, delta, content_block, content }) {
+    if (type === 'content_block_start' && content_block?.type === 'tool_use') return { call: content_block.name ?? '' }
+    if (type === 'content_block_delta' && typeof delta === 'object')
+      return { text: delta.text ?? '', thought: delta.thinking ?? '', call: delta.partial_json ?? '' }
+    if (type !== 'message') return {}
+    return {
+      text: joined(content?.map(part => part.text)),
+      thought: joined(content?.map(part => part.thinking)),
+      call: joined(content?.map(part => (part.type === 'tool_use' ? called(part.name, part.input) : ''))),
+    }
+  },
+  code(conversation, base) {
+    const body = messages.body(whole(conversation))
+    return {
+      curl: curl(base, messages.path(conversation), messages.body(conversation)),
+      'anthropic (Python)': `${CLIENTS.anthropicPython(base)}answer = client.messages.create(\n${keywords(body)})\nprint(answer.content)`,
+      'anthropic (Node)': `${CLIENTS.anthropicNode(base)}const answer = await client.messages.create(${literal(body, 'js')})\nconsole.log(answer.content)`,
+    }
+  },
+}
+
+/** `generateContent` by its libraries: settings, tools and instructions are one object there. */
+function genaiCall(conversation: Conversation): object {
+  const { contents, generationConfig, ...config } = generate.body(conversation) as {
+    readonly contents: readonly object[]
+    readonly generationConfig: object
+  }
+  return { model: conversation.model, contents, config: { ...generationConfig, ...config } }
 }
 
 const generate: Protocol = {
   name: 'generate',
   path: ({ model, isStream }) =>
     `/v1beta/models/${encodeURIComponent(model)}:${isStream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
-  body: ({ system, text, maxTokens }) => ({
+  unsaid: ({ isSpoken }) => (isSpoken ? ['spoken answers'] : []),
+  body: ({ system, text, maxTokens, files, tools, schema, effort }) => ({
     ...(system === '' ? {} : { systemInstruction: { parts: [{ text: system }] } }),
-    contents: [{ role: 'user', parts: [{ text }] }],
-    generationConfig: { maxOutputTokens: maxTokens },
+    contents: [
+      {
+        role: 'user',
+        parts: [...files.map(({ type, data }) => ({ inlineData: { mimeType: type, data } })), { text }],
+      },
+    ],
+    ...(tools.length === 0
+      ? {}
+      : {
+          tools: [
+            {
+              functionDeclarations: tools.map(({ parameters, ...tool }) => ({
+                ...tool,
+                ...(parameters === undefined ? {} : { parametersJsonSchema: parameters }),
+              })),
+            },
+          ],
+        }),
+    generationConfig: {
+      maxOutputTokens: maxTokens,
+      ...(schema === undefined ? {} : { responseMimeType: 'application/json', responseJsonSchema: schema }),
+      ...(effort === undefined
+        ? {}
+        : { thinkingConfig: { includeThoughts: true, thinkingBudget: THINKING_TOKENS[effort] } }),
+    },
   }),
-  text: ({ candidates }) => joined(candidates?.flatMap(({ content }) => content?.parts?.map(part => part.text))),
-  code: (conversation, base) => ({
-    curl: curl(base, generate.path(conversation), generate.body(conversation)),
-    'genai (Node)': `import { GoogleGenAI } from '@google/genai'\n\nconst client = new GoogleGenAI({ apiKey: process.env.GATEWAY_KEY, httpOptions: { baseUrl: ${quote(base)} } })\nconst answer = await client.models.generateContent({ model: ${quote(conversation.model)}, contents: ${quote(conversation.text)} })\nconsole.log(answer.text)`,
-  }),
+  read({ candidates }) {
+    const parts = candidates?.flatMap(({ content }) => content?.parts ?? [])
+    return {
+      text: joined(parts?.map(part => (part.thought === true ? '' : part.text))),
+      thought: joined(parts?.map(part => (part.thought === true ? part.text : ''))),
+      call: joined(parts?.map(({ functionCall: made }) => (made === undefined ? '' : called(made.name, made.args)))),
+    }
+  },
+  code(conversation, base) {
+    const asked = genaiCall(conversation)
+    return {
+      curl: curl(base, generate.path(conversation), generate.body(conversation)),
+      'genai (Python)': `${CLIENTS.genaiPython(base)}answer = client.models.generate_content(\n${keywords(asked)})\nprint(answer.text)`,
+      'genai (Node)': `${CLIENTS.genaiNode(base)}const answer = await client.models.generateContent(${literal(asked, 'js')})\nconsole.log(answer.text)`,
+    }
+  },
 }
 
 export const PROTOCOLS: readonly Protocol[] = [chat, responses, messages, generate]

@@ -3,6 +3,7 @@ import { useFetched } from '../state/fetched.js'
 import type { Line, ShownRequest, Step } from '../types.js'
 import { Icon } from '../ui/icon.js'
 import { Card, Copy, Empty, Failure, State } from '../ui/parts.js'
+import { Content, Headers, Translation } from './request-detail.js'
 
 /** One request: what became of it, and its way as a timeline. */
 export function Request({ id }: { readonly id: string }) {
@@ -32,30 +33,41 @@ export function Request({ id }: { readonly id: string }) {
   )
 }
 
-function Detail({ shown: { line, steps } }: { readonly shown: ShownRequest }) {
+function Detail({ shown }: { readonly shown: ShownRequest }) {
+  const { line, steps, detail } = shown
   return (
     <div class="grid">
       <Verdict line={line} />
       <Card title="Timeline" class="w12">
-        {steps.length === 0 ? <Empty>No upstream was asked.</Empty> : <Timeline line={line} steps={steps} />}
+        {steps.length === 0 ? (
+          <Empty>No upstream was asked: the gateway answered itself, as said above.</Empty>
+        ) : (
+          <Timeline line={line} steps={steps} />
+        )}
       </Card>
       <Facts title="Request" facts={requestFacts(line)} />
       <Facts title="Usage and cost" facts={usageFacts(line)} />
-      <Translation line={line} steps={steps} />
+      <Translation line={line} steps={steps} detail={detail} />
+      <Headers detail={detail} />
+      <Content shown={shown} />
     </div>
   )
 }
 
 function Verdict({ line }: { readonly line: Line }) {
   const { status, outcome, error, cause, key = NONE, model = NONE, upstream, total_ms, cost_usd } = line
+  const tries = Array.isArray(line.attempts) ? line.attempts.length : 1
   const isGood = outcome === 'ok'
   const way = [key, model, ...(upstream === undefined ? [] : [upstream])].join(' → ')
   return (
     <section class={`say w12 ${isGood ? 'ok' : outcome === 'client_error' ? 'warn' : 'bad'}`} aria-label="Verdict">
       <Icon name={isGood ? 'ok' : outcome === 'client_error' ? 'warn' : 'bad'} />
       <span>
-        <strong>{status}</strong> {line.route ?? `${line.method} ${line.path ?? ''}`} · {way} ·{' '}
-        {text(milliseconds(total_ms))}
+        <strong>
+          {status}
+          {isGood && tries > 1 ? ` after ${tries} attempts` : ''}
+        </strong>{' '}
+        {line.route ?? `${line.method} ${line.path ?? ''}`} · {way} · {text(milliseconds(total_ms))}
         {cost_usd === undefined ? '' : ` · ${usd(cost_usd)} USD`}
         {error === undefined ? null : (
           <>
@@ -71,7 +83,7 @@ function Verdict({ line }: { readonly line: Line }) {
 const PARTS = [
   ['queue', 'waiting for a connection'],
   ['connect', 'connecting'],
-  ['wait', 'waiting for the first content'],
+  ['wait', 'waiting for content'],
   ['stream', 'receiving'],
 ] as const
 
@@ -99,7 +111,7 @@ function Timeline({ line, steps }: { readonly line: Line; readonly steps: readon
         <span />
         <div>
           {marks.map(mark => (
-            <span key={mark}>{text(milliseconds(mark))}</span>
+            <span key={mark}>{mark === 0 ? '0' : text(milliseconds(mark))}</span>
           ))}
         </div>
       </div>
@@ -108,7 +120,7 @@ function Timeline({ line, steps }: { readonly line: Line; readonly steps: readon
         <div class="tl-track" role="img" aria-label={`${text(milliseconds(begin))} until the first attempt`}>
           <i class="own" style={{ left: '0%', width: percent(begin) }} />
         </div>
-        <span class="mut">{text(milliseconds(begin))} before the first attempt</span>
+        <span class="mut">{text(milliseconds(begin))} to begin</span>
       </div>
       {steps.map((step, index) => {
         const parts = partsOf(step)
@@ -134,7 +146,7 @@ function Timeline({ line, steps }: { readonly line: Line; readonly steps: readon
                 </>
               ) : (
                 <State level="bad">
-                  {step.status ?? ''} {step.phase.replaceAll('_', ' ')}
+                  {step.status ?? ''} {step.phase === 'status' ? 'refused' : step.phase.replaceAll('_', ' ')}
                 </State>
               )}
             </span>
@@ -165,6 +177,7 @@ function requestFacts(line: Line): readonly Fact[] {
     ['Upstream', line.upstream],
     ['Model there', line.target],
     ['Stream', line.stream ? 'yes' : 'no'],
+    ['Attempts', Array.isArray(line.attempts) ? count(line.attempts.length) : undefined],
     ['Plan', String(line.generation)],
   ]
 }
@@ -197,33 +210,6 @@ function Facts({ title, facts }: { readonly title: string; readonly facts: reado
           ),
         )}
       </dl>
-    </Card>
-  )
-}
-
-function Translation({ line, steps }: { readonly line: Line; readonly steps: readonly Step[] }) {
-  const translated = steps.find(step => step.translated !== undefined)?.translated
-  const dropped = line.dropped ?? []
-  return (
-    <Card title="Translation" class="w12">
-      {translated === undefined ? (
-        <p class="mut">The upstream speaks the client's protocol: bytes passed unchanged.</p>
-      ) : (
-        <p>
-          Translated from <strong>{translated.replace(' to ', ' → ')}</strong>.{' '}
-          {dropped.length === 0 ? 'Nothing was left out.' : `Left out: ${count(dropped.length)}.`}
-        </p>
-      )}
-      {dropped.length === 0 ? null : (
-        <ul>
-          {dropped.map(name => (
-            <li key={name}>
-              <code>{name}</code>
-            </li>
-          ))}
-        </ul>
-      )}
-      <p class="mut">Content is not shown: only receipts keep it, for keys with capture.</p>
     </Card>
   )
 }

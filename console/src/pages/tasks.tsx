@@ -1,11 +1,12 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { messageOf } from '../api.js'
-import { day, NONE } from '../format.js'
+import { day, NONE, short } from '../format.js'
 import { parameter } from '../router.js'
 import { useFetched } from '../state/fetched.js'
+import { mayChange } from '../state/session.js'
 import type { List } from '../types.js'
-import { Card, Empty, Failure, type Level, State } from '../ui/parts.js'
+import { Bar, Card, Empty, Failure, type Level, OnlyLooking, State } from '../ui/parts.js'
 import { attempt } from './run.js'
 
 interface Task {
@@ -14,10 +15,12 @@ interface Task {
   readonly owner?: string
   readonly state?: string
   readonly model?: string
-  readonly upstream?: string
+  readonly target?: { readonly upstream: string; readonly model: string }
+  readonly artifacts?: readonly { readonly variant: string; readonly url?: string }[]
+  readonly error?: { readonly code: string; readonly message: string }
   readonly progress?: number
   readonly created?: number
-  readonly [name: string]: unknown
+  readonly finished?: number
 }
 
 const LEVELS: Readonly<Record<string, Level>> = {
@@ -29,7 +32,10 @@ const LEVELS: Readonly<Record<string, Level>> = {
 }
 
 /** Where clients ask for tasks of a kind: previews and the end of a task are requests of their owner. */
-const PLACES: Readonly<Record<string, string>> = { video: '/v1/videos' }
+const PLACES: Readonly<Record<string, { readonly result: (id: string) => string; readonly end?: string }>> = {
+  video: { result: id => `/v1/videos/${id}/content`, end: '/v1/videos' },
+  image: { result: id => `/mj/image/${id}` },
+}
 
 export function Tasks() {
   const { data, error, again } = useFetched<List<Task>>('/admin/tasks?limit=100', 2000)
@@ -42,7 +48,7 @@ export function Tasks() {
       <Card title="Tasks" aside={<span class="mut">Videos, images and others that the gateway follows</span>}>
         {tasks.length === 0 && data.value !== undefined ? (
           <Empty>
-            There are no tasks. <a href="/play?operation=video">Make a video</a> with the simulator to see one.
+            There are no tasks. <a href="/play?operation=video">Make a video</a> to see one.
           </Empty>
         ) : (
           <table>
@@ -71,20 +77,35 @@ export function Tasks() {
 
 function Standing({ task: { state = NONE, progress } }: { readonly task: Task }) {
   return (
-    <State level={LEVELS[state] ?? 'probing'}>
-      {state.replaceAll('_', ' ')}
-      {progress === undefined || LEVELS[state] !== undefined ? '' : ` ${progress} %`}
-    </State>
+    <>
+      <State level={LEVELS[state] ?? 'probing'}>
+        {WORDS[state] ?? state.replaceAll('_', ' ')}
+        {progress === undefined || LEVELS[state] !== undefined ? '' : ` ${progress} %`}
+      </State>
+      {LEVELS[state] === undefined ? (
+        <Bar part={(progress ?? 0) / 100} isProgress={true} label={`${progress ?? 0} percent done`} />
+      ) : null}
+    </>
   )
 }
 
+const WORDS: Readonly<Record<string, string>> = {
+  queued: 'Waits',
+  running: 'Runs',
+  succeeded: 'Done',
+  completed: 'Done',
+  failed: 'Failed',
+  cancelled: 'Cancelled',
+  expired: 'Expired',
+}
+
 function TaskRow({ task }: { readonly task: Task }) {
-  const { id, kind, owner, model, upstream, created } = task
+  const { id, kind, owner, model, target, created } = task
   return (
     <tr>
       <td>
         <a href={`/tasks?id=${encodeURIComponent(id)}`}>
-          <code>{id}</code>
+          <code title={id}>{short(id, 20)}</code>
         </a>
       </td>
       <td>
@@ -93,7 +114,7 @@ function TaskRow({ task }: { readonly task: Task }) {
       <td class="hide">{kind}</td>
       <td class="hide">{owner}</td>
       <td>{model}</td>
-      <td class="hide">{upstream}</td>
+      <td class="hide">{target?.upstream ?? NONE}</td>
       <td class="n hide">{created === undefined ? NONE : day(created)}</td>
     </tr>
   )
@@ -101,17 +122,21 @@ function TaskRow({ task }: { readonly task: Task }) {
 
 /** One task: its result, and the way to end it. */
 function One({ task, onChange }: { readonly task: Task; readonly onChange: () => void }) {
-  const { id, kind = '', owner = '', state = '', model, upstream } = task
+  const { id, kind = '', owner = '', state = '', model, target: placed, error, artifacts = [] } = task
   const failure = useSignal<string | undefined>(undefined)
   const preview = useSignal<{ readonly url: string; readonly type: string } | undefined>(undefined)
-  const base = PLACES[kind]
-  const target = `${base}/${encodeURIComponent(id)}`
+  const place = PLACES[kind]
+  const target = place?.end === undefined ? undefined : `${place.end}/${encodeURIComponent(id)}`
   const hasEnded = LEVELS[state] !== undefined
-  const hasResult = LEVELS[state] === 'ok' && base !== undefined
+  const hasResult = LEVELS[state] === 'ok' && place !== undefined
   useEffect(() => {
-    if (!hasResult) return
+    if (!hasResult || place === undefined) return
     const load = async (): Promise<void> => {
-      const { answer, response } = await attempt({ key: owner, method: 'GET', path: `${target}/content` })
+      const { answer, response } = await attempt({
+        key: owner,
+        method: 'GET',
+        path: place.result(encodeURIComponent(id)),
+      })
       if (answer.status !== 200) failure.value = `The result cannot be fetched: ${answer.status}.`
       else preview.value = { url: URL.createObjectURL(await response.blob()), type: answer.type }
     }
@@ -121,6 +146,7 @@ function One({ task, onChange }: { readonly task: Task; readonly onChange: () =>
     }
   }, [hasResult])
   const end = async (): Promise<void> => {
+    if (target === undefined) return
     try {
       const { answer } = await attempt({ key: owner, method: 'DELETE', path: target })
       failure.value = answer.status < 300 ? undefined : `The gateway answered ${answer.status}.`
@@ -132,8 +158,26 @@ function One({ task, onChange }: { readonly task: Task; readonly onChange: () =>
   return (
     <Card title={id} class="above" aside={<a href="/tasks">Close</a>}>
       <p>
-        <Standing task={task} /> {model} at {upstream}, for {owner}
+        {model}
+        {placed === undefined ? '' : ` at ${placed.upstream}`}, for {owner}
       </p>
+      <div class="standing">
+        <Standing task={task} />
+      </div>
+      {error === undefined ? null : (
+        <p class="bad">
+          <code>{error.code}</code> {error.message}
+        </p>
+      )}
+      {artifacts.map(({ variant, url }) =>
+        url === undefined || place !== undefined ? null : (
+          <p key={variant}>
+            <a href={url} target="_blank" rel="noopener noreferrer">
+              Its {variant} at the provider
+            </a>
+          </p>
+        ),
+      )}
       <Failure error={failure.value} />
       {preview.value === undefined ? null : preview.value.type.startsWith('video') ? (
         // biome-ignore lint/a11y/useMediaCaption: it is simulated or has none
@@ -141,9 +185,10 @@ function One({ task, onChange }: { readonly task: Task; readonly onChange: () =>
       ) : (
         <img class="preview" src={preview.value.url} alt={`The result of ${id}`} />
       )}
-      {base === undefined ? null : (
+      {target === undefined ? null : <OnlyLooking />}
+      {target === undefined ? null : (
         <p class="group">
-          <button type="button" class="btn danger" onClick={() => void end()}>
+          <button type="button" class="btn danger" disabled={!mayChange.value} onClick={() => void end()}>
             {hasEnded ? 'Delete' : 'Cancel'}
           </button>
           <span class="mut">

@@ -1,12 +1,13 @@
 import { useSignal } from '@preact/signals'
 import { call, messageOf } from '../api.js'
-import { clock, count, milliseconds, NONE, share, text } from '../format.js'
+import { clock, count, counted, milliseconds, NONE, share, text } from '../format.js'
 import { parameter } from '../router.js'
 import { useFetched } from '../state/fetched.js'
 import { mayChange } from '../state/session.js'
 import type { List, Resting, Row, Series, TestAnswer, Upstream } from '../types.js'
 import { Card, Empty, Failure, OnlyLooking, State } from '../ui/parts.js'
 import { stateOf } from '../ui/upstream-state.js'
+import { UseOverTime } from './use-over-time.js'
 
 const EVERY_MS = 2000
 
@@ -22,10 +23,23 @@ export function Upstreams() {
   return (
     <>
       <Failure error={upstreams.error.value} again={upstreams.again} />
-      {one === undefined ? null : <One key={one.name} upstream={one} row={rows.get(one.name)} />}
+      {one === undefined ? null : (
+        <>
+          <One key={one.name} upstream={one} row={rows.get(one.name)} />
+          {one.off === undefined ? (
+            <div class="grid above">
+              <UseOverTime key={one.name} scope="upstream" name={one.name} />
+            </div>
+          ) : null}
+        </>
+      )}
       <Card title="In use" aside={<span class="mut">The last 15 minutes</span>}>
         {on.length === 0 && upstreams.data.value !== undefined ? (
-          <Empty>No upstream is on: set the variable of a secret, or name the simulator.</Empty>
+          <Empty>
+            No upstream is on. Set the variable of a secret that the list below names, or{' '}
+            <a href="/plan?view=file">add one to the file</a>: <code>upstreams: {'{ sim: { kind: simulator } }'}</code>{' '}
+            needs none.
+          </Empty>
         ) : (
           <table>
             <thead>
@@ -125,7 +139,16 @@ function One({ upstream, row }: { readonly upstream: Upstream; readonly row: Row
           </tbody>
         </table>
       )}
-      <p class="mut">It speaks {speaks.length === 0 ? 'nothing' : speaks.join(', ')}.</p>
+      {speaks.length === 0 ? null : (
+        <details>
+          <summary>It serves {counted(speaks.length, 'operation')}</summary>
+          <p class="chips">
+            {speaks.map(one => (
+              <code key={one}>{one}</code>
+            ))}
+          </p>
+        </details>
+      )}
       {upstream.off === undefined ? <TestCall name={name} /> : null}
     </Card>
   )

@@ -1,5 +1,5 @@
 import { useMemo } from 'preact/hooks'
-import { count, usd } from '../format.js'
+import { count, counted, milliseconds, text, usd } from '../format.js'
 import { parameter, setParameters } from '../router.js'
 import { useFetched } from '../state/fetched.js'
 import type { Usage } from '../types.js'
@@ -11,15 +11,18 @@ const EVERY_MS = 5000
 const NEAR = 0.8
 const UNITS: Readonly<Record<string, string>> = { budget: 'USD', requests: 'Requests', tokens: 'Tokens' }
 
-/** What a key, group or model has used, and what its bounds have left, as bars over time. */
-export function UseOverTime({ scope, name }: { readonly scope: 'key' | 'group' | 'model'; readonly name: string }) {
-  const range: Range = RANGES.find(one => one === parameter('range')) ?? '24h'
+type Scope = 'key' | 'group' | 'model' | 'upstream'
+
+/** What a key, group, model or upstream has used, and what its bounds have left, as bars over time. */
+export function UseOverTime({ scope, name }: { readonly scope: Scope; readonly name: string }) {
+  const range: Range =
+    RANGES.find(one => one === parameter('range')) ?? (scope === 'key' || scope === 'group' ? '24h' : '1h')
   const query = `scope=${scope}&name=${encodeURIComponent(name)}&range=${range}`
   const { data, error, again } = useFetched<Usage>(`/admin/usage?${query}`, EVERY_MS)
   const usage = data.value
   return (
     <Card
-      title={`Used and left, ${scope} ${name}`}
+      title={scope === 'key' || scope === 'group' ? `Used and left, ${scope} ${name}` : `Over time, ${scope} ${name}`}
       class="w12"
       aside={
         <Segments label="Range" options={RANGES} value={range} onChange={next => setParameters({ range: next })} />
@@ -33,10 +36,11 @@ export function UseOverTime({ scope, name }: { readonly scope: 'key' | 'group' |
           {usage.bounds.map(bound => (
             <BoundPlot key={`${bound.unit}:${bound.window}`} usage={usage} bound={bound} />
           ))}
-          <Requests usage={usage} />
+          <Requests usage={usage} what={scope === 'upstream' ? 'attempt' : 'request'} />
+          {scope === 'group' ? null : <Times usage={usage} title={TIMES[scope]} />}
         </div>
       )}
-      {usage === undefined ? null : (
+      {usage === undefined || usage.bounds.length === 0 ? null : (
         <p class="mut">
           Windows by the time zone {usage.zone}; times by this browser's clock. A bound is not drawn if its window is
           shorter than a point of the range.
@@ -85,27 +89,75 @@ function BoundPlot({ usage, bound }: { readonly usage: Usage; readonly bound: Us
   )
 }
 
-function Requests({ usage }: { readonly usage: Usage }) {
+interface RequestsProps {
+  readonly usage: Usage
+  /** What is counted: requests, or attempts at an upstream. */
+  readonly what: string
+}
+
+function Requests({ usage, what }: RequestsProps) {
+  const { requests, failed, tokens, usd: spent, range } = usage
   const lines = useMemo(
-    (): readonly Line[] => [{ label: 'Requests', colour: '--c1', bars: true, values: usage.requests }],
-    [usage],
+    (): readonly Line[] => [
+      { label: `All ${what}s`, colour: '--c1', bars: true, values: requests },
+      { label: 'Failed', colour: '--bad', bars: true, values: failed },
+    ],
+    [usage, what],
   )
-  const sum = usage.requests.reduce((total, one) => total + one, 0)
-  const tokens = usage.tokens.reduce((total, one) => total + one, 0)
-  const spent = usage.usd.reduce((total, one) => total + one, 0)
-  if (sum === 0) return <Empty>Nothing was used in this time.</Empty>
+  const add = (values: readonly number[]): number => values.reduce((total, one) => total + one, 0)
+  const sum = add(requests)
+  if (sum === 0)
+    return (
+      <Empty>
+        Nothing was used in this time. Choose a longer range, or <a href="/play">try a model</a>.
+      </Empty>
+    )
+  const lost = add(failed)
   return (
     <div>
       <h3>
-        {count(sum)} requests, {count(tokens)} tokens, {usd(spent)} USD in {usage.range}
+        {counted(sum, what)}, {count(lost)} failed, {count(add(tokens))} tokens, {usd(add(spent))} USD in {range}
       </h3>
       <Plot
-        title="Requests"
-        summary={`${count(sum)} requests in ${usage.range}.`}
+        title={`${what[0]?.toUpperCase()}${what.slice(1)}s`}
+        summary={`${counted(sum, what)} in ${range}; ${count(lost)} failed.`}
         times={usage.t}
         lines={lines}
         unit={count}
         height={150}
+      />
+    </div>
+  )
+}
+
+const TIMES = {
+  key: 'Time to first token',
+  model: 'Time to first token',
+  upstream: 'Time of an attempt to its first content',
+}
+
+function Times({ usage, title }: { readonly usage: Usage; readonly title: string }) {
+  const lines = useMemo(
+    (): readonly Line[] => [
+      { label: 'p50', values: usage.p50, colour: '--c1' },
+      { label: 'p95', values: usage.p95, colour: '--c2', dash: [6, 3] },
+    ],
+    [usage],
+  )
+  const worst = Math.max(...usage.p95.map(value => value ?? 0))
+  if (worst === 0) return null
+  const show = (value: number): string => text(milliseconds(value))
+  return (
+    <div>
+      <h3>{title}, logarithmic</h3>
+      <Plot
+        title={title}
+        summary={`p95 is at most ${show(worst)} in ${usage.range}.`}
+        times={usage.t}
+        lines={lines}
+        unit={show}
+        height={150}
+        isLog={true}
       />
     </div>
   )

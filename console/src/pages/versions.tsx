@@ -3,9 +3,10 @@ import { call, messageOf } from '../api.js'
 import { day } from '../format.js'
 import { parameter } from '../router.js'
 import { useFetched } from '../state/fetched.js'
-import type { Applied, List, PlanFile } from '../types.js'
+import type { Applied, Difference, List, PlanFile } from '../types.js'
 import { Editor } from '../ui/editor.js'
 import { Card, Empty, Failure, State } from '../ui/parts.js'
+import { Meaning } from './outcome.js'
 
 interface Version {
   readonly number: number
@@ -21,7 +22,7 @@ interface Version {
     readonly new: Counts
     readonly old: Counts
   }
-  readonly difference?: { readonly skipped?: string; readonly changes?: number; readonly lines?: readonly string[] }
+  readonly difference?: Difference
 }
 
 interface Counts {
@@ -68,10 +69,10 @@ export function Versions() {
             <tr>
               <th>Plan</th>
               <th>Began</th>
-              <th>By</th>
+              <th class="hide">By</th>
               <th>Changes</th>
-              <td />
-              <td />
+              <th>State</th>
+              <th class="n">Way back</th>
             </tr>
           </thead>
           <tbody>
@@ -81,10 +82,10 @@ export function Versions() {
                   <strong>{generation}</strong>
                 </td>
                 <td>{day(at)}</td>
-                <td>{ORIGINS[origin]}</td>
+                <td class="hide">{ORIGINS[origin]}</td>
                 <td>
                   {canary === undefined ? null : <Canary {...canary} />}
-                  <Meaning {...difference} />
+                  <Changed difference={difference} />
                 </td>
                 <td>
                   {serving ? (
@@ -110,7 +111,12 @@ export function Versions() {
             ))}
           </tbody>
         </table>
-        {all.length === 1 ? <Empty>Only one plan has served since the start.</Empty> : null}
+        {all.length === 1 ? (
+          <Empty>
+            Only one plan has served since the start. <a href="/plan?view=file">Edit the file</a>, and what comes then
+            is compared with it here.
+          </Empty>
+        ) : null}
       </Card>
       {one.data.value === undefined || current === undefined || !Number.isInteger(chosen) ? null : (
         <Card title={`From the file to plan ${chosen}`} class="below">
@@ -144,15 +150,12 @@ function Canary({ state, share, until, reason, new: fresh, old }: NonNullable<Ve
 }
 
 /** What changes for callers, the first lines of it. */
-function Meaning({ skipped, changes, lines = [] }: NonNullable<Version['difference']>) {
-  if (skipped !== undefined) return <span class="mut">{skipped}</span>
-  if (changes === undefined) return null
+function Changed({ difference }: { readonly difference: Difference | undefined }) {
+  if (difference?.changes === undefined && difference?.skipped === undefined) return null
   return (
     <details>
-      <summary>{`${changes} for callers`}</summary>
-      {lines.map(line => (
-        <div key={line}>{line}</div>
-      ))}
+      <summary>{difference.skipped === undefined ? `${difference.changes} for callers` : 'Not compared'}</summary>
+      <Meaning difference={difference} />
     </details>
   )
 }

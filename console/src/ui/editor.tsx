@@ -24,6 +24,7 @@ const LOOK = EditorView.theme({
   '.cm-cursor': { borderLeftColor: 'var(--text)' },
   '.cm-tooltip': { backgroundColor: 'var(--raised)', color: 'var(--text)', border: '1px solid var(--line)' },
   '.cm-tooltip-autocomplete ul li[aria-selected]': { backgroundColor: 'var(--accent)', color: 'var(--on-accent)' },
+  '.cm-word': { maxWidth: '420px', font: '13px/20px system-ui, sans-serif', padding: '8px' },
   '.cm-completionInfo': { maxWidth: '320px', font: '13px/20px system-ui, sans-serif', padding: '8px' },
   '&.cm-merge-b .cm-changedLine': { backgroundColor: 'var(--ok-bg)' },
   '&.cm-merge-b .cm-changedText': { background: 'none', fontWeight: '600' },

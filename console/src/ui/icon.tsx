@@ -4,6 +4,7 @@ const PATHS = {
   requests: 'M8 5h13M8 12h13M8 19h13M3 5h.01M3 12h.01M3 19h.01',
   play: 'M21 4H3v17l4-4h14zM9 8.5l4 2.5-4 2.5',
   plan: 'M6 3v6M6 15v6M6 9a3 3 0 0 0 3 3h6a3 3 0 0 1 3-3V3M18 15v6M15 12a3 3 0 0 1 3 3M9 12a3 3 0 0 0-3 3',
+  models: 'M12 3l9 5-9 5-9-5zM3 12l9 5 9-5M3 16l9 5 9-5',
   keys: 'M15 3a6 6 0 1 0 4.5 9.9A6 6 0 0 0 15 3M10.5 13.5L3 21v-4h3v-3h3M16 8h.01',
   upstreams: 'M3 3h18v7H3zM3 14h18v7H3zM7 6.5h.01M7 17.5h.01',
   faults: 'M13 2L4 14h7l-1 8 10-13h-8z',

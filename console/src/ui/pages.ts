@@ -14,6 +14,7 @@ export const PAGES: readonly Page[] = [
   { name: 'Requests', href: '/requests', icon: 'requests', key: 'r' },
   { name: 'Playground', href: '/play', icon: 'play', key: 'p' },
   { name: 'Plan', href: '/plan', icon: 'plan', key: 'l' },
+  { name: 'Models', href: '/models', icon: 'models', key: 'm' },
   { name: 'Keys', href: '/keys', icon: 'keys', key: 'k' },
   { name: 'Upstreams', href: '/upstreams', icon: 'upstreams', key: 'u' },
   { name: 'Faults', href: '/faults', icon: 'faults', key: 'x' },

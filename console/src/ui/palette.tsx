@@ -13,6 +13,7 @@ interface Entry {
 }
 
 const MAX_FOUND = 12
+const OPERATIONS = ['embeddings', 'rerank', 'image', 'edit', 'speech', 'transcription', 'video', 'voice']
 
 function entriesOf(plan: PlanAnswer | undefined, typed: string): readonly Entry[] {
   const to = (name: string, hint: string, address: string): Entry => ({ name, hint, act: () => go(address) })
@@ -21,9 +22,14 @@ function entriesOf(plan: PlanAnswer | undefined, typed: string): readonly Entry[
     to('Failed requests', 'requests', '/requests?status=5xx'),
     to('Slow requests, from 2 s', 'requests', '/requests?slow=2000'),
     to('Check a draft of the configuration', 'plan', '/plan?view=file'),
+    to('Explain a request', 'plan', '/plan?view=explain'),
+    to('Generations, and back to an older one', 'plan', '/plan?view=generations'),
+    to('New key', 'keys', '/keys?new=1'),
+    ...OPERATIONS.map(name => to(`Try ${name}`, 'playground', `/play?operation=${name}`)),
     { name: 'Change between light and dark', hint: 'theme', act: otherTheme },
     ...(plan?.models ?? []).flatMap(({ name }) => [
       to(`Try ${name}`, 'model', `/play?model=${encodeURIComponent(name)}`),
+      to(`Model ${name}`, 'model', `/models?name=${encodeURIComponent(name)}`),
       to(`Requests for ${name}`, 'model', `/requests?model=${encodeURIComponent(name)}`),
     ]),
     ...(plan?.keys ?? []).map(({ name }) => to(`Key ${name}`, 'key', `/keys?name=${encodeURIComponent(name)}`)),

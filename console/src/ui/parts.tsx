@@ -89,8 +89,15 @@ export function Segments<T extends string>({ label, options, value, onChange }: 
   )
 }
 
-export function Bar({ part, label }: { readonly part: number; readonly label: string }) {
-  const level = part >= 1 ? 'bad' : part >= 0.8 ? 'warn' : ''
+interface BarProps {
+  readonly part: number
+  readonly label: string
+  /** Full is good: what is done of something. */
+  readonly isProgress?: boolean
+}
+
+export function Bar({ part, label, isProgress = false }: BarProps) {
+  const level = isProgress ? '' : part >= 1 ? 'bad' : part >= 0.8 ? 'warn' : ''
   return (
     <div class={`bar ${level}`} role="img" aria-label={label}>
       <div style={{ width: `${Math.min(100, part * 100)}%` }} />
@@ -114,6 +121,12 @@ export function Copy({ text, label = 'Copy' }: { readonly text: string; readonly
       <Icon name="copy" /> {label}
     </button>
   )
+}
+
+/** Text as it is, which a keyboard can scroll. */
+export function Pre({ children }: { readonly children: ComponentChildren }) {
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard must be able to scroll it
+  return <pre tabIndex={0}>{children}</pre>
 }
 
 /** Why what is dimmed here cannot be used. */

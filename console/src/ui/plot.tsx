@@ -25,6 +25,8 @@ interface PlotProps {
   readonly unit: (value: number) => string
   readonly height: number
   readonly isLog?: boolean
+  /** Before this time, seconds since the epoch, nothing was counted. */
+  readonly gapUntil?: number | undefined
 }
 
 const ROWS = 60
@@ -55,7 +57,16 @@ function decades(low: number, high: number): number[] {
   return Array.from({ length: Math.max(0, last - first + 1) }, (_, at) => 10 ** (first + at))
 }
 
-function options(props: PlotProps, width: number): uPlot.Options {
+/** What is not known is grey, so that it does not look like nothing. */
+function drawGap(plot: uPlot, until: number | undefined): void {
+  if (until === undefined) return
+  const { left, top, width, height } = plot.bbox
+  const end = Math.min(left + width, plot.valToPos(until, 'x', true))
+  plot.ctx.fillStyle = token('--gap')
+  plot.ctx.fillRect(left, top, Math.max(0, end - left), height)
+}
+
+function options(props: PlotProps, width: number, gapUntil: () => number | undefined): uPlot.Options {
   const { lines, unit, height, isLog = false, times } = props
   const axis = { stroke: token('--text3'), font: '12px system-ui, sans-serif', ticks: { show: false } }
   const isLong = (times.at(-1) ?? 0) - (times[0] ?? 0) > 86_400 * 1.5
@@ -65,6 +76,7 @@ function options(props: PlotProps, width: number): uPlot.Options {
     height,
     padding: [8, 20, 0, 0],
     legend: { show: false },
+    hooks: { drawClear: [plot => drawGap(plot, gapUntil())] },
     cursor: { sync: { key: 'page' }, y: false, points: { size: 6 }, drag: { x: false, y: false } },
     scales: {
       x: { time: true },
@@ -95,7 +107,7 @@ function options(props: PlotProps, width: number): uPlot.Options {
         ...(isLog ? { splits: (_self: uPlot, _axis: number, low: number, high: number) => decades(low, high) } : {}),
         values: (_self, ticks) =>
           ticks.map(tick =>
-            tick === null ? '' : isLog && Math.log10(tick) % 1 !== 0 ? '' : unit(tick).replace(/\.0+(?= )/, ''),
+            tick === null ? '' : isLog && Math.log10(tick) % 1 !== 0 ? '' : unit(tick).replace(/\.0+(?=\s)/, ''),
           ),
       },
     ],
@@ -133,7 +145,11 @@ export function Plot(props: PlotProps) {
       [...latest.current.times],
       ...latest.current.lines.map(line => [...line.values]),
     ]
-    const made = new uPlot(options(latest.current, current.clientWidth || 300), data(), current)
+    const made = new uPlot(
+      options(latest.current, current.clientWidth || 300, () => latest.current.gapUntil),
+      data(),
+      current,
+    )
     made.over.addEventListener('mousemove', () => {
       at.value = made.cursor.idx ?? undefined
     })
@@ -184,6 +200,12 @@ export function Plot(props: PlotProps) {
             {label}
           </span>
         ))}
+        {props.gapUntil === undefined ? null : (
+          <span>
+            <i class="b" data-colour="gap" />
+            not counted before {clock(props.gapUntil, false)}
+          </span>
+        )}
         <span class="at" aria-live="polite">
           {shown === undefined ? '' : said(shown)}
         </span>

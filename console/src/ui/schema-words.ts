@@ -1,4 +1,5 @@
 import type { Completion, CompletionContext, CompletionResult } from '@codemirror/autocomplete'
+import type { EditorView, Tooltip } from '@codemirror/view'
 
 /** As much of JSON Schema as says which words may come next. */
 interface Schema {
@@ -43,12 +44,43 @@ export async function schemaWords(context: CompletionContext): Promise<Completio
   schema ??= import('../../../schemas/gateway.schema.json').then(one => one.default as Schema)
   const root = await schema
   const path = place.key === undefined ? place.path : [...place.path, place.key]
-  const found = path.reduce<readonly Schema[]>(
+  const found = foundAt(path, root)
+  const options = place.key === undefined ? keysOf(found) : valuesOf(found)
+  return options.length === 0 ? null : { from: line.from + place.from, options, validFor: /^[\w.-]*$/ }
+}
+
+/** What the schema says of the key under the pointer. */
+export async function schemaWordAt({ state }: EditorView, at: number): Promise<Tooltip | null> {
+  const line = state.doc.lineAt(at)
+  const column = at - line.from
+  const word = [...line.text.matchAll(/[\w.*?/-]+/g)].find(
+    ({ index, 0: { length } }) => index <= column && column < index + length,
+  )
+  if (word === undefined) return null
+  const place = placeOf(line.text.slice(0, word.index), number => state.doc.line(number).text, line.number)
+  if (place === undefined || place.key !== undefined) return null
+  schema ??= import('../../../schemas/gateway.schema.json').then(one => one.default as Schema)
+  const root = await schema
+  const path = [...place.path, word[0]]
+  const found = foundAt(path, root)
+  const description = found.find(one => one.description !== undefined)?.description
+  if (description === undefined) return null
+  const create = () => {
+    const dom = document.createElement('div')
+    dom.className = 'cm-word'
+    const name = document.createElement('strong')
+    name.textContent = path.filter(one => one !== ITEM).join('.')
+    dom.append(name, ` ${description}`)
+    return { dom }
+  }
+  return { pos: line.from + word.index, end: line.from + word.index + word[0].length, above: true, create }
+}
+
+function foundAt(path: readonly string[], root: Schema): readonly Schema[] {
+  return path.reduce<readonly Schema[]>(
     (all, key) => all.flatMap(one => below(one, key)).flatMap(one => forms(one, root)),
     forms(root, root),
   )
-  const options = place.key === undefined ? keysOf(found) : valuesOf(found)
-  return options.length === 0 ? null : { from: line.from + place.from, options, validFor: /^[\w.-]*$/ }
 }
 
 /** What a schema may be, with its references followed. */

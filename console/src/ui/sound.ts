@@ -1,5 +1,5 @@
 /** Samples a second of realtime models. */
-const RATE = 24_000
+export const RATE = 24_000
 /** Characters of binary text that are made at once. */
 const PIECE = 8192
 

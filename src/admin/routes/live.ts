@@ -2,11 +2,13 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { RANGES, type Range } from '../../features/console/history.js'
 import type { AdminHost } from '../host.js'
 import { pageOf } from '../pages.js'
-import { AdminError, type AdminRoute, type Schema, type StreamAnswer, TEXT } from '../route.js'
+import { AdminError, type AdminRoute, FLAG, type Schema, type StreamAnswer, TEXT } from '../route.js'
 
 const EVERY_MS = 1000
 const MAX_READERS = 64
 const NUMBERS: Schema = { type: 'array', items: { type: ['number', 'null'] } }
+/** What is counted by name, by the words of a query. */
+export const KINDS = { key: 'keys', group: 'groups', model: 'models', upstream: 'upstreams' } as const
 
 let readers = 0
 /** What all readers of one second get. */
@@ -62,11 +64,16 @@ export const series: AdminRoute = {
   method: 'GET',
   path: '/admin/series',
   summary:
-    'What requests of a time came to, in columns of equal steps, and their totals by model, upstream and key. Times in milliseconds; null: nothing was measured. Kept in the store, of all processes.',
-  query: { range: { type: 'string', enum: [...RANGES] } },
+    'What requests of a time came to, in columns of equal steps, and their totals by model, upstream and key. by: also the columns of the 20 names of a kind that had most requests, and of all others together (other). Times in milliseconds; null: nothing was measured. Kept in the store, of all processes.',
+  query: { range: { type: 'string', enum: [...RANGES] }, by: { type: 'string', enum: Object.keys(KINDS) } },
   status: 200,
   answer: { type: 'object', properties: { step: { type: 'number' }, t: NUMBERS, requests: NUMBERS } },
-  handle: async ({ query }, host) => await host.watched().series(rangeOf(query.range)),
+  async handle({ query: { range, by } }, host) {
+    const kind = Object.entries(KINDS).find(([name]) => name === by)?.[1]
+    if (by !== undefined && kind === undefined)
+      throw new AdminError(400, 'invalid_parameter', `by: expected one of ${Object.keys(KINDS).join(', ')}`)
+    return await host.watched().series(rangeOf(range), kind)
+  },
 }
 
 /** The range of a query. Throws {@link AdminError}. */
@@ -110,13 +117,18 @@ export const request: AdminRoute = {
   method: 'GET',
   path: '/admin/requests/{id}',
   summary:
-    'One of the latest requests, by its id or that of its trace: its log line, and the times of its attempts since it arrived, milliseconds.',
+    'One of the latest requests, by its id or that of its trace: its log line, the times of its attempts since it arrived in milliseconds, and in detail its headers without secrets, what became of each field of a translated request, and, of keys with capture, its content. withheld: there is content, which sessions that only look do not get.',
   status: 200,
-  answer: { type: 'object', properties: { line: { type: 'object' }, steps: { type: 'array' } } },
-  async handle({ params: { id = '' } }, host) {
+  answer: {
+    type: 'object',
+    properties: { line: { type: 'object' }, steps: { type: 'array' }, detail: { type: 'object' }, withheld: FLAG },
+  },
+  async handle({ params: { id = '' }, session }, host) {
     const found = await host.watched().request(id)
     if (found === undefined)
       throw new AdminError(404, 'not_found', 'none of the latest requests has this id; the log may have it')
-    return found
+    if (session?.role !== 'viewer' || found.detail.content === undefined) return found
+    const { content: _, ...detail } = found.detail
+    return { ...found, detail, withheld: true }
   },
 }

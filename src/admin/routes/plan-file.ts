@@ -6,7 +6,10 @@ const MAX_TEXT_BYTES = 2 * 1024 * 1024
 const MAX_PROBLEMS = 200
 
 const LIST: Schema = { type: 'array', items: { type: 'object' } }
-const CHECKED = objectOf({ valid: FLAG, problems: LIST, changes: { type: 'object' } }, ['valid', 'problems'])
+const CHECKED = objectOf({ valid: FLAG, problems: LIST, changes: { type: 'object' }, difference: { type: 'object' } }, [
+  'valid',
+  'problems',
+])
 
 export const planFile: AdminRoute = {
   method: 'GET',
@@ -24,7 +27,7 @@ export const checkPlan: AdminRoute = {
   method: 'POST',
   path: '/admin/plan/check',
   summary:
-    'Checks a draft of the configuration file as a reload would, and says what it would change. Nothing changes.',
+    'Checks a draft of the configuration file as a reload would, and says what it would change by name (changes), and what that means for callers (difference). Nothing changes.',
   body: objectOf({ text: TEXT }, ['text']),
   status: 200,
   answer: CHECKED,
@@ -90,9 +93,10 @@ function textOf({ body: { text } }: AdminRequest): string {
   return text
 }
 
-function answerOf({ isValid, problems, changes }: CheckedDraft): { readonly problems: readonly object[] } {
+function answerOf({ isValid, problems, changes, difference }: CheckedDraft): { readonly problems: readonly object[] } {
   return {
     ...{ valid: isValid, changes },
+    ...(difference !== undefined && { difference }),
     problems: problems.slice(0, MAX_PROBLEMS).map(({ position, path, message, severity }) => ({
       ...{ line: position.line, column: position.column, file: position.file },
       ...{ path, message, severity },

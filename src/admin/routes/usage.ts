@@ -6,18 +6,18 @@ import type { ShownLimit } from '../../features/limits/usage.js'
 import { Windows } from '../../features/limits/windows.js'
 import { AdminError, type AdminRoute, objectOf, type Schema, TEXT } from '../route.js'
 import { scopesNamed } from './limits.js'
-import { rangeOf } from './live.js'
+import { KINDS, rangeOf } from './live.js'
 
-const KINDS = { key: 'keys', group: 'groups', model: 'models' } as const
 type UsageScope = keyof typeof KINDS
 const SCOPES = Object.keys(KINDS) as readonly UsageScope[]
 const NUMBERS: Schema = { type: 'array', items: { type: 'number' } }
+const MEASURED: Schema = { type: 'array', items: { type: ['number', 'null'] } }
 
 export const usage: AdminRoute = {
   method: 'GET',
   path: '/admin/usage',
   summary:
-    'What a key, group or model has used in each step of a range, and for each of its bounds how much of it was used at the end of the step. null: its window began before the range. Budgets in USD; bounds whose window is shorter than a step are left out.',
+    'What a key, group, model or upstream has used in each step of a range, how many of its requests failed, and for each of its bounds how much of it was used at the end of the step. null: its window began before the range. Budgets in USD; bounds whose window is shorter than a step are left out. p50, p95: of the time to the first byte, of upstreams of an attempt, in milliseconds; null: nothing was measured.',
   query: { scope: { type: 'string', enum: [...SCOPES] }, name: TEXT, range: { type: 'string', enum: [...RANGES] } },
   status: 200,
   answer: objectOf(
@@ -25,7 +25,8 @@ export const usage: AdminRoute = {
       ...{ scope: TEXT, name: TEXT, range: TEXT, zone: TEXT },
       step: { type: 'number', description: 'Seconds.' },
       t: NUMBERS,
-      ...{ requests: NUMBERS, tokens: NUMBERS, usd: NUMBERS },
+      ...{ requests: NUMBERS, failed: NUMBERS, tokens: NUMBERS, usd: NUMBERS },
+      ...{ p50: MEASURED, p95: MEASURED },
       bounds: {
         type: 'array',
         items: objectOf({ unit: TEXT, window: TEXT, limit: { type: 'number' }, used: { type: 'array' } }),
@@ -44,10 +45,10 @@ export const usage: AdminRoute = {
     const limits = await host.limits(scopes)
     const zone = host.plan.accounting?.timeZone ?? 'UTC'
     const windows = new Windows(zone)
-    const { stepMs, times, requests, tokens, budget } = uses
+    const { stepMs, times, requests, failed, tokens, budget, p50, p95 } = uses
     return {
       ...{ scope, name, range, zone, step: stepMs / 1000, t: times.map(at => at / 1000) },
-      ...{ requests, tokens, usd: budget.map(micro => micro / MICRO_PER_USD) },
+      ...{ requests, failed, tokens, usd: budget.map(micro => micro / MICRO_PER_USD), p50, p95 },
       bounds: scopes.flatMap(({ limits: { bounds } }: Scope, at) =>
         bounds.flatMap(bound => overTime(bound, uses, limits[at] ?? [], windows)),
       ),

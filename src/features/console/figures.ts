@@ -44,7 +44,7 @@ const KINDS: readonly RowKind[] = ['models', 'upstreams', 'keys', 'groups']
 
 /** Most names of a kind; what comes then is counted under {@link OTHER}. */
 const MAX_NAMES = 40
-const OTHER = 'other'
+export const OTHER = 'other'
 /** Each bin is wider than the one before by a tenth of a factor of ten: percentiles are right within 13 %. */
 const BINS_PER_DECADE = 20
 /** 0.01 ms. */

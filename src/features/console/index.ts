@@ -1,4 +1,5 @@
 import { AttemptTimes, type Feature } from '../../kernel/stages.js'
+import { admitted, answered, arrived, sent } from './detail.js'
 import { isSimulated } from './faults.js'
 import { callerOf } from './play.js'
 import { ConsoleService } from './service.js'
@@ -8,22 +9,30 @@ import { begin } from './steps.js'
 export const webConsole: Feature<ConsoleService> = {
   name: 'console',
   open: kernel => new ConsoleService(kernel),
-  compile: ({ plan }, service) =>
-    plan.admin?.console !== true
-      ? undefined
-      : {
-          name: 'console',
-          identify: call => callerOf(call.request),
-          beforeAttempt: attempt => {
-            attempt.times ??= new AttemptTimes()
-            begin(attempt)
-            return undefined
-          },
-          // Plans without the simulator have no hook for its faults.
-          ...([...plan.upstreams.values()].some(isSimulated) && {
-            onUpstreamRequest: ({ exchange }, headers) => service.faults.addTo(headers, exchange.upstream),
-          }),
-          afterAttempt: (attempt, outcome) => service.attempted(attempt, outcome),
-          record: call => service.settled(call),
-        },
+  compile({ plan }, service) {
+    if (plan.admin?.console !== true) return undefined
+    const isFaulty = [...plan.upstreams.values()].some(isSimulated)
+    return {
+      name: 'console',
+      identify: call => callerOf(call.request),
+      admit: admitted,
+      onBody(call, body) {
+        arrived(call, body)
+        return body
+      },
+      beforeAttempt(attempt) {
+        attempt.times ??= new AttemptTimes()
+        begin(attempt)
+        return undefined
+      },
+      onUpstreamRequest(attempt, headers) {
+        // Plans without the simulator have none of its faults.
+        if (isFaulty) service.faults.addTo(headers, attempt.exchange.upstream)
+        sent(attempt, headers)
+      },
+      afterAttempt: (attempt, outcome) => service.attempted(attempt, outcome),
+      onAnswerHead: (call, _status, headers) => answered(call, headers),
+      record: call => service.settled(call),
+    }
+  },
 }

@@ -5,8 +5,9 @@ import type { Kernel } from '../../kernel/kernel.js'
 import { outcomeOf } from '../../kernel/outcome.js'
 import type { AttemptView, Outcome, Service } from '../../kernel/stages.js'
 import { account } from '../log/index.js'
+import { detailOf } from './detail.js'
 import { FaultSwitches } from './faults.js'
-import { type Figures, noFigures, observe, percentiles, type RowKind, rowOf } from './figures.js'
+import { type Figures, noFigures, OTHER, observe, percentiles, type RowKind, rowOf } from './figures.js'
 import { type Bucket, beginOf, History, type Range, shapeOf, together } from './history.js'
 import { KeptHistory } from './kept-history.js'
 import { Recent, type RecentQuery, type Shown } from './recent.js'
@@ -30,7 +31,10 @@ const REQUESTS = topic<RecentQuery, readonly JsonObject[]>('console: requests')
 const REQUEST = topic<string, Shown | null>('console: request')
 
 /** For each step; budgets in millionths of a USD. */
-export interface Uses extends Readonly<Record<'requests' | 'tokens' | 'budget', readonly number[]>> {
+export interface Uses extends Readonly<Record<'requests' | 'failed' | 'tokens' | 'budget', readonly number[]>> {
+  /** Of models, keys and groups to the first byte, of upstreams of an attempt, milliseconds. `null`: nothing was measured. */
+  readonly p50: readonly (number | null)[]
+  readonly p95: readonly (number | null)[]
   readonly stepMs: number
   /** Milliseconds since the epoch. */
   readonly times: readonly number[]
@@ -74,8 +78,10 @@ export class ConsoleService implements Service {
     const entry = account(call)
     const now = Date.now()
     this.#kept.start()
-    this.#recent.add({ entry, steps: stepsOf(call), ended: now })
-    count(this.#history.at(now), call, entry.milliseconds.total, entry.cost ?? 0)
+    this.#recent.add({ entry, steps: stepsOf(call), detail: detailOf(call), ended: now })
+    const figures = this.#history.at(now)
+    count(figures, call, entry.milliseconds.total, entry.cost ?? 0)
+    if (entry.upstream !== undefined) rowOf(figures.upstreams, entry.upstream).micro += entry.cost ?? 0
   }
 
   #counted(range: Range, now: number): Counted {
@@ -111,17 +117,21 @@ export class ConsoleService implements Service {
       const rows = merged.get(at)?.[kind]
       return rows !== undefined && Object.hasOwn(rows, name) ? rows[name] : undefined
     })
+    const spread = rows.map(row => percentiles(row?.times ?? {}, [0.5, 0.95]))
     return {
       stepMs: shapeOf(range).stepMs,
       times,
       requests: rows.map(row => row?.requests ?? 0),
+      failed: rows.map(row => row?.failed ?? 0),
+      p50: spread.map(([half = null]) => half),
+      p95: spread.map(([, most = null]) => most),
       tokens: rows.map(row => row?.tokens ?? 0),
       budget: rows.map(row => row?.micro ?? 0),
     }
   }
 
-  /** Figures of a range in columns; `null`: nothing came in that step. */
-  async series(range: Range): Promise<object> {
+  /** Figures of a range in columns; `null`: nothing came in that step. `by`: also those of the names that had most requests. */
+  async series(range: Range, by?: RowKind): Promise<object> {
     const { times, merged } = await this.#range(range)
     const { stepMs } = shapeOf(range)
     const since = Math.min(BEGAN, ...merged.keys())
@@ -142,6 +152,7 @@ export class ConsoleService implements Service {
       own_p95: column(one => percentiles(one.own, [0.95])[0] ?? null),
       ...Object.fromEntries(['p50', 'p95', 'p99'].map((name, at) => [`first_${name}`, firsts.map(one => one[at])])),
       totals: totalsOf(whole),
+      ...(by !== undefined && { by, series: split(times, merged, whole, by) }),
     }
   }
 
@@ -201,6 +212,8 @@ export class ConsoleService implements Service {
 }
 
 const LIVE_SECONDS = 10
+/** Names that have columns of their own. */
+const MAX_SERIES = 20
 const NOTHING = noFigures()
 const NOTHING_KEPT: ReadonlyMap<string, readonly Bucket[]> = new Map()
 /** Before it nothing was counted, and nothing is known. */
@@ -244,6 +257,34 @@ function count(figures: Figures, call: Call, totalMs: number, micro: number): vo
     row.micro += micro
   }
   if (outcome === 'ok' && first !== undefined) for (const row of rows) observe(row.times, first)
+}
+
+/** The columns of each name, those with most requests first, and those of all others together. */
+function split(
+  times: readonly number[],
+  merged: ReadonlyMap<number, Figures>,
+  whole: Figures,
+  by: RowKind,
+): readonly object[] {
+  const names = Object.entries(whole[by])
+    .filter(([name]) => name !== OTHER)
+    .sort(([, one], [, other]) => other.requests - one.requests)
+    .map(([name]) => name)
+  const shown = names.slice(0, MAX_SERIES)
+  const columns = (
+    name: string,
+    rowsAt: (rows: Figures[RowKind]) => readonly (Figures[RowKind][string] | undefined)[],
+  ) => {
+    const rows = times.map(at => rowsAt(merged.get(at)?.[by] ?? {}))
+    const sum = (figure: 'requests' | 'failed' | 'tokens' | 'micro'): readonly number[] =>
+      rows.map(all => all.reduce((total, row) => total + (row?.[figure] ?? 0), 0))
+    return { name, requests: sum('requests'), failed: sum('failed'), tokens: sum('tokens'), micro_usd: sum('micro') }
+  }
+  const isShown = new Set(shown)
+  const all = shown.map(name => columns(name, rows => [Object.hasOwn(rows, name) ? rows[name] : undefined]))
+  if (names.length === shown.length && whole[by][OTHER] === undefined) return all
+  const rest = columns(OTHER, rows => Object.keys(rows).flatMap(name => (isShown.has(name) ? [] : [rows[name]])))
+  return [...all, rest]
 }
 
 function totalsOf({ first, own, models, upstreams, keys, groups: _, ...sums }: Figures): object {

@@ -13,6 +13,7 @@ const messages = [{ role: 'user', content: 'Hello' }]
 interface Series {
   readonly t: readonly number[]
   readonly requests: readonly (number | null)[]
+  readonly series?: readonly { readonly name: string; readonly requests: readonly number[] }[]
   readonly totals: { readonly requests: number; readonly keys: readonly { readonly name: string }[] }
 }
 
@@ -60,6 +61,8 @@ ${line}
   const usage = async (query: string) =>
     (await ask('GET', `/admin/usage?${query}`)).json() as unknown as {
       readonly requests: readonly number[]
+      readonly failed: readonly number[]
+      readonly p50: readonly (number | null)[]
       readonly bounds: readonly { readonly unit: string; readonly used: readonly (number | null)[] }[]
     }
   const own = await usage('scope=key&name=caller&range=1h')
@@ -72,6 +75,29 @@ ${line}
   )
   t.equal(own.bounds[0]?.used[0] === null || own.bounds[0]?.used[0] === 0, true, 'before them nothing was used')
   t.equal((await usage('scope=group&name=research&range=30d')).bounds[0]?.used.at(-1), 3)
+  for (const query of ['scope=upstream&name=sim', 'scope=model&name=sim-text']) {
+    for (const range of ['15m', '1h', '6h', '24h', '7d', '30d']) {
+      const { requests, failed, p50 } = await usage(`${query}&range=${range}`)
+      t.ok(requests.length <= 361 && requests.length === p50.length, `${query} ${range}: at most so many points`)
+      const sums = [requests, failed].map(values => values.reduce((sum, one) => sum + one, 0))
+      t.same(sums, [3, 0], `${query} ${range}`)
+      t.equal(p50.filter(one => one !== null && one > 0).length, requests.filter(one => one > 0).length)
+    }
+  }
+  for (const [by, name] of [
+    ['upstream', 'sim'],
+    ['model', 'sim-text'],
+    ['key', 'caller'],
+    ['group', 'research'],
+  ]) {
+    const { series } = (await ask('GET', `/admin/series?range=24h&by=${by}`)).json() as unknown as Series
+    t.same(
+      series?.map(one => [one.name, one.requests.reduce((sum, value) => sum + value, 0)]),
+      [[name, 3]],
+      `by ${by}`,
+    )
+  }
+  t.equal((await ask('GET', '/admin/series?by=weather')).status, 400)
   t.equal((await ask('GET', '/admin/usage?scope=key&range=1h')).status, 400)
   t.equal((await ask('GET', '/admin/usage?name=caller&range=2h')).status, 400)
 })
