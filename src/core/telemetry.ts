@@ -19,7 +19,7 @@ export interface OtlpConfig {
   readonly endpoint: string
   /** By lower-case name. */
   readonly headers: Readonly<Record<string, Secret>>
-  /** Time between two sendings of all metrics. */
+  /** Time between two exports of all metrics. */
   readonly interval: number
   /** Time for one sending. */
   readonly timeout: number

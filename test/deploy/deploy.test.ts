@@ -268,19 +268,25 @@ t.test('the action compares two configurations, and its job has the result', t =
   const { runs }: { runs: { steps: { name: string; run?: string }[] } } = yaml('action.yml')
   const script = runs.steps.find(({ name }) => name === 'Plan')?.run ?? 'exit 1'
   const folder = t.testdir({
-    bin: { gateway: `#!/bin/sh\nexec ${process.execPath} ${join(ROOT, 'bin/gateway.js')} "$@"\n` },
+    bin: {
+      gateway: `#!/bin/sh\nexec ${process.execPath} ${join(ROOT, 'bin/gateway.js')} "$@"\n`,
+      // As gh is where no comment has been written yet.
+      gh: '#!/bin/sh\ncase "$*" in *--edit-last*) exit 1 ;; esac\necho "$GH_TOKEN $*" >> "$RUNNER_TEMP/gh.txt"\n',
+    },
     'old.yaml': readFileSync(join(ROOT, 'gateway.yaml'), 'utf8'),
     'new.yaml': readFileSync(join(ROOT, 'gateway.yaml'), 'utf8').replace('sim-text:', 'sim-other:'),
   })
-  chmodSync(join(folder, 'bin/gateway'), 0o755)
+  for (const name of ['gateway', 'gh']) chmodSync(join(folder, 'bin', name), 0o755)
   const files = { BASE: join(folder, 'old.yaml'), FILE: join(folder, 'new.yaml'), RUNNER_TEMP: folder }
   const summary = join(folder, 'summary.md')
   const env = { PATH: `${join(folder, 'bin')}:${process.env.PATH}`, ...files, GITHUB_STEP_SUMMARY: summary }
-  const compare = (failOn: string): number | null =>
-    spawnSync('bash', ['-e', '-c', script], { env: { ...env, FAIL_ON: failOn }, encoding: 'utf8' }).status
+  const compare = (failOn: string, more: object = {}): number | null =>
+    spawnSync('bash', ['-e', '-c', script], { env: { ...env, FAIL_ON: failOn, ...more }, encoding: 'utf8' }).status
   t.equal(compare(''), 0)
   t.match(readFileSync(summary, 'utf8'), /sim-other/)
-  t.equal(compare('unreachable'), 1)
+  t.notOk(existsSync(join(folder, 'gh.txt')), 'without a token there is no comment')
+  t.equal(compare('unreachable', { GH_TOKEN: 'a-token', PULL_REQUEST: '7' }), 1, 'it fails, and has commented before')
+  t.match(readFileSync(join(folder, 'gh.txt'), 'utf8'), /^a-token pr comment 7 --body-file .*plan\.md$/m)
   t.end()
 })
 

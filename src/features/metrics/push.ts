@@ -23,7 +23,7 @@ export class MetricsPush {
   readonly #client: OtlpClient
   readonly #resource: Uint8Array
   readonly #source: Source
-  /** Time between two sendings, milliseconds. */
+  /** Time between two exports, milliseconds. */
   readonly #interval: number
   #timer: NodeJS.Timeout | undefined
   #sending: Promise<void> | undefined

@@ -70,7 +70,7 @@ export const EVENT_METRICS = {
     name: 'gateway_telemetry_spans_total',
     kind: 'counter',
     labels: ['outcome'],
-    help: 'Spans in sendings to the collector; outcome is ok, again (they are sent later) or refused.',
+    help: 'Spans in exports to the collector; outcome is ok, again (they are sent later) or refused.',
   },
   spansDropped: {
     name: 'gateway_telemetry_spans_dropped_total',
@@ -82,7 +82,7 @@ export const EVENT_METRICS = {
     name: 'gateway_telemetry_log_lines_total',
     kind: 'counter',
     labels: ['outcome'],
-    help: 'Lines of the log in sendings to the collector; outcome is ok, again (they are sent later) or refused.',
+    help: 'Lines of the log in exports to the collector; outcome is ok, again (they are sent later) or refused.',
   },
   linesDropped: {
     name: 'gateway_telemetry_log_lines_dropped_total',
@@ -94,7 +94,7 @@ export const EVENT_METRICS = {
     name: 'gateway_telemetry_exports_total',
     kind: 'counter',
     labels: ['signal', 'outcome'],
-    help: 'Sendings to the collector; outcome is ok, again (the collector was away or busy) or refused.',
+    help: 'Exports to the collector; outcome is ok, again (the collector was away or busy) or refused.',
   },
   breakerChanges: {
     name: 'gateway_upstream_breaker_changes_total',

@@ -14,7 +14,7 @@ const FIRST_PAUSE_MS = 1000
 const LAST_PAUSE_MS = 30_000
 /** How long the end of the process waits for the collector, milliseconds. */
 export const EXPORT_FLUSH_MS = 3000
-/** Sendings of the same records. */
+/** Exports of the same records. */
 const MAX_TRIES = 10
 
 /** Spans of a request, or a line, as fields of `ScopeSpans` or `ScopeLogs`. */
