@@ -1026,11 +1026,12 @@ export type RawRouteLimits = {
 }
 export type RawRouteTask = {
   readonly kind: string
-  readonly action?: 'submit' | 'retrieve' | 'list' | 'select' | 'content' | 'cancel' | 'delete' | 'seed'
+  readonly action?: 'submit' | 'retrieve' | 'list' | 'select' | 'content' | 'cancel' | 'delete' | 'seed' | 'run'
   readonly of?: string
   readonly label?: string
   readonly signed?: boolean
   readonly webhook?: string
+  readonly route?: string
   readonly not_ready?: number
   readonly poll_header?: string
   readonly id?: RawTaskPointers

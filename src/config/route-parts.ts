@@ -59,6 +59,10 @@ function checkTaskParts(raw: RawRouteMapping, task: RawRouteTask, site: Site, { 
   if (task.action === 'select' && task.of?.startsWith('body.') !== true) {
     report.error('missing-key', site.child('task'), 'it is not known which tasks are meant: add of: body.NAME')
   }
+  if ((task.action === 'run') !== (task.route !== undefined)) {
+    const message = 'run makes a request of another route: action: run and route belong together'
+    report.error('missing-key', site.child('task'), message, { on: 'key' })
+  }
   // A request may name a task that the new one is made of, or a model.
   const isOpen = task.of?.startsWith('body.') === true && raw.model !== undefined
   if (begins && !isOpen && (raw.model === undefined) === (task.of === undefined)) {
@@ -195,6 +199,7 @@ export function defaultBody(raw: RawRouteMapping, method: string): RouteConfig['
     streamPlace(raw).startsWith('body.') ||
     raw.schema !== undefined ||
     raw.task?.of !== undefined ||
+    raw.task?.action === 'run' ||
     raw.request !== undefined ||
     codecOf(raw.protocol ?? '') !== undefined
   return reads ? 'json' : 'raw'

@@ -82,7 +82,7 @@ export function readRouteTask(
   const { task } = raw
   if (task === undefined) return undefined
   const taskSite = site.child('task')
-  const { kind, action = 'submit', of: place, webhook, poll_header, label, signed, not_ready, ...shape } = task
+  const { kind, action = 'submit', of: place, webhook, poll_header, label, signed, not_ready, route, ...shape } = task
   const member = place?.startsWith('body.') === true ? place.slice('body.'.length) : undefined
   const of = member === undefined ? place : undefined
   const parameter = of === undefined ? pattern.params.at(-1) : of.slice('path.'.length)
@@ -91,7 +91,7 @@ export function readRouteTask(
     const message = `the path has no parameter {${parameter}}`
     context.report.error('unknown-parameter', taskSite.child('of'), message, { meant })
   }
-  const names = member === undefined && (action === 'submit' ? of !== undefined : action !== 'list')
+  const names = member === undefined && (action === 'submit' ? of !== undefined : action !== 'list' && action !== 'run')
   if (names && parameter === undefined) {
     context.report.error('missing-key', taskSite, `nothing in the path names the task to ${action}: write {task_id}`)
   }
@@ -104,6 +104,7 @@ export function readRouteTask(
     ...(signed === true ? { signed } : {}),
     ...(webhook === undefined ? {} : { webhook: webhook.slice('body.'.length) }),
     ...(not_ready === undefined ? {} : { notReady: not_ready }),
+    ...(route === undefined ? {} : { runs: route }),
     ...(poll_header === undefined ? {} : { pollHeader: poll_header.toLowerCase() }),
     shape: readTask(shape, taskSite, context),
   }

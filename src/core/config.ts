@@ -24,6 +24,7 @@ import type { CaptureConfig, ReceiptsConfig } from './receipts.js'
 import type { RecordConfig, RecordingsConfig } from './recording.js'
 import type { ReloadConfig } from './reload.js'
 import type { BatchRule, ModelHint, ResourceAction, ResourceList, ResumableUpload } from './resources.js'
+import type { ResponseCheck } from './response-check.js'
 import type {
   Answer,
   FamilyMark,
@@ -35,7 +36,6 @@ import type {
   StreamPointer,
   Tunnel,
 } from './route-settings.js'
-import type { ResponseCheck } from './response-check.js'
 import type { Secret } from './secret.js'
 import type { ManagedConfig } from './secret-managers.js'
 import type { BodyFormat } from './shape.js'

@@ -203,6 +203,8 @@ export interface TaskRoute {
   readonly pollHeader: string | undefined
   /** HTTP status of content that is not there yet; absent: as the error has it. */
   readonly notReady: number | undefined
+  /** Where a task is made that the gateway itself works on: the path of the request, and how its answer is read. */
+  readonly runs: { readonly path: string; readonly shape: TaskShape } | undefined
   /**
    * How tasks that began on this route are followed at an upstream, with the credential that began them where the upstream
    * still has it; undefined where the upstream is gone or switched off.

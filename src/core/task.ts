@@ -4,7 +4,7 @@ import type { RetryCondition } from './limits.js'
 export type Path = readonly string[]
 
 /** What a route does with tasks. */
-export type TaskAction = 'submit' | 'retrieve' | 'list' | 'select' | 'content' | 'cancel' | 'delete' | 'seed'
+export type TaskAction = 'submit' | 'retrieve' | 'list' | 'select' | 'content' | 'cancel' | 'delete' | 'seed' | 'run'
 
 export const TASK_STATES = ['queued', 'running', 'succeeded', 'failed', 'cancelled'] as const
 export type TaskState = (typeof TASK_STATES)[number]
@@ -100,6 +100,8 @@ export interface TaskRouteConfig {
   readonly pollHeader?: string
   /** HTTP status of content that is not there yet. */
   readonly notReady?: number
+  /** With `run`: the route whose request the body is. */
+  readonly runs?: string
   readonly shape: TaskShapeConfig
 }
 

@@ -54,6 +54,7 @@ export class RouteCompiler {
     const members = this.#members.of({ ...config, ...compacted(answer), method: pattern.method })
     if (tunnel !== undefined) this.#checkMessages(protocol, members)
     this.#checkBatch(id, config)
+    this.#checkRun(id, config)
     return {
       id,
       method: pattern.method,
@@ -135,6 +136,17 @@ export class RouteCompiler {
     if (batch === undefined || shipped || this.#parts.config.routes[batch.of]?.model?.from === 'body') return
     const message = `no route "${batch.of}" names its model in the body`
     this.#problems.error(['routes', id, 'batch', 'of'], 'dangling-reference', message)
+  }
+
+  /** What a task runs is a plain request with a JSON body. */
+  #checkRun(id: string, { task }: RouteConfig): void {
+    if (task?.runs === undefined) return
+    const { [task.runs]: other } = this.#parts.config.routes
+    const isPlain =
+      other !== undefined && other.task === undefined && other.tunnel === undefined && other.body === 'json'
+    if (isPlain && task.runs.startsWith('POST ') && !task.runs.includes('{')) return
+    const message = `no route "${task.runs}" takes a JSON body by POST, without parameters in its path`
+    this.#problems.error(['routes', id, 'task', 'route'], 'dangling-reference', message)
   }
 
   #upstreamsWith(protocol = ''): ReadonlySet<string> {

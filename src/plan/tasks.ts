@@ -20,7 +20,7 @@ import { compileVerbs } from './verbs.js'
 
 /** What a route does with tasks, with all that is known of them at each upstream that it may have begun them at. */
 export function compileTaskRoute(
-  { action, of, member, label, signed, webhook, pollHeader, notReady, shape }: TaskRouteConfig,
+  { action, of, member, label, signed, webhook, pollHeader, notReady, runs, shape }: TaskRouteConfig,
   kind: TaskKind,
   protocol: string | undefined,
   upstreams: ReadonlyMap<string, CompiledUpstream>,
@@ -44,6 +44,7 @@ export function compileTaskRoute(
     webhook,
     pollHeader,
     notReady,
+    runs: runs === undefined ? undefined : { path: runs.slice(runs.indexOf(' ') + 1), shape: compileShape([shape]) },
     target: (upstream, credential) => {
       const found = targets.get(upstream)
       return found?.find(one => one.upstream.credential === credential) ?? found?.[0]

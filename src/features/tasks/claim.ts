@@ -75,7 +75,7 @@ async function whenSubmitted(
   const { repository } = call.kernel.need(TASKS)
   for (let wait = PAUSE_MS.first; ; wait = Math.min(2 * wait, PAUSE_MS.longest)) {
     const entry = await repository.findWithDeleted(kind, owner, id)
-    const open = entry?.task.phase === 'submitting' && entry.task.ambiguous !== true
+    const open = entry?.task.phase === 'submitting' && entry.task.ambiguous !== true && entry.task.runs !== true
     if (!open) return entry
     if (Date.now() + wait > until) throw underWay()
     await pause(wait, undefined, { signal: call.cancellation.signal })

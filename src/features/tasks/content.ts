@@ -32,6 +32,7 @@ export async function content(call: Call, { task }: TaskEntry, { kind, notReady 
   const wish = conditions(call, task, name, variant)
   if (wish === undefined) return
   if (artifact?.kept !== undefined) return await keptContent(call, task, artifact.kept, variant, wish)
+  if (task.runs === true) throw new GatewayError('not_found', `The task has no ${name}.`)
   const target = targetOf(call.generation.plan, task)
   if (target === undefined)
     throw new GatewayError('unavailable', 'The upstream of this task is switched off.', { retryAfter: 10_000 })

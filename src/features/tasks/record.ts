@@ -92,6 +92,8 @@ export interface Task {
   readonly awaited?: number
   /** The lease of its submit ended once, and may still be renewed. */
   readonly lapsed?: true
+  /** The gateway itself works on it, by a request of another route: there is no upstream to ask. */
+  readonly runs?: true
   /** The upstream may have accepted it without confirming. */
   readonly ambiguous?: true
   /** It had a result that the store had no room for. */

@@ -13,6 +13,7 @@ import { content } from './content.js'
 import { presenterOf } from './presenters/index.js'
 import type { View } from './presenters/presenter.js'
 import type { TaskEntry } from './repository.js'
+import { run } from './run.js'
 import { DETACHED_WORK, paceHeader } from './submit.js'
 import { TASKS } from './tasks.js'
 import { tombstoneOf } from './tombstone.js'
@@ -29,6 +30,7 @@ const ACTIONS: Readonly<Record<Exclude<TaskAction, 'submit'>, Serve>> = {
   cancel,
   delete: remove,
   seed,
+  run,
 }
 
 /** The handler of a route about existing tasks. */

@@ -91,7 +91,7 @@ export async function sourceOf(call: Call, route: Route, task: TaskRoute): Promi
 export const DETACHED_WORK = { check: () => undefined, cancel: () => undefined, cut: () => false }
 
 /** Answers the request that began a task. */
-async function answer(call: Call, { task }: TaskEntry, { kind, pollHeader }: TaskRoute): Promise<void> {
+export async function answer(call: Call, { task }: TaskEntry, { kind, pollHeader }: TaskRoute): Promise<void> {
   const view = await call.kernel
     .need(TASKS)
     .view({ plan: call.generation.plan, kind: kind.name, origin: originOf(call) })

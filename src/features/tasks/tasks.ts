@@ -17,6 +17,7 @@ import type { View } from './presenters/presenter.js'
 import { endOf, isEnded, type Task } from './record.js'
 import { entryOf, namespaceOf, type TaskEntry, TaskRepository } from './repository.js'
 import { Results } from './results.js'
+import { RunningTasks } from './running-task.js'
 import { grace } from './submit-lease.js'
 import { applyFailedPoll, fail, nextPollAt, overdue, pastDeadline } from './transition.js'
 import { hasOtherCredential, targetOf } from './upstream.js'
@@ -65,6 +66,8 @@ export class Tasks {
   /** Cached answers to polling clients. */
   readonly pollCache = new PollCache()
   readonly host: TaskHost
+  /** Those that this process works on itself. */
+  readonly running = new RunningTasks()
   /** By kind of the present plan. */
   readonly #workers = new Map<string, LeaseWorker>()
   /** Workers of kinds that are no longer in the plan. */
@@ -207,12 +210,16 @@ export class Tasks {
   /** Cancels a task for its client. The upstream is called later. */
   async cancel(entry: TaskEntry): Promise<TaskEntry | undefined> {
     const { plan } = this.host.generation
-    return await this.persist(entry, task => cancelled(task, plan, Date.now()))
+    const saved = await this.persist(entry, task => cancelled(task, plan, Date.now()))
+    this.running.get(entry.task.id)?.cancel()
+    return saved
   }
 
   /** Deletes a task for its client. The upstream is called later. */
   async remove(entry: TaskEntry): Promise<TaskEntry | undefined> {
-    return await this.persist(entry, task => ({ ...task, phase: 'deleting', faults: 0 }))
+    const saved = await this.persist(entry, task => ({ ...task, phase: 'deleting', faults: 0 }))
+    this.running.get(entry.task.id)?.cancel()
+    return saved
   }
 
   /** Changes a task, tries again after concurrent changes, and makes it due at once. */
@@ -279,6 +286,10 @@ export class Tasks {
         const waiting = grace(this.host, task)
         if (waiting !== undefined) {
           if (await this.repository.replace(entry, waiting.task, waiting.due)) this.wake(task.kind, waiting.due)
+          return
+        }
+        if (task.runs === true) {
+          await this.save(entry, fail(task, 'interrupted', Date.now(), task.deadline - task.created), null)
           return
         }
         // No upstream was called, and the client got no task: the store or the process failed before.

@@ -17,6 +17,7 @@ export const FAILURES = {
     'The upstream does not know the task under its present credential; the task was started with another one.',
   target_gone: 'The upstream of the task is no longer configured.',
   submit_unconfirmed: 'The upstream did not confirm that it started the task. It was not asked again.',
+  interrupted: 'The gateway ended while it worked on the task. It was not begun again.',
   cancelled: 'The task was cancelled.',
   failed: 'The upstream could not complete the task.',
   expired: 'The task expired at its upstream.',

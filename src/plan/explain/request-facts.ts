@@ -214,12 +214,14 @@ function keptText({ answer }: Route): string {
       : "from the gateway's store, or from the upstream that keeps the response"
 }
 
-function taskText({ kind, action, parameter, member = '' }: TaskRoute): string {
+function taskText({ kind, action, parameter, runs, member = '' }: TaskRoute): string {
   return action === 'submit'
     ? `sent to the upstream that has the task that ${parameter === undefined ? `body.${member}` : `{${parameter}}`} names`
     : action === 'seed'
       ? 'seed: from the upstream that has the task'
-      : `${action}: from the stored ${kind.name} tasks`
+      : action === 'run'
+        ? `run: answered at once, then asked of POST ${runs?.path} in the name of the caller`
+        : `${action}: from the stored ${kind.name} tasks`
 }
 
 function errorFacts(error: GatewayError, matched: Match | Miss): ErrorFacts {

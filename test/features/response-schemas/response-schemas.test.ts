@@ -55,7 +55,7 @@ t.test('answers are compared after they have been sent, and none is refused', as
   t.same(counted, { fits: 1, differs: 3, unchecked: 1 })
 })
 
-t.test('what is no JSON, and no share of answers', async t => {
+t.test('the plan shows it, and a member that is missing is reported', async t => {
   const up = await startRawUpstream(t)
   const checks = `response_schemas:\n  GET /v1/models: { schema: { type: object }, check: 0.001% }\n  POST /v1/rerank: { schema: { type: object, required: [results] }, check: 100% }\n`
   const gateway = await startTestGateway(t, oneUpstream(up.origin, checks))

@@ -1,0 +1,148 @@
+import { isObject, type Json } from '../../core/json.js'
+import type { TaskShape } from '../../core/task.js'
+import { InnerExchange, type InnerRequest, type Receiver, type Serve } from '../../kernel/inner.js'
+import type { HttpRequest } from '../../transport/exchange.js'
+import type { TaskRecords } from './host.js'
+import { type Reading, readAnswer } from './reading.js'
+import type { TaskEntry } from './repository.js'
+import { SubmitLease } from './submit-lease.js'
+import { applyUpstreamStatus, FAILURES, fail } from './transition.js'
+import { maxAnswerBytes, readDocument } from './upstream.js'
+
+/** The variant of an answer that is the result itself. */
+const WHOLE = 'content'
+
+/** Tasks of the process, and those that it works on. */
+interface Runner extends TaskRecords {
+  readonly running: RunningTasks
+  /** Keeps the process from ending before this is done. */
+  hold<T>(work: Promise<T>): Promise<T>
+}
+
+/** Tasks that this process works on, by id. */
+export class RunningTasks extends Map<string, RunningTask> {
+  /** Bytes of their requests. */
+  get bytes(): number {
+    let sum = 0
+    for (const { size } of this.values()) sum += size
+    return sum
+  }
+}
+
+/** A task whose work is a request to the gateway itself: the answer to that is its result. */
+export class RunningTask implements Receiver {
+  /** Bytes of the request. */
+  readonly size: number
+  readonly #tasks: Runner
+  readonly #entry: TaskEntry
+  readonly #shape: TaskShape
+  readonly #exchange: InnerExchange
+  /** Others take the task for lost when it ends. */
+  readonly #lease: SubmitLease
+  readonly #pieces: Buffer[] = []
+  #status = 0
+  #headers: readonly string[] = []
+  #length = 0
+  #isOver = false
+  #end: () => void = () => undefined
+
+  constructor(tasks: Runner, entry: TaskEntry, shape: TaskShape, from: HttpRequest, request: InnerRequest) {
+    this.#tasks = tasks
+    this.#entry = entry
+    this.#shape = shape
+    this.size = request.body.length
+    this.#exchange = new InnerExchange(from, request, this)
+    this.#lease = new SubmitLease(tasks, entry)
+    tasks.running.set(entry.task.id, this)
+  }
+
+  start(serve: Serve): void {
+    const ended = new Promise<void>(resolve => {
+      this.#end = resolve
+    })
+    void this.#tasks.hold(ended.then(() => this.#settle()))
+    serve(this.#exchange)
+  }
+
+  /** The task is cancelled or deleted. */
+  cancel(): void {
+    this.#exchange.destroy()
+  }
+
+  head(status: number, headers: readonly string[]): void {
+    this.#status = status
+    this.#headers = headers
+  }
+
+  data(bytes: Buffer): boolean {
+    this.#length += bytes.length
+    if (this.#length <= maxAnswerBytes(this.#shape)) this.#pieces.push(bytes)
+    else this.#exchange.destroy()
+    return true
+  }
+
+  end(): void {
+    this.#isOver = true
+    this.#end()
+  }
+
+  broken(): void {
+    this.#end()
+  }
+
+  /** Writes the end of the task; one that was changed meanwhile has ended already. */
+  async #settle(): Promise<void> {
+    const { host, results, running } = this.#tasks
+    try {
+      const known = await this.#lease.end()
+      const { task } = known
+      const reading = await results.keep(task, this.#reading(), this.#shape)
+      const now = Date.now()
+      const kept = reading && { ...reading, artifacts: reading.artifacts.filter(one => one.kept !== undefined) }
+      const ended =
+        kept === undefined
+          ? fail(task, 'not_kept', now, this.#shape.retention)
+          : applyUpstreamStatus(task, kept, this.#shape, now, true)
+      await this.#tasks.save(known, ended, null)
+    } catch (error) {
+      // The record comes due when its lease has ended.
+      host.onStoreFault(error)
+    } finally {
+      running.delete(this.#entry.task.id)
+    }
+  }
+
+  #reading(): Reading {
+    const body = Buffer.concat(this.#pieces)
+    const type = this.#header('content-type')
+    if (!this.#isOver) return failed('failed', FAILURES.failed)
+    const { document, bytes } = /json/i.test(type) ? readDocument({ body }, { response: undefined }) : UNREAD
+    if (this.#status >= 300) {
+      const said = isObject(document) && isObject(document.error) ? document.error : {}
+      const code = this.#header('x-gateway-error') || textOr(said.code, 'failed')
+      return failed(code, textOr(said.message, FAILURES.failed))
+    }
+    const whole = { variant: WHOLE, type: type.split(';', 1)[0] ?? '', base64: body.toString('base64') }
+    const read = readAnswer(document, this.#shape, bytes)
+    const inline = document === undefined ? [whole] : read.inline
+    return { ...read, inline, state: 'succeeded', error: undefined }
+  }
+
+  #header(name: string): string {
+    const at = this.#headers.findIndex((one, index) => index % 2 === 0 && one.toLowerCase() === name)
+    return at < 0 ? '' : (this.#headers[at + 1] ?? '')
+  }
+}
+
+const UNREAD = { document: undefined, bytes: Buffer.alloc(0) }
+
+function textOr(value: Json | undefined, otherwise: string): string {
+  return typeof value === 'string' && value !== '' ? value : otherwise
+}
+
+function failed(code: string, message: string): Reading {
+  return {
+    ...{ id: undefined, state: 'failed', expired: false, progress: undefined, artifacts: [], inline: [], fields: {} },
+    ...{ error: { code, message }, proved: false },
+  }
+}
