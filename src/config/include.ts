@@ -91,14 +91,8 @@ function shipped(name: string, site: Site, { report }: Context): readonly string
   const names = shippedNames(folder)
   if (names.includes(name)) return [join(folder, `${name}.yaml`)]
   const meant = (): string | undefined => prefixed(suggest(name, names))
-  report.error(
-    'include-empty',
-    site,
-    `nothing shipped is called ${quoted(name)}; there are: ${listed(names) ?? 'none'}`,
-    {
-      meant,
-    },
-  )
+  const message = `nothing shipped is called ${quoted(name)}; there are: ${listed(names) ?? 'none'}`
+  report.error('include-empty', site, message, { meant })
   return []
 }
 

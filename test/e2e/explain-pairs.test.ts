@@ -168,7 +168,7 @@ const ODD: Readonly<Record<Protocol, readonly string[]>> = {
     '"messages":[{"role":"user","content":[{"text":"hi"}]}],"guardrailConfig":{"guardrailIdentifier":"g"}',
     '"messages":[{"role":"user","content":[{"text":"hi"}]}],"additionalModelRequestFields":{"thinking":{"type":"enabled","budget_tokens":1024}}',
     '"messages":[{"role":"user","content":[{"image":{"format":"png","source":{"s3Location":{"uri":"s3://a/b"}}}}]}]',
-    '"messages":[{"role":"assistant","content":[{"reasoningContent":{"reasoningText":{"text":"hm","signature":"s"}}}]},{"role":"user","content":[{"text":"go on"}]}]',
+    '"messages":[{"role":"assistant","content":[{"reasoningContent":{"reasoningText":{"text":"hm","signature":"s"}}}]},{"role":"user","content":[{"text":"more"}]}]',
     '"messages":[{"role":"user","content":[{"toolResult":{"toolUseId":"t","content":[{"json":{"n":2.50}}]}}]}]',
     '"messages":[]',
     '"system":[{"text":"hi"}]',

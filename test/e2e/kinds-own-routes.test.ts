@@ -28,7 +28,9 @@ async function stage(t: Test, script: TaskScript): Promise<{ gateway: TestGatewa
 }
 
 t.test('kind dify: a header or nothing names the app, and a word asks for a stream', async t => {
-  const events = Buffer.from('data: {"event":"message","answer":"Hi"}\n\ndata: {"event":"message_end"}\n\n')
+  const events = Buffer.from(
+    'data: {"event":"message","answer":"Hi"}\n\ndata: {"event":"message_end","metadata":{"usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5}}}\n\n',
+  )
   const { gateway, upstream } = await stage(t, ({ json }) =>
     json().response_mode === 'streaming'
       ? { body: events, headers: { 'content-type': 'text/event-stream' } }
@@ -43,6 +45,8 @@ t.test('kind dify: a header or nothing names the app, and a word asks for a stre
     headers: { 'x-app': 'app' },
   })
   t.same(whole.json(), { answer: 'Hi' })
+  const line = await gateway.log.find(one => one.id === streamed.header('x-request-id') && one.msg === 'request')
+  t.match(line, { input_tokens: 3, output_tokens: 2 })
   const [request] = upstream.requests.items
   t.equal(request?.target, '/v1/chat-messages')
   t.same(request?.json(), body)
@@ -53,17 +57,21 @@ t.test('kind dify: a header or nothing names the app, and a word asks for a stre
   t.equal(unnamed.param, 'user', 'the schema in the route is checked')
 })
 
+const LINES = '{"done":false}\n{"done":true,"done_reason":"stop","prompt_eval_count":3,"eval_count":2}\n'
+
 t.test('kind ollama-native: lines are streamed unless the request says otherwise', async t => {
   const { gateway, upstream } = await stage(t, ({ json }) =>
     json().stream === false
-      ? { body: { message: { content: 'Hi' }, done: true } }
-      : { body: Buffer.from('{"done":false}\n{"done":true}\n'), headers: { 'content-type': 'application/x-ndjson' } },
+      ? { body: { message: { content: 'Hi' }, done: true, prompt_eval_count: 3, eval_count: 2 } }
+      : { body: Buffer.from(LINES), headers: { 'content-type': 'application/x-ndjson' } },
   )
   const messages = [{ role: 'user', content: 'Hi' }]
   const lines = await gateway.request('/api/chat', { body: { model: 'box/llama', messages } })
-  t.equal(lines.text, '{"done":false}\n{"done":true}\n')
+  t.equal(lines.text, LINES)
   const whole = await gateway.request('/api/chat', { body: { model: 'box/llama', messages, stream: false } })
   t.match(whole.json(), { done: true })
+  const line = await gateway.log.find(one => one.id === whole.header('x-request-id') && one.msg === 'request')
+  t.match(line, { input_tokens: 3, output_tokens: 2 })
   t.same(upstream.requests.items[0]?.json(), { model: 'llama', messages })
 })
 

@@ -97,13 +97,17 @@ t.test('a video whose bytes are in the answer: its operation, its bytes, its cos
 
 t.test('a video in a bucket is fetched with the account that made it', async t => {
   const videos = [{ gcsUri: 'gs://films/cats/sample_0.mp4', mimeType: 'video/mp4' }]
-  const { gateway, bucket } = await stage(t, () => ({ response: { '@type': GENERATED, videos } }))
+  const { gateway, bucket } = await stage(
+    t,
+    () => ({ response: { '@type': GENERATED, videos } }),
+    // It is asked again, with the same token.
+    (_, { requests }) => (requests.items.length === 1 ? { status: 503 } : { body: FILM }),
+  )
   const id = await made(gateway, { parameters: { storageUri: 'gs://films/', sampleCount: 4, durationSeconds: 4 } })
   const content = await gateway.request(`/v1/videos/${id}/content`)
   t.same(content.body, FILM, content.text.slice(0, 200))
-  const [fetched] = bucket.requests.items
-  t.equal(fetched?.target, '/films/cats/sample_0.mp4')
-  t.equal(fetched?.headers.authorization, TOKEN)
+  const tries = bucket.requests.items.map(({ target, headers }) => [target, headers.authorization])
+  t.same(tries, Array(2).fill(['/films/cats/sample_0.mp4', TOKEN]))
   const { plan } = gateway.gateway
   await gateway.gateway.close()
   t.match(await ledgerRecords({ gateway: { plan } }), [{ units: { video_second: 8 } }], 'one of the usual length')

@@ -3,8 +3,10 @@ import { GatewayError } from '../../core/errors.js'
 import type { TaskRoute, TaskTarget, Upstream } from '../../core/plan.js'
 import type { TaskVariant } from '../../core/task-kind.js'
 import type { Call } from '../../kernel/call.js'
+import { classify } from '../../kernel/upstream-errors.js'
 import { GuardedHttp } from '../../net/guarded.js'
 import { Blocked } from '../../net/media-url.js'
+import { CredentialFault } from '../../net/signer.js'
 import { mergeQuery } from '../../wire/query.js'
 import { conditions } from './content-conditions.js'
 import { keptContent } from './content-kept.js'
@@ -132,16 +134,22 @@ class Fetch {
     }
     const path = this.#hasLeftUpstream ? undefined : pathAt(this.#url, origin)
     if (path !== undefined) return here(path)
-    const isTrusted = !this.#hasLeftUpstream && shape.trustedHosts.has(hostOf(this.#url)) && !isSigned(upstream)
     this.#hasLeftUpstream = true
+    const isTrusted = this.#hops === 0 && shape.trustedHosts.has(hostOf(this.#url)) && !isSigned(upstream)
     const patience = AbortSignal.any([this.#call.cancellation.signal, AbortSignal.timeout(timeouts.connect)])
     const connection = await this.guard().open(this.#url, patience)
     const own = ['accept-encoding', 'identity', 'user-agent', 'model-gateway', ...wanted]
     const plain = { method: 'GET', path: connection.target, headers: own, body: null }
-    const trusted = isTrusted ? { ...plain, headers: [...own, ...headers] } : plain
-    const { path: target, headers: sent } = (isTrusted && (await pool.signer?.sign(trusted))) || trusted
-    const base = connection.url.href
-    return { dispatcher: connection, path: target, headers: sent, elsewhere: true, hasCredential: isTrusted, base }
+    const placed = { dispatcher: connection, elsewhere: true, hasCredential: isTrusted, base: connection.url.href }
+    if (!isTrusted) return { ...placed, path: plain.path, headers: own }
+    try {
+      const trusted = { ...plain, headers: [...own, ...headers] }
+      const signed = (await pool.signer?.sign(trusted)) ?? trusted
+      return { ...placed, path: signed.path, headers: signed.headers }
+    } catch (cause) {
+      connection.finished()
+      throw cause
+    }
   }
 
   private guard(): GuardedHttp {
@@ -164,8 +172,11 @@ function pathAt(url: string, origin: string): string | undefined {
   return parsed.origin === origin ? parsed.pathname + parsed.search : undefined
 }
 
+/** Without TLS only a host that is named with its port is trusted. */
 function hostOf(url: string): string {
-  return URL.canParse(url) ? new URL(url).host : ''
+  if (!URL.canParse(url)) return ''
+  const { protocol, host, port } = new URL(url)
+  return protocol === 'https:' || port !== '' ? host : `${host}:80`
 }
 
 /** A signature is for the upstream's own host. */
@@ -175,6 +186,7 @@ function isSigned({ source }: Upstream): boolean {
 
 function errorOf(error: unknown): unknown {
   if (isOutOfDescriptors(error)) return outOfDescriptors(error)
+  if (error instanceof CredentialFault) return classify(error, true).error
   if (error instanceof Blocked) {
     return new GatewayError(
       'bad_upstream_response',
