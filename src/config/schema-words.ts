@@ -77,6 +77,7 @@ export function alternative(error: ErrorObject): string | undefined {
     if (asked.startsWith('expected a rate')) return `${text}/min`
     if (asked.startsWith('expected a budget')) return `${text} USD/month`
     if (asked.startsWith('expected a number of days')) return `${text}d`
+    if (asked.startsWith('expected a share')) return `${text}%`
   }
   if (isSize(error)) return text.replace(/^(\d+) ?([kmg])i?b?$/i, (_, count, unit) => `${count}${unit.toUpperCase()}iB`)
   if (keyword === 'type' && params.type === 'array' && typeof data === 'string' && data.length <= 60)
@@ -121,7 +122,7 @@ function isDuration(error: ErrorObject): boolean {
 
 /** Quotes do not make a number right where a unit or a window is missing. */
 function hasUnit(error: ErrorObject): boolean {
-  return /duration|number of days|a rate|a budget/.test(String(error.parentSchema?.errorMessage))
+  return /duration|number of days|a rate|a budget|a share/.test(String(error.parentSchema?.errorMessage))
 }
 
 function isSize(error: ErrorObject): boolean {

@@ -69,15 +69,15 @@ t.test('a file of tests that does not fit its schema is refused with line and co
 
 /** The simulator, beside an upstream that is scripted and another one to fall back to. */
 const WHOLE = `version: 1
-retry: { on: [connect, first_byte] }
+retry: { on: [connect, first_byte, 503] }
 keys:
   team: { secret: { env: TEAM_KEY }, models: ["*"], limits: { requests: 2/month } }
   open: { secret: { env: OPEN_KEY }, models: ["*"] }
 upstreams:
-  north: { kind: openai-compatible, base: https://north.example/api, secret: { env: NORTH_KEY }, prices: { swift: { input: 10, output: 20 } } }
-  south: { kind: openai-compatible, base: https://south.example/api, secret: { env: SOUTH_KEY } }
+  north: { kind: openai-compatible, speaks: { realtime: "GET /realtime?model={model}" }, base: https://north.example/api, secret: { env: NORTH_KEY }, prices: { swift: { input: 10, output: 20 } } }
+  south: { kind: openai-compatible, speaks: { realtime: "GET /realtime?model={model}" }, base: https://south.example/api, secret: { env: SOUTH_KEY } }
   sim: { kind: simulator }
-models: { swift: [north, south], sim-video: sim, sim-realtime: sim, rest: south }
+models: { swift: [north, south], voice: [north, south], sim-video: sim, sim-realtime: sim, rest: south }
 `
 const ANSWER =
   '{ id: c, object: chat.completion, created: 1, model: swift, choices: [{ index: 0, message: { role: assistant, content: yes }, finish_reason: stop }], usage: { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 } }'
@@ -115,6 +115,12 @@ const WHOLE_TESTS = `tests:
   a conversation begins:
     request: { to: WS /v1/realtime?model=sim-realtime, key: open, send: [{ type: response.create, response: { output_modalities: [text] } }], until: response.done }
     expect: { status: 101, body: { 0.type: session.created }, text: response.done, upstream: sim }
+  a session is scripted, after a target that refuses:
+    request: { to: WS /v1/realtime?model=voice, key: open, send: [{ type: other }, { type: response.create }], until: response.done }
+    upstream:
+      north: { answer: { status: 503 } }
+      south: { answer: { session: [{ send: { type: session.created } }, { await: response.create }, { send: { type: response.done } }] } }
+    expect: { status: 101, upstream: south, calls: [north, south], body: { 0.type: session.created, 1.type: response.done }, sent: { body.0.type: other, body.1.type: response.create } }
   an answer is as before:
     request: ${CHAT}
     upstream: { north: { answer: { body: ${ANSWER} } } }
@@ -132,19 +138,19 @@ t.test('tests have streams, faults in virtual time, limits, tasks, sockets and s
   t.equal(first.stdout.split('\nnot ok').length, 2, first.stdout)
   t.match(
     first.stdout,
-    '# 3 of 4 models are asked for by name; not rest\n# 4 of 5 targets are called; not rest at south\n',
+    '# 4 of 5 models are asked for by name; not rest\n# 6 of 7 targets are called; not rest at south\n',
   )
   t.equal((await run(['test', '--update'], { cwd })).code, 0)
   const again = await run(['test', '--format', 'junit'], { cwd })
   t.equal(again.code, 0, again.stdout)
-  t.match(again.stdout, '<testsuite name="a.test.yaml" tests="8" failures="0">')
+  t.match(again.stdout, '<testsuite name="a.test.yaml" tests="9" failures="0">')
   writeFileSync(join(cwd, 'a.test.yaml'), WHOLE_TESTS.replaceAll('content: hi', 'content: ho'))
   const changed = await run(['test', '--format', 'github'], { cwd })
   t.match(
     changed.stdout,
     /^::error file=a\.test\.yaml,line=\d+,col=3,title=an answer is as before::snapshot: sent\.0\.body\.messages\.0\.content: recorded "hi", found "ho"/m,
   )
-  t.match(changed.stdout, '7 of 8 tests passed')
+  t.match(changed.stdout, '8 of 9 tests passed')
 })
 
 const RULES = `version: 1

@@ -1,9 +1,11 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { parseDuration } from '../../config/units.js'
 import type { Json } from '../../core/json.js'
 import { textOfRequest } from '../../runtime/request-text.js'
+import { answerHandshake } from './scripted-session.js'
 import type { Script, ScriptedAnswer } from './test-file.js'
 import { virtualPause } from './virtual-clock.js'
 
@@ -16,7 +18,7 @@ export interface Call {
   readonly method: string
   readonly path: string
   readonly headers: Readonly<Record<string, Json>>
-  /** JSON where it is some, else text. */
+  /** JSON where it is some, else text; of a WebSocket the list of what its client sent. */
   readonly body: Json
 }
 
@@ -30,12 +32,16 @@ export class ScriptedUpstreams {
   readonly #server = createServer((request, response) => {
     this.#answer(request, response).catch(() => response.destroy())
   })
+  readonly #sockets = new Set<Duplex>()
 
   constructor(scripts: Readonly<Record<string, Script | Answerer>>) {
     this.#scripts = scripts
   }
 
   async start(): Promise<void> {
+    this.#server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+      this.#open(request, socket, head).catch(() => socket.destroy())
+    })
     this.#server.listen(0, '127.0.0.1')
     await once(this.#server, 'listening')
   }
@@ -49,21 +55,36 @@ export class ScriptedUpstreams {
 
   async close(): Promise<void> {
     this.#server.closeAllConnections()
+    for (const socket of this.#sockets) socket.destroy()
     this.#server.close()
     await once(this.#server, 'close')
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chosen = await this.#chosen(request, jsonOrText(await textOfRequest(request, MAX_REQUEST_BYTES)))
+    if (chosen.fault === 'reset') response.destroy()
+    else if (chosen.fault !== 'hang') send(response, chosen)
+  }
+
+  async #open(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    this.#sockets.add(socket)
+    socket.once('close', () => this.#sockets.delete(socket))
+    const messages: Json[] = []
+    const chosen = await this.#chosen(request, messages)
+    if (chosen.fault === 'reset') socket.destroy()
+    else if (chosen.fault !== 'hang') answerHandshake({ request, socket, head, messages }, chosen)
+  }
+
+  /** Notes the call, and finds its answer once its time has come. */
+  async #chosen(request: IncomingMessage, body: Json): Promise<ScriptedAnswer> {
     const [, upstream = '', ...rest] = (request.url ?? '').split('/')
-    const body = jsonOrText(await textOfRequest(request, MAX_REQUEST_BYTES))
     const before = this.calls.filter(call => call.upstream === upstream).length
     const headers = Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name, String(value)]))
     const call = { upstream, method: request.method ?? '', path: `/${rest.join('/')}`, headers, body }
     this.calls.push(call)
     const chosen = answerOf(this.#scripts[upstream], call, before) ?? notScripted(upstream)
     if (chosen.after !== undefined) await virtualPause(parseDuration(chosen.after) ?? 0)
-    if (chosen.fault === 'reset') response.destroy()
-    else if (chosen.fault !== 'hang') send(response, chosen)
+    return chosen
   }
 }
 

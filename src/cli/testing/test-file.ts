@@ -37,11 +37,20 @@ export interface Script {
 
 export type SnapshotPart = 'status' | 'sent' | 'body' | 'text' | 'dropped' | 'calls'
 
+/** One of these. `await`: the type of a client's message. */
+export interface SessionStep {
+  readonly send?: Json
+  readonly await?: string
+  readonly close?: number
+}
+
 export interface ScriptedAnswer {
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: Json
   readonly events?: readonly Json[]
+  /** Of a WebSocket. */
+  readonly session?: readonly SessionStep[]
   readonly fault?: 'reset' | 'hang' | 'cut' | 'stall'
   /** Virtual time before it begins. */
   readonly after?: string
