@@ -2,6 +2,8 @@
 import { deflateSync, inflateSync } from 'node:zlib'
 
 const MAX_COLOURS = 256
+/** Squares of the channels' differences; below it two colours look alike. */
+const MIN_DISTANCE = 300
 const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
 
 /** `png`: 8 bits a channel, with or without alpha, as browsers write it. */
@@ -9,10 +11,7 @@ export function smallPng(png) {
   const { width, height, pixels } = decoded(png)
   const counts = new Map()
   for (const pixel of pixels) counts.set(pixel, (counts.get(pixel) ?? 0) + 1)
-  const palette = [...counts]
-    .sort(([, one], [, other]) => other - one)
-    .slice(0, MAX_COLOURS)
-    .map(([colour]) => colour)
+  const palette = paletteOf([...counts].sort(([, one], [, other]) => other - one).map(([colour]) => colour))
   const places = new Map(palette.map((colour, at) => [colour, at]))
   const rows = Buffer.alloc(height * (width + 1))
   for (let at = 0; at < pixels.length; at++) {
@@ -34,17 +33,33 @@ export function smallPng(png) {
   ])
 }
 
+/** The most frequent ones first; but one that is rare and unlike all others comes before shades of what is there. */
+function paletteOf(colours) {
+  const palette = []
+  const near = []
+  for (const colour of colours) {
+    if (palette.length === MAX_COLOURS) break
+    const closest = palette[nearest(colour, palette)]
+    if (closest === undefined || distance(colour, closest) > MIN_DISTANCE) palette.push(colour)
+    else near.push(colour)
+  }
+  return [...palette, ...near.slice(0, MAX_COLOURS - palette.length)]
+}
+
+function distance(one, other) {
+  const [left, right] = [channels(one), channels(other)]
+  return left.reduce((sum, value, at) => sum + (value - right[at]) ** 2, 0)
+}
+
 function channels(colour) {
   return [colour >> 16, (colour >> 8) & 255, colour & 255]
 }
 
 function nearest(colour, palette) {
-  const [red, green, blue] = channels(colour)
   let [best, least] = [0, Number.POSITIVE_INFINITY]
   for (const [at, one] of palette.entries()) {
-    const [r, g, b] = channels(one)
-    const distance = (r - red) ** 2 + (g - green) ** 2 + (b - blue) ** 2
-    if (distance < least) [best, least] = [at, distance]
+    const apart = distance(colour, one)
+    if (apart < least) [best, least] = [at, apart]
   }
   return best
 }

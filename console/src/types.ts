@@ -200,6 +200,7 @@ export interface Key {
 export interface Target {
   readonly upstream: string
   readonly as?: string
+  /** Percent of the requests. */
   readonly share?: number
   readonly off?: string
 }

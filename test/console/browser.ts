@@ -38,6 +38,7 @@ upstreams:
 models:
   sim-text: [{ upstream: sim-chat }, { upstream: sim }]
   sim-messages: sim-messages
+  shared: [{ upstream: sim-chat, as: sim-text, weight: 3 }, { upstream: sim, as: sim-text, weight: 1 }]
   sim-embed: sim
   sim-rerank: sim
   sim-moderate: sim

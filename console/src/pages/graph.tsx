@@ -81,7 +81,7 @@ function edgesOf({ keys, models }: PlanAnswer): readonly Edge[] {
     ...groups.flatMap((group, at) =>
       group.map(({ upstream, share: part }) => ({
         ...{ from: `model:${name}`, to: `upstream:${upstream}`, isLater: at > 0 },
-        ...(part === undefined || group.length === 1 ? {} : { share: `${Number((part * 100).toFixed(1))} %` }),
+        ...(part === undefined || group.length === 1 ? {} : { share: `${Number(part.toFixed(1))} %` }),
       })),
     ),
   ])

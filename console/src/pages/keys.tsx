@@ -23,7 +23,11 @@ export function Keys() {
     3000,
   )
   const own = isStored ? (one.data.value?.data ?? []).filter(({ scope }) => scope === 'key') : []
-  const bounds = boundsOf([...(limits.data.value?.data ?? []), ...own])
+  const scopes = [...(limits.data.value?.data ?? []), ...own]
+  const bounds = boundsOf(scopes)
+  const patched = name === undefined ? 'group' : 'key'
+  const isKnown =
+    keys.data.value !== undefined && limits.data.value !== undefined && (!isStored || one.data.value !== undefined)
   const shown = name === undefined ? all : all.filter(key => key.name === name)
   return (
     <>
@@ -32,14 +36,12 @@ export function Keys() {
         {name === undefined ? null : <UseOverTime scope="key" name={name} />}
         {group === undefined ? null : <UseOverTime scope="group" name={group} />}
         {model === undefined ? null : <UseOverTime scope="model" name={model} />}
-        {(name === undefined && group === undefined) || limits.data.value === undefined ? null : (
+        {(name === undefined && group === undefined) || !isKnown ? null : (
           <LimitsPatch
             key={name ?? group}
             section={name === undefined ? 'groups' : 'keys'}
             name={name ?? group ?? ''}
-            limits={bounds.filter(
-              one => one.name === (name ?? group) && one.scope === (name === undefined ? 'group' : 'key'),
-            )}
+            limits={scopes.find(one => one.scope === patched && one.name === (name ?? group))?.limits ?? []}
             isStored={isStored}
           />
         )}

@@ -172,7 +172,7 @@ function Target({ turn, target: { upstream, as, share: part, off }, known }: Tar
       <td class="hide">
         <code>{as ?? NONE}</code>
       </td>
-      <td class="n">{part === undefined ? 'all' : text([(part * 100).toFixed(part === 1 ? 0 : 1), '%'])}</td>
+      <td class="n">{part === undefined ? 'all' : text([String(Number(part.toFixed(1))), '%'])}</td>
     </tr>
   )
 }
