@@ -1,5 +1,5 @@
+import type { Entry } from '../../core/accounts.js'
 import type { Bound, Scope } from '../../core/bounds.js'
-import type { LedgerRecord } from '../../core/ledger.js'
 import type { Account, Unit } from './account.js'
 
 /**
@@ -45,7 +45,8 @@ export class Reservation {
   readonly amounts: number[]
   isOpen = true
   #isExtended = false
-  record: Omit<LedgerRecord, 'charges'> | undefined = undefined
+  /** Its record, once it is settled. */
+  entry: Entry | undefined = undefined
 
   constructor(
     claims: readonly Claim[],
