@@ -20,10 +20,10 @@ const INSTEAD: Readonly<Partial<Record<PriceUnit, PriceUnit>>> = {
 
 /**
  * The tokens of a usage, each in one unit: what came from a cache is not in `input`, and thoughts are not in `output`.
- * Upstreams that report a total alone do not say what it is of: it counts as what costs more.
+ * Upstreams that report a total alone do not say what it is of: it counts as what costs more. `others`: units beside them.
  */
-export function unitsOf(usage: Usage, price: Price | undefined): Units {
-  const units: Partial<Record<PriceUnit, number>> = {}
+export function unitsOf(usage: Usage, price: Price | undefined, others?: Units): Units {
+  const units: Partial<Record<PriceUnit, number>> = { ...others }
   const put = (unit: PriceUnit, count: number): void => {
     if (count > 0) units[unit] = count
   }

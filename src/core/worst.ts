@@ -8,6 +8,8 @@ const UNKNOWN_OUTPUT_TOKENS = 16_384
 const TOKENS_PER_IMAGE = 8192
 /** Tokens of sound for one character that is spoken. */
 const TOKENS_PER_CHARACTER = 4
+const NO_UNITS: Units = Object.freeze({})
+
 /** What an attempt uses at most; its cost in millionths of a USD. */
 export interface Worst {
   readonly input: number
@@ -48,6 +50,7 @@ export function writesText(paths: AmountPaths | undefined): boolean {
 /** What the request itself says of what it takes beside tokens. */
 export function otherUnits(demand: Demand, price: Price | undefined, images: number): Units {
   const { characters, searches, seconds, audioSeconds, requests } = demand
+  if (images + characters + seconds + searches + audioSeconds === 0 && price?.request === undefined) return NO_UNITS
   const units: Partial<Record<PriceUnit, number>> = {}
   if (images > 0) units.image = images
   if (characters > 0) units.character = characters

@@ -21,6 +21,10 @@ export function setFetchedMedia(call: Slots, fetched: number): void {
   call.set(ADDED, { earlier: call.get(ADDED)?.earlier ?? NO_INPUT, fetched })
 }
 
+export function hasAddedInput(call: Slots): boolean {
+  return call.get(ADDED) !== undefined
+}
+
 /** The client's input and what was added to it. */
 export function withAddedInput(call: Slots, sent: InputSize): InputSize {
   const added = call.get(ADDED)

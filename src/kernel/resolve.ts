@@ -30,12 +30,14 @@ export function whyNot({ generation, model }: Call): string {
 /** Groups in order; within a group one exchange is drawn in proportion to the weights, then the next among the rest. */
 export function order(choice: Choice, random: () => number): readonly Exchange[] {
   const only = choice.groups[0]
-  if (choice.groups.length === 1 && only?.exchanges.length === 1) return only.exchanges
+  if (choice.groups.length === 1 && only !== undefined) return drawn(only, random)
   return choice.groups.flatMap(group => drawn(group, random))
 }
 
 function drawn(group: Group, random: () => number): readonly Exchange[] {
-  if (group.exchanges.length === 1) return group.exchanges
+  const { length } = group.exchanges
+  if (length === 1) return group.exchanges
+  if (length === 2) return drawnOfTwo(group, random)
   const rest = group.exchanges.map((exchange, index) => ({ exchange, weight: group.weights[index] ?? 1 }))
   const result: Exchange[] = []
   while (rest.length > 0) {
@@ -48,4 +50,11 @@ function drawn(group: Group, random: () => number): readonly Exchange[] {
     if (taken !== undefined) result.push(taken.exchange)
   }
   return result
+}
+
+/** The same without lists of what is left, which cost more than the rest of the choice. */
+function drawnOfTwo({ exchanges, weights }: Group, random: () => number): readonly Exchange[] {
+  const [one, other] = exchanges as readonly [Exchange, Exchange]
+  const [first, second] = [weights[0] ?? 1, weights[1] ?? 1]
+  return random() * (first + second) < first ? exchanges : [other, one]
 }

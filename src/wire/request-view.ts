@@ -25,7 +25,7 @@ const CONVERSATION_PATHS = [
 /** The turn before this one. */
 const PREVIOUS = ['previous_response_id']
 
-/** What is known of a request before it is read. @testonly */
+/** What is known of a request before it is read. */
 export interface Request {
   /** A body in JSON. */
   readonly body: Buffer | undefined

@@ -8,7 +8,7 @@ import { type Clock, SYSTEM_CLOCK } from './clock.js'
 import { Committer, REMEMBERED_MS, type Transferred } from './committer.js'
 import { Estate } from './estate.js'
 import { Holdings } from './holdings.js'
-import { makeEntry } from './ledger-entry.js'
+import { entryOf, makeEntry } from './ledger-entry.js'
 import { type Amounts, type Claim, type Meter, Reservation, type Shortage } from './reservation.js'
 import { awayOf, isClosed, shortageOf } from './shortage.js'
 import { type Standing, standingHere, standingOf, tightestOf } from './standing.js'
@@ -98,8 +98,9 @@ export class Book {
    */
   settle(reservation: Reservation, used: Amounts = {}, record?: Omit<LedgerRecord, 'charges'>): void {
     if (!reservation.isOpen) return
-    reservation.record = record
     const isCharged = reservation.charge(used)
+    // Bytes at once: the collector moves records that wait for a commit. CPU with / without limits was 1.72, and is 1.55.
+    if (record !== undefined) reservation.entry = entryOf(record, reservation)
     if (isCharged || record !== undefined) this.#committer.add(reservation)
     if (this.#isShared) this.#giveBack(reservation)
     if (!this.#waiting.isEmpty) this.#waiting.look()
@@ -123,6 +124,11 @@ export class Book {
    */
   wait(key: string, claims: readonly Claim[], milliseconds: number): Promise<Reservation | Shortage> {
     return this.#waiting.wait(key, claims, milliseconds)
+  }
+
+  /** Whether what is settled outlives the process, so that answers wait for it. */
+  get isDurable(): boolean {
+    return this.#isDurable
   }
 
   /** Resolves when what was settled so far is in the store, or the store does not answer; undefined: nothing to wait for. */
@@ -182,7 +188,7 @@ export class Book {
     const meter = outcome.meters.find(meter => isFull || isClosed(meter))
     // Scopes that are open let it pass: what it uses is charged when it is settled.
     if (meter === undefined) return undefined
-    if (transferred !== 'withdrawn') void this.#transfer(nothingOf(outcome), id, until)
+    if (transferred !== 'withdrawn') void this.#transfer(outcome.withNothing(), id, until)
     return isFull
       ? shortageOf(meter, outcome.accounts[0] as Account, outcome.amounts[0] as number, this.#clock.now())
       : awayOf(meter)
@@ -239,7 +245,7 @@ export class Book {
   }
 
   #metersOf(scopes: readonly Scope[]): readonly Meter[] {
-    return scopes.flatMap(scope => this.#holdings.metersOf(scope))
+    return this.#holdings.metersOfAll(scopes)
   }
 
   #reserve(claims: readonly Claim[], round: number): Maybe<Reservation | Shortage> {
@@ -254,18 +260,17 @@ export class Book {
     return this.#take(draft, monotonic)
   }
 
+  /** Lists of the right length: such that grow take 500 bytes more. */
   #draft(claims: readonly Claim[]): Reservation {
     const now = this.#clock.now()
-    const draft = new Reservation(claims)
+    const meters = this.#holdings.metersOfClaims(claims)
+    const { length } = meters
+    const draft = new Reservation(claims, meters, new Array<Account>(length), new Array<number>(length))
+    let at = 0
     for (const { scopes, amounts } of claims) {
-      for (const scope of scopes) {
-        for (const meter of this.#holdings.metersOf(scope)) {
-          const amount = amounts[meter.unit]
-          if (amount === undefined) continue
-          draft.meters.push(meter)
-          draft.accounts.push(this.#holdings.current(meter, now))
-          draft.amounts.push(Math.ceil(amount))
-        }
+      for (const meter of this.#holdings.metersFor(scopes, amounts)) {
+        draft.accounts[at] = this.#holdings.current(meter, now)
+        draft.amounts[at++] = Math.ceil(amounts[meter.unit] as number)
       }
     }
     return draft
@@ -368,15 +373,6 @@ export class Book {
     else this.settle(outcome)
     return undefined
   }
-}
-
-/** The same accounts, with nothing of them. */
-function nothingOf({ claims, meters, accounts }: Reservation): Reservation {
-  const nothing = new Reservation(claims)
-  nothing.meters.push(...meters)
-  nothing.accounts.push(...accounts)
-  nothing.amounts.push(...accounts.map(() => 0))
-  return nothing
 }
 
 /**

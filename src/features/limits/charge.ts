@@ -14,7 +14,8 @@ const ANSWER_BYTES = 400
 /** What sound most likely lasts of what its bytes may last: 32 kbit/s. */
 const LIKELY_SOUND = 1 / 4
 
-const NOTHING: Used = { units: {}, tokens: 0, cost: 0, isEstimated: false }
+const NO_UNITS: Units = Object.freeze({})
+const NOTHING: Used = { units: NO_UNITS, tokens: 0, cost: 0, isEstimated: false }
 
 /** What is known of an attempt that has ended. */
 interface Ended {
@@ -39,10 +40,10 @@ export function usedBy(ended: Ended): Used {
   if (usage === undefined && !isAnswered && outcome.phase !== 'cancelled') return NOTHING
   const likely =
     demand.audioSeconds === 0 ? demand : { ...demand, audioSeconds: Math.ceil(demand.audioSeconds * LIKELY_SOUND) }
-  const others = isAnswered ? otherUnits(likely, price, demand.images) : {}
+  const others = isAnswered ? otherUnits(likely, price, demand.images) : NO_UNITS
   if (usage !== undefined) {
     const reached = usageReached(usage, ended)
-    const units = Object.assign(others, unitsOf(reached, price))
+    const units = unitsOf(reached, price, others)
     return { units, tokens: tokensOf(reached), cost: costOf(units, price), isEstimated: reached !== usage }
   }
   // What a batch holds comes later, and is in its price.

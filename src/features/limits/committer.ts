@@ -4,7 +4,6 @@ import { type Account, FORGETS_MS, PACE_MS } from './account.js'
 import { type Clock, SteadyClock } from './clock.js'
 import { IDLE_MS } from './holdings.js'
 import { leaseSize } from './lease-size.js'
-import { entryOf } from './ledger-entry.js'
 import type { Reservation } from './reservation.js'
 
 /** How long a lease holds after its last renewal. */
@@ -133,10 +132,10 @@ export class Committer {
 
   /** Writes what a reservation used, together with its record. */
   add(reservation: Reservation): void {
-    const { record, accounts, amounts } = reservation
-    const isLost = record !== undefined && this.isFull && !accounts.some(({ unit }) => unit === 'budget')
+    const { entry, accounts, amounts } = reservation
+    const isLost = entry !== undefined && this.isFull && !accounts.some(({ unit }) => unit === 'budget')
     if (isLost) this.#lost++
-    if (record !== undefined && !isLost) {
+    else if (entry !== undefined) {
       this.#settled.push(reservation)
       this.#wake()
       return
@@ -290,7 +289,7 @@ export class Committer {
         if (!account.flying) include(account)
         account.sent += amount
       }
-      if (reservation.record !== undefined) entries.push(entryOf(reservation.record, reservation))
+      if (reservation.entry !== undefined) entries.push(reservation.entry)
     }
     this.#settled.splice(0, settled)
     this.#taken += settled

@@ -2,7 +2,7 @@ import type { Scope } from '../../core/bounds.js'
 import { Account, accountName } from './account.js'
 import type { Clock } from './clock.js'
 import type { Estate } from './estate.js'
-import type { Meter } from './reservation.js'
+import type { Amounts, Claim, Meter } from './reservation.js'
 import { Windows } from './windows.js'
 
 /** Accounts over this number are given back and forgotten when they were not used for a second. */
@@ -22,6 +22,8 @@ export class Holdings {
   readonly #estate: Estate | undefined
   #windows = new Windows('UTC')
   #meters = new WeakMap<Scope, readonly Meter[]>()
+  /** By lists of scopes: what those have, by the units that are asked for. */
+  #lists = new WeakMap<readonly Scope[], (readonly Meter[] | undefined)[]>()
   readonly accounts = new Map<string, Account>()
   #cancelSweep: (() => void) | undefined
 
@@ -36,6 +38,7 @@ export class Holdings {
   setTimeZone(timeZone: string): void {
     this.#windows = new Windows(timeZone)
     this.#meters = new WeakMap()
+    this.#lists = new WeakMap()
   }
 
   /** The same object for a scope as long as the time zone holds. */
@@ -45,6 +48,34 @@ export class Holdings {
     const meters = makeMeters(scope)
     this.#meters.set(scope, meters)
     return meters
+  }
+
+  /** Those of all scopes. */
+  metersOfAll(scopes: readonly Scope[]): readonly Meter[] {
+    return this.metersFor(scopes, ANY_UNIT)
+  }
+
+  /** One for each account that claims take of. */
+  metersOfClaims(claims: readonly Claim[]): readonly Meter[] {
+    const [first] = claims
+    if (claims.length === 1 && first !== undefined) return this.metersFor(first.scopes, first.amounts)
+    return claims.flatMap(({ scopes, amounts }) => this.metersFor(scopes, amounts))
+  }
+
+  /** Those of all scopes, of units that have an amount: worked out once for a list of scopes, which is one of the plan. */
+  metersFor(scopes: readonly Scope[], amounts: Amounts): readonly Meter[] {
+    let lists = this.#lists.get(scopes)
+    if (lists === undefined) {
+      lists = []
+      this.#lists.set(scopes, lists)
+    }
+    const units = unitsIn(amounts)
+    const known = lists[units]
+    if (known !== undefined) return known
+    const all = scopes.flatMap(scope => this.metersOf(scope))
+    const found = all.filter(({ unit }) => amounts[unit] !== undefined)
+    lists[units] = found
+    return found
   }
 
   /** The account of the window that holds now. */
@@ -105,6 +136,19 @@ export class Holdings {
     this.accounts.delete(account.name)
     this.#estate?.remove(account.name)
   }
+}
+
+const ANY_UNIT: Amounts = { requests: 0, tokens: 0, budget: 0, in_flight: 0, streams: 0 }
+
+/** One bit for each unit that has an amount. */
+function unitsIn({ requests, tokens, budget, in_flight, streams }: Amounts): number {
+  return (
+    (requests === undefined ? 0 : 1) |
+    (tokens === undefined ? 0 : 2) |
+    (budget === undefined ? 0 : 4) |
+    (in_flight === undefined ? 0 : 8) |
+    (streams === undefined ? 0 : 16)
+  )
 }
 
 /** One for each bound and each place. Of several bounds of one unit and window the smallest counts. */

@@ -1,5 +1,5 @@
+import type { Entry } from '../../core/accounts.js'
 import type { Bound, Scope } from '../../core/bounds.js'
-import type { LedgerRecord } from '../../core/ledger.js'
 import type { Account, Unit } from './account.js'
 
 /**
@@ -38,17 +38,32 @@ export interface Meter {
 /** What is taken of accounts until it is settled. It stays with the windows in which it was made. Opaque outside of the book. */
 export class Reservation {
   readonly claims: readonly Claim[]
-  /** These three have one element for each account. */
-  readonly meters: Meter[] = []
-  readonly accounts: Account[] = []
+  /** These three have one element for each account. Those of meters may be shared. */
+  meters: readonly Meter[]
+  readonly accounts: Account[]
   /** What is reserved; when it is settled, what was used. */
-  readonly amounts: number[] = []
+  readonly amounts: number[]
   isOpen = true
   #isExtended = false
-  record: Omit<LedgerRecord, 'charges'> | undefined = undefined
+  /** Its record, once it is settled. */
+  entry: Entry | undefined = undefined
 
-  constructor(claims: readonly Claim[]) {
+  constructor(
+    claims: readonly Claim[],
+    meters: readonly Meter[] = [],
+    accounts: Account[] = [],
+    amounts: number[] = [],
+  ) {
     this.claims = claims
+    this.meters = meters
+    this.accounts = accounts
+    this.amounts = amounts
+  }
+
+  /** The same accounts, with nothing of them. */
+  withNothing(): Reservation {
+    const none = this.accounts.map(() => 0)
+    return new Reservation(this.claims, this.meters, [...this.accounts], none)
   }
 
   /** Takes over what another one reserved. */
@@ -60,7 +75,7 @@ export class Reservation {
       const known = this.accounts.indexOf(account)
       if (known >= 0) this.amounts[known] = (this.amounts[known] as number) + amount
       else {
-        this.meters.push(other.meters[at] as Meter)
+        this.meters = [...this.meters, other.meters[at] as Meter]
         this.accounts.push(account)
         this.amounts.push(amount)
       }

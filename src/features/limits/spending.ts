@@ -7,7 +7,7 @@ import type { Route, Usage } from '../../core/plan.js'
 import { isFree } from '../../core/route-access.js'
 import { ruleUsed } from '../../core/rule-watch.js'
 import { type Worst, worstOf } from '../../core/worst.js'
-import { withAddedInput } from '../../kernel/added-input.js'
+import { hasAddedInput, withAddedInput } from '../../kernel/added-input.js'
 import type { Call } from '../../kernel/call.js'
 import { CHARGED, type Used } from '../../kernel/charged.js'
 import { copied } from '../../kernel/inner.js'
@@ -70,10 +70,21 @@ export class Spending {
     const isLater = this.#isLater(attempt) && target.queue === undefined
     const worst = isLater ? NOT_YET : worstOf(demand, this.#route.protocol?.amounts, tariff, most)
     const claims = this.#claims(call, caller, target, worst)
-    const take = (outcome: Reservation | Shortage): Maybe<GatewayError | undefined> =>
-      this.#take(attempt, claims, outcome, { demand, worst }, target.queue)
     const outcome = claims.length === 0 ? new Reservation(claims) : this.#book.reserve(claims)
-    return outcome instanceof Promise ? outcome.then(take) : take(outcome)
+    const wanted = { demand, worst }
+    return outcome instanceof Promise
+      ? this.#takeLater(attempt, claims, outcome, wanted, target.queue)
+      : this.#take(attempt, claims, outcome, wanted, target.queue)
+  }
+
+  async #takeLater(
+    attempt: AttemptView,
+    claims: readonly Claim[],
+    outcome: Promise<Reservation | Shortage>,
+    wanted: Pick<Taken, 'demand' | 'worst'>,
+    queue: number | undefined,
+  ): Promise<GatewayError | undefined> {
+    return this.#take(attempt, claims, await outcome, wanted, queue)
   }
 
   /** What is sent is more than was reserved for, or less: the reservation follows. Errors as of {@link reserve}. */
@@ -170,6 +181,7 @@ export class Spending {
     const known = call.get(DEMAND) ?? demandOf(call.body, this.#route.protocol?.amounts)
     call.set(DEMAND, known)
     if (this.#route.protocol?.amounts?.batch === true) return { ...known, requests: requestsOf(known, call) }
+    if (adds === undefined && !isFurther && calls === 1 && !hasAddedInput(call)) return known
     const own = isFurther || calls > 1 ? { ...known, images: Math.min(known.images, 1), choices: 1 } : known
     const asked = sentValues && adds?.paths ? demandAsSent(own, sentValues, adds.paths) : own
     const sent = { tokens: own.input + (adds?.text ?? 0), likely: own.likelyInput, links: own.links }

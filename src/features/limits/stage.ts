@@ -8,6 +8,9 @@ import { addLimit, headerNames, type LimitHeaders, limitHeaders } from './header
 import { summaryOf } from './scope-summary.js'
 import { Spending } from './spending.js'
 
+/** The units whose bounds headers report. */
+const REPORTED = ['requests', 'tokens'] as const
+
 /** The stage of a route of a plan that has limits, prices or groups. */
 export function limitsStage(plan: Plan, route: Route | undefined, book: Book): Stage {
   const families = limitHeaders(plan)
@@ -36,7 +39,7 @@ export function limitsStage(plan: Plan, route: Route | undefined, book: Book): S
     beforeSend: attempt => spending.adjust(attempt),
     ...(route.tunnel !== undefined && { onUsage: (call, usage, attempt) => spending.extend(call, usage, attempt) }),
     afterAttempt: (attempt, outcome) => spending.settle(attempt, outcome),
-    beforeEnd: () => book.flushed(),
+    ...(book.isDurable && { beforeEnd: () => book.flushed() }),
   }
 }
 
@@ -48,7 +51,7 @@ function addHeaders(call: Call, headers: string[], book: Book, families: Readonl
   const names = families.get(call.family)
   if (names === undefined || !summary.hasRates) return
   const now = Date.now()
-  for (const unit of ['requests', 'tokens'] as const) {
+  for (const unit of REPORTED) {
     const known = names[unit]
     const tightest = known && book.tightest(summary.scopes, unit)
     if (known !== undefined && tightest !== undefined) addLimit(headers, known, tightest, now)

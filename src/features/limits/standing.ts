@@ -37,17 +37,15 @@ export function tightestOf(
   unit: Meter['unit'],
   now: number,
 ): Standing | undefined {
-  let found: { readonly meter: Meter; readonly account: Account } | undefined
+  let found: Meter | undefined
   let least = 0
-  for (const scope of scopes) {
-    for (const meter of holdings.metersOf(scope)) {
-      if (meter.unit !== unit) continue
-      const account = holdings.current(meter, now)
-      const left = meter.amount - account.spentHere - account.others - account.reserved
-      if (found !== undefined && left >= least) continue
-      found = { meter, account }
-      least = left
-    }
+  for (const meter of holdings.metersOfAll(scopes)) {
+    if (meter.unit !== unit) continue
+    const account = holdings.current(meter, now)
+    const left = meter.amount - account.spentHere - account.others - account.reserved
+    if (found !== undefined && left >= least) continue
+    found = meter
+    least = left
   }
-  return found && standingHere(found.meter, found.account)
+  return found && standingHere(found, holdings.current(found, now))
 }

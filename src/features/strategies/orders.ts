@@ -13,7 +13,7 @@ export interface View {
   /** Milliseconds of a clock that only goes forward. */
   readonly now: number
   readonly random: () => number
-  targetOf(exchange: Exchange): Target
+  readonly targetOf: (exchange: Exchange) => Target
   /** What each would drop of the request. */
   losses(candidates: readonly Exchange[]): ReadonlyMap<Exchange, Lost>
 }
@@ -30,6 +30,7 @@ export const leastInFlight: Order = (candidates, view) =>
  * of a moment runs to the one that was the fastest. @testonly
  */
 export const fastest: Order = (candidates, view) => {
+  if (candidates.length === 2) return fasterOfTwo(candidates, view)
   const costs = new Map(candidates.map(one => [one, view.targetOf(one).cost(view.request.stream, view.now)]))
   const cost = (one: Exchange): number => costs.get(one) ?? 0
   const sorted = inOrderOf(candidates, cost)
@@ -39,6 +40,15 @@ export const fastest: Order = (candidates, view) => {
   const better = Math.min(first, second)
   const chosen = sorted[better]
   return chosen === undefined || better === 0 ? sorted : [chosen, ...sorted.filter(one => one !== chosen)]
+}
+
+/** The same where two is all there are. */
+function fasterOfTwo(
+  candidates: readonly Exchange[],
+  { request: { stream }, now, targetOf }: View,
+): readonly Exchange[] {
+  const [one, other] = candidates as readonly [Exchange, Exchange]
+  return targetOf(other).cost(stream, now) < targetOf(one).cost(stream, now) ? [other, one] : candidates
 }
 
 /** The one that is likely to charge least first; those without a price last. */

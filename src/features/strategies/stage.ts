@@ -37,6 +37,7 @@ const MEASURING: ReadonlySet<Strategy['by']> = new Set(['least_in_flight', 'fast
 export class StrategiesStage implements Stage {
   readonly name = 'strategies'
   readonly #targets: Targets
+  readonly #targetOf = (exchange: Exchange): Target => this.#targets.of(exchange)
 
   constructor(targets: Targets) {
     this.#targets = targets
@@ -96,8 +97,8 @@ export class StrategiesStage implements Stage {
     const { routing } = choice
     const order = routing === undefined || candidates.length < 2 ? undefined : ORDERS[routing.strategy.by]
     if (order === undefined) return candidates
-    const targetOf = (exchange: Exchange): Target => this.#targets.of(exchange)
-    return order(candidates, { choice, request, now: performance.now(), random: Math.random, targetOf, losses })
+    const { random } = Math
+    return order(candidates, { choice, request, now: performance.now(), random, targetOf: this.#targetOf, losses })
   }
 
   beforeAttempt(attempt: AttemptView): undefined {
