@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import t from 'tap'
+import { parse } from 'yaml'
 import { importData } from '../../src/cli/import/kinds.js'
 import { READERS } from '../../src/cli/import/readers.js'
 import { translate } from '../../src/cli/import/translate.js'
@@ -30,6 +31,25 @@ router_settings:
   num_retries: 2
   colour: green
 `
+
+t.test('a default of max_tokens becomes the limit that translation needs, where an upstream wants one', async t => {
+  const model = (name: string, params: string): string =>
+    `  - { model_name: ${name}, litellm_params: { model: ${params}, temperature: 0.5 } }\n`
+  const list = model('calm', 'anthropic/claude-x, max_tokens: 900') + model('swift', 'openai/gpt-x, max_tokens: 800')
+  const cwd = t.testdir({ 'foreign.yaml': `model_list:\n${list}` })
+  const { code, stdout, stderr } = await run(['import', 'litellm', 'foreign.yaml'], { cwd })
+  t.equal(code, 0, stderr)
+  const { models } = parse(stdout) as { models: object }
+  t.strictSame(models, {
+    calm: {
+      upstream: 'anthropic',
+      as: 'claude-x',
+      request: [{ default: { temperature: 0.5 } }],
+      traits: { max_output: 900 },
+    },
+    swift: { upstream: 'openai', as: 'gpt-x', request: [{ default: { temperature: 0.5, max_tokens: 800 } }] },
+  })
+})
 
 t.test('import prints a configuration with its comments, and a finding for what is not the same', async t => {
   const cwd = t.testdir({ 'foreign.yaml': FOREIGN })

@@ -9,6 +9,7 @@ export interface Target {
   readonly as?: string
   readonly weight?: number
   readonly request?: readonly Json[]
+  readonly traits?: JsonObject
 }
 
 export interface Model {
@@ -36,6 +37,7 @@ export class Draft {
   readonly keys = new Map<string, JsonObject>()
   readonly models = new Map<string, Model>()
   readonly #upstreams = new Map<string, JsonObject>()
+  readonly #wantLimits = new Set<string>()
   readonly #known = new Map<string, string>()
   readonly #kindOf: KindOf
 
@@ -66,9 +68,15 @@ export class Draft {
     const known = this.#known.get(identity)
     if (known !== undefined) return known
     const free = this.#freeName(name)
+    if (kind.wantsLimit) this.#wantLimits.add(free)
     this.#known.set(identity, free)
     this.#upstreams.set(free, made)
     return free
+  }
+
+  /** Whether translation to it needs a limit that clients may leave out. */
+  wantsLimit(upstream: string): boolean {
+    return this.#wantLimits.has(upstream)
   }
 
   hasUpstream(name: string): boolean {

@@ -17,6 +17,8 @@ interface FoundKind {
   readonly guessed: boolean
   /** Whether it is the kind of servers that are known by their address alone. */
   readonly isCompatible: boolean
+  /** Whether requests of other protocols are translated to one that wants a limit on every answer. */
+  readonly wantsLimit: boolean
 }
 
 /** The kind for a foreign word, with or without an address of its own; or why there is none. */
@@ -39,8 +41,8 @@ export async function providerWords(): Promise<Words> {
   const known = new Map(kinds.map(one => [one.name, one]))
   const [words, unsupported, guesses] = ['providers', 'unsupported', 'guesses'].map(name => objectAt(data, name))
   const found = (kind: string, guessed = false): FoundKind => {
-    const { base, variable, takesSecret = true } = known.get(kind) ?? {}
-    return { kind, base, variable, takesSecret, guessed, isCompatible: kind === compatible }
+    const { base, variable, takesSecret = true, wantsLimit = false } = known.get(kind) ?? {}
+    return { kind, base, variable, takesSecret, guessed, isCompatible: kind === compatible, wantsLimit }
   }
   const kindOf: KindOf = (word, hasAddress) => {
     const entry = objectAt(words ?? {}, word.toLowerCase())

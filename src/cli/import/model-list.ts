@@ -1,4 +1,4 @@
-import type { Json } from '../../core/json.js'
+import { isObject, type Json } from '../../core/json.js'
 import { bodyVerb, defaultsIn } from './body-verbs.js'
 import type { Target } from './draft.js'
 import { seconds } from './durations.js'
@@ -50,8 +50,15 @@ function deploymentOf(item: View, name: string, input: ReaderInput): Deployment 
   noteVersion(params, credential)
   const as = upstreamName(name, split.model, params)
   if (as === false) return undefined
-  const request = requestOf(params)
-  const target = { upstream, ...(as === undefined ? {} : { as }), ...(request.length === 0 ? {} : { request }) }
+  const limit = input.draft.wantsLimit(upstream) ? limitOf(params) : {}
+  const verbs = requestOf(params)
+  const request = limit.traits === undefined ? verbs : verbs.flatMap(withoutLimit)
+  const target = {
+    upstream,
+    ...(as === undefined ? {} : { as }),
+    ...(request.length === 0 ? {} : { request }),
+    ...limit,
+  }
   const share = ['weight', 'rpm', 'tpm'].map(word => params.child(word)).find(one => one.exists)
   return { item, target, share, order: params.child('order').number() ?? 0 }
 }
@@ -121,6 +128,20 @@ function upstreamName(name: string, as: string, params: View): string | undefine
   if (stars(as) <= 1 && (stars(as) === 0 || stars(name) > 0)) return as
   params.child('model').find('unsupported', 'a * in it has no single * of the model name to stand for')
   return false
+}
+
+/** The default of a limit that the translation to this upstream needs. */
+function limitOf(params: View): Pick<Target, 'traits'> {
+  const limits = ['max_tokens', 'max_completion_tokens'].map(name => params.child(name))
+  const [limit] = limits.flatMap(one => (one.exists ? (one.number() ?? []) : []))
+  return limit === undefined || limit < 1 ? {} : { traits: { max_output: limit } }
+}
+
+/** The trait says it: such a default would come after the translation. */
+function withoutLimit(verb: Json): readonly Json[] {
+  if (!isObject(verb) || !isObject(verb.default)) return [verb]
+  const { max_tokens: _, max_completion_tokens: __, ...rest } = verb.default
+  return Object.keys(rest).length === 0 ? [] : [{ default: rest }]
 }
 
 function requestOf(params: View): readonly Json[] {

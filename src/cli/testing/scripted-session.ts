@@ -12,7 +12,7 @@ const MAX_MESSAGES = 10_000
 const SERVER = new WebSocketServer({ noServer: true, maxPayload: MAX_MESSAGE_BYTES, clientTracking: false })
 
 /** The handshake of a WebSocket and what its client will send. */
-export interface Handshake {
+interface Handshake {
   readonly request: IncomingMessage
   readonly socket: Duplex
   readonly head: Buffer
