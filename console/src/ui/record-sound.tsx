@@ -69,7 +69,7 @@ function waveOf(pieces: readonly Int16Array[]): File {
   }
   word(0, 'RIFF')
   head.setUint32(4, 36 + size, true)
-  word(8, 'WAVEfmt ')
+  word(8, 'WAVEfmt ') // cspell:disable-line
   head.setUint32(16, 16, true)
   head.setUint16(20, 1, true)
   head.setUint16(22, 1, true)

@@ -5,6 +5,7 @@ import { type Clock, SteadyClock } from './clock.js'
 import { IDLE_MS } from './holdings.js'
 import { leaseSize } from './lease-size.js'
 import type { Reservation } from './reservation.js'
+import { Batch, MAX_CHANGES, MAX_SETTLED } from './settled-batch.js'
 
 /** How long a lease holds after its last renewal. */
 const LEASE_MS = 60_000
@@ -22,10 +23,7 @@ const TIMEOUT_MS = 10_000
 const CLOSING_MS = 5000
 const FIRST_RETRY_MS = 50
 const LAST_RETRY_MS = 1000
-/** Accounts, and settled reservations, of one commit. */
-const MAX_CHANGES = 512
-const MAX_SETTLED = 512
-/** Each of them changes two leases of each of its accounts. */
+/** Of one commit: each of them changes two leases of each of its accounts. */
 const MAX_TRANSFERS = 8
 /** So many commits may follow each other at once after a pause: requests that come one by one do not wait for the pace. */
 const MAX_BURST = 20
@@ -58,6 +56,8 @@ interface Flight {
   retryMs: number
 }
 
+const NOTHING_SETTLED = new Batch()
+
 interface Options {
   readonly clock: Clock
   readonly isShared: boolean
@@ -87,7 +87,9 @@ export class Committer {
   #dirty: Account[] = []
   /** Accounts of short windows that hold more than is used. */
   #short: Account[] = []
-  #settled: Reservation[] = []
+  /** What is settled, and in no commit yet: the last one takes more. */
+  #batches: Batch[] = []
+  #waitingEntries = 0
   #transfers: Transfer[] = []
   /** Counts of settled reservations, and those who wait for them to be written. */
   #taken = 0
@@ -109,7 +111,7 @@ export class Committer {
 
   /** Whether no more can wait for the store. */
   get isFull(): boolean {
-    return this.#settled.length >= MAX_WAITING
+    return this.#waitingEntries >= MAX_WAITING
   }
 
   /** The number of the next commit that is put together. */
@@ -131,12 +133,17 @@ export class Committer {
   }
 
   /** Writes what a reservation used, together with its record. */
-  add(reservation: Reservation): void {
-    const { entry, accounts, amounts } = reservation
+  add({ accounts, amounts }: Reservation, entry: Entry | undefined): void {
     const isLost = entry !== undefined && this.isFull && !accounts.some(({ unit }) => unit === 'budget')
     if (isLost) this.#lost++
     else if (entry !== undefined) {
-      this.#settled.push(reservation)
+      let batch = this.#batches.at(-1)
+      if (batch === undefined || batch.isFull) {
+        batch = new Batch()
+        this.#batches.push(batch)
+      }
+      batch.add(accounts, amounts, entry)
+      this.#waitingEntries++
       this.#wake()
       return
     }
@@ -160,7 +167,7 @@ export class Committer {
 
   /** Resolves when everything settled so far is in the store, or the store does not answer. */
   flushed(): Promise<void> | undefined {
-    const count = this.#taken + this.#settled.length
+    const count = this.#taken + this.#waitingEntries
     if (count === this.#written || this.isFailing) return undefined
     return new Promise(done => {
       this.#flushers.push({ count, done })
@@ -192,7 +199,7 @@ export class Committer {
 
   #wake(): void {
     if (this.#flight !== undefined || this.#cancelNext !== undefined || this.#closing) return
-    const isMuch = this.#settled.length >= MAX_SETTLED || this.#dirty.length >= MAX_CHANGES
+    const isMuch = this.#waitingEntries >= MAX_SETTLED || this.#dirty.length >= MAX_CHANGES
     if (isMuch || this.#flushers.length >= MANY_ANSWERS) {
       this.#hasten()
       return
@@ -276,32 +283,20 @@ export class Committer {
     }
     const transfers = this.#transfers.splice(0, MAX_TRANSFERS)
     for (const transfer of transfers) if (!isEmpty(transfer)) transfer.reservation.accounts.forEach(include)
-    const entries: Entry[] = []
-    let settled = 0
-    for (; settled < MAX_SETTLED && accounts.length < MAX_CHANGES; settled++) {
-      const reservation = this.#settled[settled]
-      if (reservation === undefined) break
-      const { accounts: charged, amounts } = reservation
-      for (let at = 0; at < charged.length; at++) {
-        const [account, amount] = [charged[at] as Account, amounts[at] as number]
-        // An account that was not charged may be forgotten already.
-        if (amount === 0) continue
-        if (!account.flying) include(account)
-        account.sent += amount
-      }
-      if (reservation.entry !== undefined) entries.push(reservation.entry)
+    const { used, entries } = this.#batches.shift() ?? NOTHING_SETTLED
+    for (const [account, amount] of used) {
+      include(account)
+      account.sent += amount
     }
-    this.#settled.splice(0, settled)
+    const settled = entries.length
+    this.#waitingEntries -= settled
     this.#taken += settled
     const marked = this.#dirty.splice(0, Math.max(0, MAX_CHANGES - accounts.length))
     for (const account of marked) {
       account.dirty = false
       include(account)
     }
-    if (accounts.length + entries.length + transfers.length === 0) {
-      this.#written += settled
-      return undefined
-    }
+    if (accounts.length + entries.length + transfers.length === 0) return undefined
     this.#number++
     const sent = this.#clock.monotonic()
     const moved = new Map<Account, number>()
@@ -376,7 +371,7 @@ export class Committer {
   }
 
   get #waits(): boolean {
-    return this.#settled.length + this.#dirty.length + this.#transfers.length > 0
+    return this.#waitingEntries + this.#dirty.length + this.#transfers.length > 0
   }
 
   #fail(): void {

@@ -1,4 +1,3 @@
-import type { Entry } from '../../core/accounts.js'
 import type { Bound, Scope } from '../../core/bounds.js'
 import type { Account, Unit } from './account.js'
 
@@ -45,8 +44,6 @@ export class Reservation {
   readonly amounts: number[]
   isOpen = true
   #isExtended = false
-  /** Its record, once it is settled. */
-  entry: Entry | undefined = undefined
 
   constructor(
     claims: readonly Claim[],

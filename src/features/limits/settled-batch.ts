@@ -1,0 +1,28 @@
+import type { Entry } from '../../core/accounts.js'
+import type { Account } from './account.js'
+
+/** Accounts, and settled reservations, of one commit. */
+export const MAX_CHANGES = 512
+export const MAX_SETTLED = 512
+
+/**
+ * What goes to the store together: what settled reservations used of each account, and their records. Reservations themselves
+ * would outlive a collection if they waited here.
+ */
+export class Batch {
+  readonly used = new Map<Account, number>()
+  readonly entries: Entry[] = []
+
+  get isFull(): boolean {
+    return this.entries.length >= MAX_SETTLED || this.used.size >= MAX_CHANGES
+  }
+
+  add(accounts: readonly Account[], amounts: readonly number[], entry: Entry): void {
+    this.entries.push(entry)
+    for (let at = 0; at < accounts.length; at++) {
+      const [account, amount] = [accounts[at] as Account, amounts[at] as number]
+      // An account that is not charged may be forgotten before the commit.
+      if (amount !== 0) this.used.set(account, (this.used.get(account) ?? 0) + amount)
+    }
+  }
+}
