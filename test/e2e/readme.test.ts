@@ -109,7 +109,8 @@ t.test('the file in README is valid', async t => {
 
 t.test('the commands that README names exist, and so do the files that it links', async t => {
   const main = readFileSync(join(packageRoot(), 'src', 'cli', 'main.ts'), 'utf8')
-  for (const [, command] of README.matchAll(/^\| `gateway (\w+)/gm)) t.match(main, `${command}Command`)
+  const camelCase = (words: string): string => words.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
+  for (const [, words = ''] of README.matchAll(/^\| `gateway ([\w-]+)/gm)) t.match(main, `${camelCase(words)}Command`)
   for (const [, link = ''] of README.matchAll(/\]\((?!http)([^)#]+)/g)) t.ok(readable(join(packageRoot(), link)), link)
   const { version } = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8'))
   t.match(README, `model-gateway-${version}.tgz`)
