@@ -131,7 +131,8 @@ export interface Step {
 type Pairs = readonly (readonly [name: string, value: string])[]
 
 export interface Detail {
-  readonly headers: { readonly request: Pairs; readonly upstream?: Pairs; readonly answer: Pairs }
+  /** Absent where too many requests came at once. */
+  readonly headers?: { readonly request: Pairs; readonly upstream?: Pairs; readonly answer: Pairs }
   readonly fields: readonly {
     readonly field: string
     readonly verdict: 'carried' | 'approximated' | 'dropped' | 'refused' | 'here' | 'by_content'

@@ -102,6 +102,7 @@ t.test('figures are split by name, in each measure, and each view is an address'
   await page.getByRole('link', { name: 'The model, over time' }).click()
   await page.getByRole('row', { name: /^1 sim-chat Ready sim-text 75/ }).waitFor()
   await test.open('/keys?name=guest')
+  await page.getByRole('heading', { name: 'Change the limits of guest' }).waitFor()
   await page.getByRole('textbox', { name: 'Budget' }).first().fill('9 USD/day')
   await page.getByText('limits: { budget: 9 USD/day, requests: 3/hour }').waitFor()
   t.same(test.said, [])

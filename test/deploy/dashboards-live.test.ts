@@ -34,6 +34,7 @@ receipts: { to: receipts }
 telemetry: { otlp: { endpoint: "${collector}" }, logs: on, traces: { sample: { rest: 1 } } }
 prices: { "*": { input: 3, output: 5, request: 0.01 } }
 webhooks: { secret: { env: HOOK_SECRET }, allow: [localhost, 127.0.0.1], ports: [9] }
+response_schemas: { POST /v1/chat/completions: { schema: { type: object }, check: 100% } }
 upstreams:
   sim: { kind: simulator }
   bad: { kind: simulator, health: { failures: 1 } }

@@ -90,6 +90,12 @@ const HEADERS = [
 
 /** Headers of the three messages that are known, without secrets. */
 export function Headers({ detail: { headers } }: { readonly detail: Detail }) {
+  if (headers === undefined)
+    return (
+      <Card title="Headers" class="w12">
+        <p class="mut">Not kept: of good requests, the first 20 of each second have theirs.</p>
+      </Card>
+    )
   return (
     <Card title="Headers" class="w12" aside={<span class="mut">Secrets are masked</span>}>
       <div class="columns tight">

@@ -117,7 +117,7 @@ export const request: AdminRoute = {
   method: 'GET',
   path: '/admin/requests/{id}',
   summary:
-    'One of the latest requests, by its id or that of its trace: its log line, the times of its attempts since it arrived in milliseconds, and in detail its headers without secrets, what became of each field of a translated request, and, of keys with capture, its content. withheld: there is content, which sessions that only look do not get.',
+    'One of the latest requests, by its id or that of its trace: its log line, the times of its attempts since it arrived in milliseconds, and in detail its headers without secrets (of those that failed and of the first 20 of each second), what became of each field of a translated request, and, of keys with capture, its content. withheld: there is content, which sessions that only look do not get.',
   status: 200,
   answer: {
     type: 'object',

@@ -8,12 +8,19 @@ import { slot } from '../../kernel/slot.js'
 import type { AttemptView } from '../../kernel/stages.js'
 import { Captured, type Content } from '../content/captured.js'
 import { type FieldRow, fieldRows } from './field-rows.js'
-import { maskedHeaders, type Pairs } from './headers.js'
+import { keptHeaders, type Pairs, shownHeaders } from './headers.js'
 
-/** What is known of a request beside its log line and its times. */
-export interface Detail {
-  /** Without secrets: the client's, those of the last request to an upstream, and those of the answer. */
-  readonly headers: { readonly request: Pairs; readonly upstream?: Pairs; readonly answer: Pairs }
+/** The client's, those of the last request to an upstream, and those of the answer. */
+interface Headers<Form> {
+  readonly request: Form
+  readonly upstream?: Form
+  readonly answer: Form
+}
+
+/** What is kept of a request beside its log line and its times. */
+export interface Detail<Form = readonly string[]> {
+  /** Without secrets. Absent where too many requests came at once. */
+  readonly headers?: Headers<Form>
   /** Of a translated request whose body was small enough to be read whole. */
   readonly fields: readonly FieldRow[]
   /** Of keys with `capture`, masked as that says. */
@@ -30,7 +37,8 @@ class Gathered {
   translation: Translation | undefined
   fields: readonly FieldRow[] = []
   sent: readonly string[] | undefined
-  shownHeaders: readonly string[] = []
+  /** Those that the configuration declares, as they may be shown. */
+  declared: readonly string[] = []
   answer: readonly string[] = []
   captured: Captured<CaptureConfig> | undefined
 }
@@ -41,9 +49,11 @@ const held = { held: 0 }
 const maskers = new WeakMap<CaptureConfig, Masker>()
 
 function gathered(call: Call): Gathered {
-  const known = call.get(GATHERED) ?? new Gathered()
-  call.set(GATHERED, known)
-  return known
+  const known = call.get(GATHERED)
+  if (known !== undefined) return known
+  const made = new Gathered()
+  call.set(GATHERED, made)
+  return made
 }
 
 export function admitted(call: Call): void {
@@ -64,7 +74,7 @@ export function arrived(call: Call, body: Body): void {
 export function sent({ call, exchange }: AttemptView, headers: readonly string[]): void {
   const known = gathered(call)
   known.sent = headers
-  known.shownHeaders = exchange.upstream.shownHeaders
+  known.declared = exchange.upstream.shownHeaders
   const { translation } = exchange
   if (translation === known.translation && known.document === undefined) return
   const { document } = known
@@ -78,19 +88,33 @@ export function answered(call: Call, headers: readonly string[]): void {
   gathered(call).answer = headers
 }
 
-/** All of it; what was held is free. */
-export function detailOf(call: Call): Detail {
-  const { fields, sent: upstream, shownHeaders, answer, captured } = call.get(GATHERED) ?? new Gathered()
+/** All of it, with headers where asked for; what was held is free. */
+export function detailOf(call: Call, withHeaders: boolean): Detail {
+  const { fields, sent: upstream, declared, answer, captured } = call.get(GATHERED) ?? new Gathered()
   call.set(GATHERED, undefined)
   return {
-    headers: {
-      request: maskedHeaders(call.request.rawHeaders),
-      ...(upstream !== undefined && { upstream: maskedHeaders(upstream, shownHeaders) }),
-      answer: maskedHeaders(answer),
-    },
+    ...(withHeaders && {
+      headers: {
+        request: keptHeaders(call.request.rawHeaders),
+        ...(upstream !== undefined && { upstream: keptHeaders(upstream, declared) }),
+        answer: keptHeaders(answer),
+      },
+    }),
     fields,
     ...(captured !== undefined && { content: captured.finish(maskerOf(captured.config)) }),
   }
+}
+
+/** As people may see it. */
+export function shownDetail({ headers, ...detail }: Detail): Detail<Pairs> {
+  if (headers === undefined) return detail
+  const { request, upstream, answer } = headers
+  const shown = {
+    request: shownHeaders(request),
+    ...(upstream !== undefined && { upstream: shownHeaders(upstream) }),
+    answer: shownHeaders(answer),
+  }
+  return { ...detail, headers: shown }
 }
 
 function maskerOf(config: CaptureConfig): Masker {

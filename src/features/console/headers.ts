@@ -28,23 +28,45 @@ function kindOf(name: string): Kind {
   return kind
 }
 
-/**
- * Headers as people may see them: without credentials, and without what looks like a key. `flat`: a name, value list.
- * `shown`: the same for headers that the configuration declares, whose values it has masked itself.
- */
-export function maskedHeaders(flat: readonly string[], shown: readonly string[] = []): Pairs {
-  const pairs: (readonly [string, string])[] = []
-  for (let at = 0; at + 1 < flat.length && pairs.length < MAX_HEADERS; at += 2) {
-    const [name = '', value = ''] = [flat[at], flat[at + 1]]
-    const declared = shown.findIndex((one, index) => index % 2 === 0 && one.toLowerCase() === name.toLowerCase())
-    pairs.push([name, declared < 0 ? maskedValue(name, value) : (shown[declared + 1] ?? MASK)])
-  }
-  return pairs
+/** By a list of declared headers, their values as they may be shown, by lower-case names. */
+const declared = new WeakMap<readonly string[], ReadonlyMap<string, string>>()
+
+function valuesOf(shown: readonly string[]): ReadonlyMap<string, string> {
+  const known = declared.get(shown)
+  if (known !== undefined) return known
+  const values = new Map<string, string>()
+  for (let at = 0; at < shown.length; at += 2) values.set(shown[at]?.toLowerCase() ?? '', shown[at + 1] ?? MASK)
+  declared.set(shown, values)
+  return values
 }
 
-function maskedValue(name: string, value: string): string {
-  const kind = kindOf(name)
-  if (kind === 'secret') return MASK
-  const text = value.length > MAX_VALUE_CHARS ? `${value.slice(0, MAX_VALUE_CHARS)}…` : value
-  return kind === 'open' || text.length < MIN_KEY_CHARS ? text : MASKER.text(text)
+/**
+ * What is kept of the headers of each request: none that carries a secret, and of no value more than is shown. `flat`: a name,
+ * value list. `shown`: the same for headers that the configuration declares, whose values it has masked itself.
+ */
+export function keptHeaders(flat: readonly string[], shown: readonly string[] = []): readonly string[] {
+  const values = valuesOf(shown)
+  const length = Math.min(flat.length - (flat.length % 2), 2 * MAX_HEADERS)
+  const kept = new Array<string>(length)
+  for (let at = 0; at < length; at += 2) {
+    const name = flat[at] as string
+    const value = flat[at + 1] as string
+    kept[at] = name
+    const ours = values.size === 0 ? undefined : values.get(name.toLowerCase())
+    if (ours !== undefined) kept[at + 1] = ours
+    else if (kindOf(name) === 'secret') kept[at + 1] = MASK
+    else kept[at + 1] = value.length > MAX_VALUE_CHARS ? `${value.slice(0, MAX_VALUE_CHARS)}…` : value
+  }
+  return kept
+}
+
+/** Headers as people may see them: also without what only looks like a key, which would take most of a request's time. */
+export function shownHeaders(kept: readonly string[]): Pairs {
+  const pairs: (readonly [string, string])[] = []
+  for (let at = 0; at < kept.length; at += 2) {
+    const [name = '', value = ''] = [kept[at], kept[at + 1]]
+    const isPlain = value === MASK || kindOf(name) !== 'text' || value.length < MIN_KEY_CHARS
+    pairs.push([name, isPlain ? value : MASKER.text(value)])
+  }
+  return pairs
 }

@@ -2,7 +2,8 @@ import type { RequestEntry } from '../../core/entry.js'
 import { isObject, type JsonObject } from '../../core/json.js'
 import { requestLine } from '../../sinks/request-line.js'
 import { matches, type TailFilter } from '../tail/filter.js'
-import type { Detail } from './detail.js'
+import { type Detail, shownDetail } from './detail.js'
+import type { Pairs } from './headers.js'
 import type { Step } from './steps.js'
 
 /** Requests that a process keeps for the console. */
@@ -29,7 +30,7 @@ export interface Shown {
   /** As in the log. */
   readonly line: JsonObject
   readonly steps: readonly Step[]
-  readonly detail: Detail
+  readonly detail: Detail<Pairs>
 }
 
 /** The latest requests. */
@@ -71,7 +72,7 @@ export class Recent {
   /** By the id of the request, or of its trace. */
   find(id: string): Shown | undefined {
     const kept = this.#kept.find(({ entry }) => entry.id === id || entry.trace === id)
-    return kept && { line: lineOf(kept), steps: kept.steps, detail: kept.detail }
+    return kept && { line: lineOf(kept), steps: kept.steps, detail: shownDetail(kept.detail) }
   }
 }
 
