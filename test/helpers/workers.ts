@@ -168,7 +168,9 @@ export class WorkingGateway {
   }
 
   logged(message: string): readonly Record<string, unknown>[] {
-    const lines = this.bin.stderr.split('\n').filter(line => line.includes(`"msg":"${message}"`))
+    // The last one may have come in part.
+    const whole = this.bin.stderr.split('\n').slice(0, -1)
+    const lines = whole.filter(line => line.includes(`"msg":"${message}"`))
     return lines.map(line => JSON.parse(line) as Record<string, unknown>)
   }
 }
