@@ -96,7 +96,7 @@ export class ConsoleService implements Service {
       this.#second = second
       this.#withHeaders = 0
     }
-    return outcome !== 'ok' || ++this.#withHeaders <= MAX_HEADERS_A_SECOND
+    return outcome !== 'ok' || ++this.#withHeaders <= MAX_WITH_HEADERS_PER_SECOND
   }
 
   #counted(range: Range, now: number): Counted {
@@ -228,7 +228,7 @@ export class ConsoleService implements Service {
 
 const LIVE_SECONDS = 10
 /** Good requests of a second that are kept with their headers. */
-const MAX_HEADERS_A_SECOND = 20
+const MAX_WITH_HEADERS_PER_SECOND = 20
 /** Names that have columns of their own. */
 const MAX_SERIES = 20
 const NOTHING = noFigures()
