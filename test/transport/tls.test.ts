@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { TLSSocket } from 'node:tls'
+import { Worker } from 'node:worker_threads'
 import t, { type Test } from 'tap'
 import { ClientPool } from '../../src/transport/client/pool.js'
 import { certificate } from '../helpers/certificates.js'
@@ -123,4 +124,35 @@ t.test('an upstream that ends its connection in the answer is an error, and idle
   await closed
   t.equal((await ask(pool)).body, 'ok')
   t.equal(sockets.length, 3)
+})
+
+/** Its answers may be here before TLS says that their requests are taken: the event loop of the pool does not wait for it. */
+const ELSEWHERE = `
+const { createServer } = require('node:https')
+const { parentPort, workerData } = require('node:worker_threads')
+let connections = 0
+const server = createServer(workerData, (request, response) => request.resume().on('end', () => response.end('ok')))
+server.on('secureConnection', () => connections++)
+server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port))
+parentPort.on('message', () => parentPort.postMessage(connections))
+`
+
+t.test('connections are used again, however fast an upstream answers', async t => {
+  trustAll(t)
+  const upstream = new Worker(ELSEWHERE, { eval: true, workerData: { cert, key } })
+  const [port] = (await once(upstream, 'message')) as [number]
+  const pool = new ClientPool(`https://localhost:${port}`, 5000)
+  t.teardown(async () => {
+    await pool.destroy()
+    await upstream.terminate()
+  })
+  const AT_ONCE = 16
+  const client = async (): Promise<void> => {
+    for (let n = 0; n < 100; n++)
+      t.equal((await ask(pool, { method: 'POST', body: Buffer.alloc(300, 'x') })).body, 'ok')
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, client))
+  upstream.postMessage('connections')
+  const [connections] = (await once(upstream, 'message')) as [number]
+  t.ok(connections <= AT_ONCE, `${connections} connections`)
 })

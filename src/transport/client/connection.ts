@@ -52,6 +52,8 @@ export class Exchange implements UpstreamController {
 interface ConnectionOwner {
   /** An exchange is over, and another may follow within so many milliseconds; undefined where it was never sent. */
   onFree(connection: Connection, idleMs: number | undefined): void
+  /** The same over TLS, which says with the next turn of the event loop only that a request is taken: `free` has to wait for it. */
+  onAnswered(connection: Connection, idleMs: number): void
   onClose(connection: Connection): void
 }
 
@@ -250,15 +252,23 @@ export class Connection {
     if (this.#isClosed) this.#reader.free()
   }
 
+  /**
+   * Another exchange may follow, unless this one was answered before its request was taken: the rest of it would be on its way
+   * before the next one.
+   */
+  free(idleMs: number): void {
+    if (this.#socket.writableLength === 0 && this.isUsable) this.#owner.onFree(this, idleMs)
+    else this.#socket.destroy()
+  }
+
   /** `isClean`: nothing came behind the answer. */
   #finish(isClean: boolean): void {
     const exchange = this.#release()
     if (exchange === undefined) return
     const { idleMs } = this.#reader
-    // Answered before the request was taken: the rest of it would be on its way before the next one.
-    const isTaken = this.#socket.writableLength === 0
-    if (isClean && idleMs > 0 && isTaken && this.isUsable) this.#owner.onFree(this, idleMs)
-    else this.#socket.destroy()
+    if (!isClean || idleMs <= 0) this.#socket.destroy()
+    else if (this.#isSecure && this.#socket.writableLength > 0) this.#owner.onAnswered(this, idleMs)
+    else this.free(idleMs)
     try {
       exchange.handler.onResponseEnd(exchange)
     } catch (cause) {

@@ -32,6 +32,10 @@ export class ClientPool {
   readonly #idle: Connection[] = []
   /** To begin in this turn of the event loop. */
   #starting: Exchange[] = []
+  /** Connections that are free as soon as their requests are taken. */
+  readonly #answered: { readonly connection: Connection; readonly idleMs: number }[] = []
+  /** `#start` runs behind this turn of the event loop. */
+  #isComing = false
   #sweeper: NodeJS.Timeout | undefined
   readonly #onEmpty: (() => void)[] = []
   #isClosed = false
@@ -60,10 +64,18 @@ export class ClientPool {
       return
     }
     this.#starting.push(new Exchange(method, head, body, handler))
-    if (this.#starting.length === 1) setImmediate(() => this.#start())
+    this.#soon()
+  }
+
+  #soon(): void {
+    if (this.#isComing) return
+    this.#isComing = true
+    setImmediate(() => this.#start())
   }
 
   #start(): void {
+    this.#isComing = false
+    for (const { connection, idleMs } of this.#answered.splice(0)) connection.free(idleMs)
     const exchanges = this.#starting
     this.#starting = []
     for (const exchange of exchanges) {
@@ -99,6 +111,11 @@ export class ClientPool {
     connection.expires = Math.min(performance.now() + idleMs, connection.retires)
     this.#idle.push(connection)
     this.#sweeper ??= setTimeout(() => this.#sweep(), SWEEP_MS).unref()
+  }
+
+  onAnswered(connection: Connection, idleMs: number): void {
+    this.#answered.push({ connection, idleMs })
+    this.#soon()
   }
 
   onClose(connection: Connection): void {
