@@ -101,9 +101,9 @@ export interface Config {
   readonly task_kinds: Readonly<Record<string, TaskKindConfig>>
   /** Keyed `METHOD /path/{param}`; shipped routes that the user switched off are gone. */
   readonly routes: Readonly<Record<string, RouteConfig>>
-  /** Request schemas by name, those that routes refer to. Draft-07. */
   /** What answers of routes must be like, by the route. */
   readonly response_schemas: Readonly<Record<string, ResponseCheck>>
+  /** Schemas by name, those that routes and `response_schemas` refer to. Draft-07. */
   readonly schemas: Readonly<Record<string, JsonObject>>
 }
 

@@ -2,17 +2,7 @@ import { short } from '../format.js'
 import { Pre } from '../ui/parts.js'
 import { LikenessMap } from './likeness-map.js'
 import { Follow } from './play-follow.js'
-
-/** An answer that came whole. */
-export interface Whole {
-  readonly status: number
-  readonly type: string
-  readonly id: string | undefined
-  /** Of JSON. */
-  readonly data: unknown
-  /** The address of other content, in this page. */
-  readonly url: string | undefined
-}
+import type { Whole } from './whole-answer.js'
 
 interface Props {
   readonly whole: Whole

@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { messageOf } from '../api.js'
 import { Bar } from '../ui/parts.js'
-import type { Whole } from './play-answer.js'
+import type { Whole } from './whole-answer.js'
 
 const EVERY_MS = 1000
 

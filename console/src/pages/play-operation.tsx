@@ -8,9 +8,10 @@ import { ChooseKey, ChooseModel } from '../ui/choose.js'
 import { RecordSound } from '../ui/record-sound.js'
 import { Mask } from './mask.js'
 import { operationCode } from './operation-code.js'
-import { Shown, type Whole } from './play-answer.js'
+import { Shown } from './play-answer.js'
 import { Code } from './play-try.js'
 import { attempt, base64Of } from './run.js'
+import type { Whole } from './whole-answer.js'
 
 export interface OperationSpec {
   readonly name: string

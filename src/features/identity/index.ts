@@ -66,7 +66,7 @@ function identify(
 ): Maybe<Caller | undefined> {
   const { plan } = call.generation
   const isSigned = findSigned !== undefined && call.query?.has(SIGNATURE_PARAMETER) === true
-  const byCertificate = certified(call, isSigned || presentsKey(call.request, call.query, placements), identities)
+  const byCertificate = certified(call, placements, isSigned, identities)
   if (byCertificate !== undefined) return byCertificate
   const bySignature = findSigned?.(call, placements)
   if (bySignature !== undefined) return bySignature
@@ -93,10 +93,16 @@ function identify(
 }
 
 /** The caller whose certificate is taken in place of a key. Throws if one is needed, or counts alone, and is not good. */
-function certified(call: Call, hasKey: boolean, identities: Identities): Caller | undefined {
-  const { request, generation } = call
+function certified(
+  call: Call,
+  placements: readonly Placement[],
+  isSigned: boolean,
+  identities: Identities,
+): Caller | undefined {
+  const { request, query, generation } = call
   const declared = generation.plan.identity?.certificates
   if (declared === undefined) return undefined
+  const hasKey = isSigned || presentsKey(request, query, placements)
   if (hasKey && !declared.required) return undefined
   const { certificate } = request
   if (certificate === undefined) {

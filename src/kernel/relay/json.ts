@@ -173,7 +173,7 @@ export class JsonRelay implements Relay {
       if (this.passesUnparsed(text, body)) return text
       if (!this.judge(JSON.parse(text), body)) return undefined
       const changed = this.#attempt.exchange.response?.(body)
-      if (changed === undefined) return text
+      if (changed === undefined || changed === body) return text
       const bytes = asBuffer(changed)
       return this.judge(JSON.parse(bytes.toString('latin1')), bytes) ? bytes : undefined
     } catch (cause) {
