@@ -1,3 +1,4 @@
+import { type Hides, isHidden, isSecretName, keyHeaders } from '../core/hidden-headers.js'
 import type { Exchange } from '../core/plan.js'
 import type { UpstreamRequest } from '../net/pools.js'
 import type { Call } from './call.js'
@@ -13,17 +14,14 @@ import { causeOf } from './outcome.js'
 const MAX_VALUE_CHARS = 200
 /** Maximum number of exchanges that a line names. */
 const MAX_CANDIDATES = 10
-/** Headers whose values may be secrets, from clients and upstreams alike. */
-const SECRET_NAMES = /auth|cookie|key|token|secret|password|credential|signature|sec-websocket-protocol/i
 const HIDDEN = '[hidden]'
 
 export function logArrival(call: Call): void {
   const { request, route, client } = call
   const fields = { method: request.method, path: call.path.slice(0, MAX_VALUE_CHARS), route: route?.id, client }
   log(call, fields, 'request received')
-  // Routes may read keys from any header.
-  const placed = (route?.caller ?? []).flatMap(place => (place.in === 'header' ? [place.name.toLowerCase()] : []))
-  logHeaders(call, {}, 'request headers', () => shownHeaders(request.rawHeaders, placed, []))
+  const names = keyHeaders(route?.caller ?? [])
+  logHeaders(call, {}, 'request headers', () => shownHeaders(request.rawHeaders, { names, secrets: [] }))
 }
 
 /** `exchanges` are in the order in which they would be tried. */
@@ -44,7 +42,7 @@ export function logSent(call: Call, exchange: Exchange, request: UpstreamRequest
   const bytes = body instanceof Uint8Array ? body.length : undefined
   const side = sideOf(exchange)
   log(call, { ...side, call: chosen.text, translated, bytes }, 'calling an upstream')
-  logHeaders(call, side, 'headers sent upstream', () => shownHeaders(request.headers, [], secrets))
+  logHeaders(call, side, 'headers sent upstream', () => shownHeaders(request.headers, { names: [], secrets }))
 }
 
 export function logAnswered(
@@ -58,7 +56,7 @@ export function logAnswered(
   log(call, { ...side, status }, 'upstream answered')
   logHeaders(call, side, "headers of the upstream's answer", () => {
     const flat = Object.entries(answered).flatMap(([name, value]) => [name, String(value)])
-    return shownHeaders(flat, [], secrets)
+    return shownHeaders(flat, { names: [], secrets })
   })
 }
 
@@ -85,14 +83,14 @@ function nameOf({ upstream, model }: Exchange): string {
   return model === '' ? upstream.name : `${upstream.name}/${model}`
 }
 
-/** By lower-case name. `flat` is a name, value list; `hidden` are names whose values are not shown. */
-function shownHeaders(flat: readonly string[], hidden: readonly string[], secrets: readonly string[]): object {
+/** By lower-case name. `flat` is a name, value list. */
+function shownHeaders(flat: readonly string[], hides: Hides): object {
   const headers: Record<string, string> = Object.create(null)
   for (let index = 0; index + 1 < flat.length; index += 2) {
     const name = (flat[index] ?? '').toLowerCase()
     const value = flat[index + 1] ?? ''
-    const isSecret = SECRET_NAMES.test(name) || hidden.includes(name)
-    const shown = isSecret || secrets.some(secret => value.includes(secret)) ? HIDDEN : value.slice(0, MAX_VALUE_CHARS)
+    const isSecret = isSecretName(name) || isHidden(name, value, hides)
+    const shown = isSecret ? HIDDEN : value.slice(0, MAX_VALUE_CHARS)
     headers[name] = name in headers ? `${headers[name]}, ${shown}` : shown
   }
   return headers

@@ -1,6 +1,7 @@
+import { keyHeaders } from '../../core/hidden-headers.js'
 import type { JsonObject } from '../../core/json.js'
 import { Masker } from '../../core/masks.js'
-import type { Translation } from '../../core/plan.js'
+import type { Translation, Upstream } from '../../core/plan.js'
 import type { CaptureConfig } from '../../core/receipts.js'
 import type { Body } from '../../kernel/body.js'
 import type { Call } from '../../kernel/call.js'
@@ -37,8 +38,7 @@ class Gathered {
   translation: Translation | undefined
   fields: readonly FieldRow[] = []
   sent: readonly string[] | undefined
-  /** Those that the configuration declares, as they may be shown. */
-  declared: readonly string[] = []
+  upstream: Upstream | undefined
   answer: readonly string[] = []
   captured: Captured<CaptureConfig> | undefined
 }
@@ -74,7 +74,7 @@ export function arrived(call: Call, body: Body): void {
 export function sent({ call, exchange }: AttemptView, headers: readonly string[]): void {
   const known = gathered(call)
   known.sent = headers
-  known.declared = exchange.upstream.shownHeaders
+  known.upstream = exchange.upstream
   const { translation } = exchange
   if (translation === known.translation && known.document === undefined) return
   const { document } = known
@@ -90,18 +90,23 @@ export function answered(call: Call, headers: readonly string[]): void {
 
 /** All of it, with headers where asked for; what was held is free. */
 export function detailOf(call: Call, withHeaders: boolean): Detail {
-  const { fields, sent: upstream, declared, answer, captured } = call.get(GATHERED) ?? new Gathered()
+  const known = call.get(GATHERED) ?? new Gathered()
   call.set(GATHERED, undefined)
+  const { fields, captured } = known
   return {
-    ...(withHeaders && {
-      headers: {
-        request: keptHeaders(call.request.rawHeaders),
-        ...(upstream !== undefined && { upstream: keptHeaders(upstream, declared) }),
-        answer: keptHeaders(answer),
-      },
-    }),
+    ...(withHeaders && { headers: headersOf(call, known) }),
     fields,
     ...(captured !== undefined && { content: captured.finish(maskerOf(captured.config)) }),
+  }
+}
+
+function headersOf(call: Call, { sent, upstream, answer }: Gathered): Headers<readonly string[]> {
+  const { request, route, generation } = call
+  const secrets = upstream === undefined ? [] : generation.reach(upstream).secrets
+  return {
+    request: keptHeaders(request.rawHeaders, { names: keyHeaders(route?.caller ?? []), secrets }),
+    ...(sent !== undefined && { upstream: keptHeaders(sent, { names: [], secrets }, upstream?.shownHeaders) }),
+    answer: keptHeaders(answer, { names: [], secrets }),
   }
 }
 

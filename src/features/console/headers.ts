@@ -1,3 +1,4 @@
+import { type Hides, isHidden, isSecretName } from '../../core/hidden-headers.js'
 import { Masker } from '../../core/masks.js'
 
 /** Names and values in their order. */
@@ -9,8 +10,8 @@ const MAX_VALUE_CHARS = 256
 /** Names whose kind is remembered. */
 const MAX_NAMES = 512
 const MASK = '[secret]'
-/** Names of headers that carry secrets, and those that only look as if they did. */
-const SECRET = /auth|cookie|key|token|secret|signature|credential|session|password|passwd|assertion/
+/** Further names of headers that carry secrets, and those that only look as if they did. */
+const SECRET = /session|passwd|assertion/
 const OPEN = /ratelimit|rate-limit|^x-gateway-|^x-request-id$|^traceparent$|^etag$/
 /** Shorter texts do not look like keys. */
 const MIN_KEY_CHARS = 16
@@ -23,7 +24,7 @@ function kindOf(name: string): Kind {
   const known = kinds.get(name)
   if (known !== undefined) return known
   const lower = name.toLowerCase()
-  const kind = OPEN.test(lower) ? 'open' : SECRET.test(lower) ? 'secret' : 'text'
+  const kind = OPEN.test(lower) ? 'open' : isSecretName(lower) || SECRET.test(lower) ? 'secret' : 'text'
   if (kinds.size < MAX_NAMES) kinds.set(name, kind)
   return kind
 }
@@ -44,7 +45,7 @@ function valuesOf(shown: readonly string[]): ReadonlyMap<string, string> {
  * What is kept of the headers of each request: none that carries a secret, and of no value more than is shown. `flat`: a name,
  * value list. `shown`: the same for headers that the configuration declares, whose values it has masked itself.
  */
-export function keptHeaders(flat: readonly string[], shown: readonly string[] = []): readonly string[] {
+export function keptHeaders(flat: readonly string[], hides: Hides, shown: readonly string[] = []): readonly string[] {
   const values = valuesOf(shown)
   const length = Math.min(flat.length - (flat.length % 2), 2 * MAX_HEADERS)
   const kept = new Array<string>(length)
@@ -52,9 +53,10 @@ export function keptHeaders(flat: readonly string[], shown: readonly string[] = 
     const name = flat[at] as string
     const value = flat[at + 1] as string
     kept[at] = name
-    const ours = values.size === 0 ? undefined : values.get(name.toLowerCase())
+    const lower = name.toLowerCase()
+    const ours = values.get(lower)
     if (ours !== undefined) kept[at + 1] = ours
-    else if (kindOf(name) === 'secret') kept[at + 1] = MASK
+    else if (kindOf(name) === 'secret' || isHidden(lower, value, hides)) kept[at + 1] = MASK
     else kept[at + 1] = value.length > MAX_VALUE_CHARS ? `${value.slice(0, MAX_VALUE_CHARS)}…` : value
   }
   return kept
