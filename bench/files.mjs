@@ -1,8 +1,8 @@
 // Measures large files on their way up and down: the gateway beside nginx and beside no proxy at all, one at a time. Printed
 // are the rate, the CPU of the proxy, and how much its resident memory grew at most over what it was before the first
 // file. The gateway goes each way in a process of its own, so that neither finds memory that the other has taken. That
-// growth is mostly garbage that has not been collected yet: with the flags that docs/operating.md advises for heavy
-// relaying (`with flags`) it stays within 16 MiB. How much the gateway holds is reported too, after collections.
+// growth is mostly garbage that has not been collected yet. `with flags`: with the flag that docs/operating.md advises for heavy
+// relaying. How much the gateway holds is reported too, after collections.
 // usage: node bench/files.mjs [--quick]     writes bench/out/files.json
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'

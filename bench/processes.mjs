@@ -10,7 +10,7 @@ import { freePort } from '../scripts/free-port.mjs'
 const here = name => fileURLToPath(new URL(name, import.meta.url))
 const TICKS_PER_SECOND = 100
 /** Of Node, for heavy relaying: docs/operating.md. */
-const RELAY_FLAGS = ['--expose-gc', '--initial-old-space-size=128']
+const RELAY_FLAGS = ['--initial-old-space-size=128']
 const children = new Set()
 let files = 0
 

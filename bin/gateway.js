@@ -4,11 +4,22 @@ import module from 'node:module'
 import { execArgv } from 'node:process'
 import { fileURLToPath } from 'node:url'
 import v8 from 'node:v8'
+import vm from 'node:vm'
 import { loadBundle } from './bundle.js'
 
+// Flags that Node was started with win.
+const isSaid = word => execArgv.some(flag => flag.includes(word))
 // By default V8 creates objects of busy requests as old ones as soon as many of them have outlived one collection. Then
-// whatever a finished request refers to stays until the next full collection (docs/operating.md). Node's own flags win.
-if (!execArgv.some(flag => flag.includes('pretenuring'))) v8.setFlagsFromString('--no-allocation-site-pretenuring')
+// whatever a finished request refers to stays until the next full collection.
+if (!isSaid('pretenuring')) v8.setFlagsFromString('--no-allocation-site-pretenuring')
+// V8 collects the dead buffers of relayed files late: src/core/dead-buffers.ts calls this sooner. A new context has it.
+if (!isSaid('expose-gc') && !isSaid('expose_gc')) {
+  v8.setFlagsFromString('--expose-gc')
+  globalThis.gc = options => {
+    globalThis.gc = vm.runInNewContext('globalThis.gc')
+    globalThis.gc?.(options)
+  }
+}
 
 const at = file => fileURLToPath(new URL(file, import.meta.url))
 const bundle = at('../dist/bundle/main.cjs')

@@ -5,9 +5,9 @@ let made = 0
 
 /**
  * Counts buffers that are dead as soon as they have been written on: each read of a socket and each piece of a body is one
- * of up to 64 KiB. Where Node was started with `--expose-gc` (docs/operating.md says what that gives), young objects are
- * collected after every 8 MiB of them. V8 by itself waits for some 32 MiB, newer versions for twice as much; collected
- * sooner, the same memory is used again while it is still in the processor's cache.
+ * of up to 64 KiB. Young objects are collected after every 8 MiB of them, where there is a `gc`: bin/gateway.js provides it. V8 by
+ * itself waits for some 32 MiB, newer versions for twice as much; collected sooner, the same memory is used again while it
+ * is still in the processor's cache.
  *
  * Buffers are not freed by hand as they are written: the system reads them by their address, and libraries keep views of
  * what they have handed out.
