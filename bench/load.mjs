@@ -1,6 +1,7 @@
 // The load: a closed loop of keep-alive connections, in a process of its own. Reads one job (JSON) on stdin and prints
 // its result: { seconds, requests, latency: sorted milliseconds, cpu: microseconds }. Any answer but a whole 200 is an error. Of several
-// `paths` each request takes the next one; without a `body` it is a GET. `more`: lines of the head.
+// `paths` each request takes the next one; without a `body` it is a GET. `more`: lines of the head. `rate`: requests a second of all connections
+// together, each sent at its moment or once its connection is free; otherwise at once.
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
@@ -17,6 +18,11 @@ const seconds = Number(process.hrtime.bigint() - started) / 1e9
 const { user, system } = process.cpuUsage()
 const cpu = user + system
 console.log(JSON.stringify({ seconds, requests: job.requests, latency: latency.sort((a, b) => a - b), cpu }))
+
+/** Milliseconds until the moment of the request of this number. */
+function waitFor(number) {
+  return (number * 1000) / job.rate - Number(process.hrtime.bigint() - started) / 1e6
+}
 
 function requestOf(path) {
   const fields = [
@@ -40,12 +46,17 @@ async function connection() {
   await once(socket, job.tls ? 'secureConnect' : 'connect')
   const state = { sent: 0n, phase: 'head', left: 0, tail: '' }
   await new Promise((resolve, reject) => {
-    const next = () => {
-      if (left === 0) return resolve()
-      left -= 1
+    const send = () => {
       state.phase = 'head'
       state.sent = process.hrtime.bigint()
       socket.write(requests[left % requests.length])
+    }
+    const next = () => {
+      if (left === 0) return resolve()
+      left -= 1
+      const wait = job.rate === undefined ? 0 : waitFor(job.requests - left)
+      if (wait > 0) setTimeout(send, wait)
+      else send()
     }
     socket.on('data', bytes => {
       const ended = read(state, bytes)

@@ -65,10 +65,12 @@ async function measureOnce(target, workload) {
   const { seconds, latency } = await run(target, workload, workload.requests, workload.connections)
   const units = workload.unit === 'event' ? workload.requests * EVENTS : workload.requests
   const used = { rate: units / seconds, cpu: (cpu(target) - before) / units, rss: rss(target) }
-  const calm = workload.latency > 0 ? (await run(target, workload, workload.latency, 1)).latency : latency
+  const { connections, rate } = workload.calm ?? {}
+  const calm =
+    workload.latency > 0 ? (await run(target, workload, workload.latency, connections, rate)).latency : latency
   return { ...used, p50: percentile(calm, 0.5), p99: percentile(calm, 0.99) }
 }
 
-function run({ port }, { unit, body }, requests, connections) {
-  return load({ port, key: KEY, unit, requests, connections, body: body.toString('base64') })
+function run({ port }, { unit, body }, requests, connections, rate) {
+  return load({ port, key: KEY, unit, requests, connections, rate, body: body.toString('base64') })
 }

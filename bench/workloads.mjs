@@ -49,16 +49,19 @@ export function event(now) {
   return Buffer.from(`data: {${head},${sent},"choices":[${choice}]}\n\n`)
 }
 
-/** Connections are bounded, and so are the requests of one short round; `latency` requests go one after the other. */
+/** Requests a second at which the latency of small requests is measured. */
+const CALM_RATE = 100
+
+/** Connections are bounded, and so are the requests of one short round; `latency` requests go one after the other, or as `calm` says. */
 export function workloads(quick) {
   const few = (full, small) => (quick ? small : full)
-  const json = (name, body, requests, latency) => {
-    const at = { connections: 16, requests: few(requests, 64), latency: few(latency, 16) }
+  const json = (name, body, requests, latency, calm = { connections: 1 }) => {
+    const at = { connections: 16, requests: few(requests, 64), latency: few(latency, 16), calm }
     return { name, unit: 'request', body, ...at, warmUp: few(4 * requests, 32) }
   }
   const streams = { connections: 64, requests: few(192, 64), latency: 0, warmUp: few(512, 64) }
   return [
-    json('json 0.3 KiB', chatRequest(300), 4000, 250),
+    json('json 0.3 KiB', chatRequest(300), 4000, 100, { connections: 16, rate: CALM_RATE }),
     json('json 16 KiB', chatRequest(16 * 1024), 2000, 250),
     json('json 256 KiB', chatRequest(256 * 1024), 300, 50),
     json('json 0.3 KiB, answer 64 KiB', chatRequest(300, { user: 'large' }), 2000, 125),

@@ -53,9 +53,10 @@ export function responseHead(status: number, headers: readonly string[], options
   const given: Given = {}
   for (let index = 0; index + 1 < headers.length; index += 2) {
     const [name = '', value = ''] = [headers[index], headers[index + 1]]
-    check(name, value)
-    text += `${name}: ${value}\r\n`
-    if (GIVEN.test(name)) given[name.toLowerCase() as keyof Given] = value
+    const { begin, framing } = names.get(name) ?? nameOf(name)
+    if (!VALUE.test(value)) validateHeaderValue(name, value)
+    text += begin + value + END_OF_LINE
+    if (framing !== undefined) given[framing] = value
   }
   const isEmpty = status === 204 || status === 304 || status < 200
   const isChunked = given['content-length'] === undefined && given['transfer-encoding'] === undefined
@@ -73,16 +74,23 @@ export function responseHead(status: number, headers: readonly string[], options
   return { text: `${text}\r\n`, hasBody, isChunked: hasBody && isChunked, isLast: !keepsAlive }
 }
 
-/** Names that have been found to be tokens. */
-const tokens = new Set<string>()
-const MAX_TOKENS = 512
+/** What is known of the name of a header that is a token. */
+interface Name {
+  /** The line up to the value. */
+  readonly begin: string
+  readonly framing: keyof Given | undefined
+}
 
-function check(name: string, value: string): void {
-  if (!tokens.has(name)) {
-    validateHeaderName(name)
-    if (tokens.size < MAX_TOKENS) tokens.add(name)
-  }
-  if (!VALUE.test(value)) validateHeaderValue(name, value)
+const names = new Map<string, Name>()
+const MAX_NAMES = 512
+const END_OF_LINE = '\r\n'
+
+function nameOf(name: string): Name {
+  validateHeaderName(name)
+  const framing = GIVEN.test(name) ? (name.toLowerCase() as keyof Given) : undefined
+  const made = { begin: `${name}: `, framing }
+  if (names.size < MAX_NAMES) names.set(name, made)
+  return made
 }
 
 /** Field values are visible ASCII, spaces, tabs and bytes over 0x7f (RFC 9110 §5.5). */
