@@ -18,6 +18,8 @@ interface BookOptions {
   readonly clock?: Clock
   /** Whether other processes use the store, too. Otherwise leases hold all that is left. */
   readonly isShared: boolean
+  /** Whether only this machine uses the store, so that answers need not share its commits. */
+  readonly isLocal?: boolean
   /** Whether what is settled outlives the process. */
   readonly isDurable: boolean
   /** Called for each commit that failed; it is repeated. */
@@ -63,13 +65,14 @@ export class Book {
   #askers: Asker[] = []
   #closed = false
 
-  constructor(store: Accounts, { clock = SYSTEM_CLOCK, isShared, isDurable, onFault, peers = ALONE }: BookOptions) {
+  constructor(store: Accounts, options: BookOptions) {
+    const { clock = SYSTEM_CLOCK, isShared, isLocal = false, isDurable, onFault, peers = ALONE } = options
     this.#store = store
     this.#clock = clock
     this.#isDurable = isDurable
     this.#isShared = isShared
     const onAnswer = (number: number | undefined): void => this.#answer(number)
-    this.#committer = new Committer(store, { clock, isShared, onFault, onAnswer })
+    this.#committer = new Committer(store, { clock, isShared, isLocal, onFault, onAnswer })
     this.#estate = peers.number === 0 ? undefined : new Estate(peers, this.#committer.writer)
     this.#holdings = new Holdings(clock, isShared, account => this.#committer.mark(account), this.#estate)
     this.#waiting = new WaitingRoom(

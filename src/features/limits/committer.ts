@@ -27,8 +27,11 @@ const LAST_RETRY_MS = 1000
 const MAX_TRANSFERS = 8
 /** So many commits may follow each other at once after a pause: requests that come one by one do not wait for the pace. */
 const MAX_BURST = 20
-/** Where so many answers wait for a commit, they share its cost, and it does not wait for the pace. */
-const MANY_ANSWERS = 24
+/**
+ * Where so many answers wait for a commit, they share its cost, and it does not wait for the pace. The pace spares a store that a
+ * fleet shares; one of this machine alone is spared by nothing: each answer waits as long as the commit takes.
+ */
+const MANY_ANSWERS = { shared: 24, local: 1 } as const
 /** Records that wait for the store. When there are as many, budgets refuse, and what else passes has no record. */
 const MAX_WAITING = 50_000
 
@@ -61,6 +64,8 @@ const NOTHING_SETTLED = new Batch()
 interface Options {
   readonly clock: Clock
   readonly isShared: boolean
+  /** Whether only this machine uses the store. */
+  readonly isLocal: boolean
   readonly onFault: (error: unknown) => void
   /** The store has answered the commit of this number, or, undefined, does not answer. */
   readonly onAnswer: (number: number | undefined) => void
@@ -75,6 +80,7 @@ export class Committer {
   readonly #options: Options
   readonly #clock: Clock
   readonly #steady: SteadyClock
+  readonly #manyAnswers: number
   /** The name of all its leases, too. */
   readonly writer: string = randomUUID()
   #number = 0
@@ -107,6 +113,7 @@ export class Committer {
     this.#options = options
     this.#clock = options.clock
     this.#steady = new SteadyClock(options.clock)
+    this.#manyAnswers = options.isLocal ? MANY_ANSWERS.local : MANY_ANSWERS.shared
   }
 
   /** Whether no more can wait for the store. */
@@ -171,7 +178,7 @@ export class Committer {
     if (count === this.#written || this.isFailing) return undefined
     return new Promise(done => {
       this.#flushers.push({ count, done })
-      if (this.#flushers.length === MANY_ANSWERS) this.#hasten()
+      if (this.#flushers.length === this.#manyAnswers) this.#hasten()
     })
   }
 
@@ -200,7 +207,7 @@ export class Committer {
   #wake(): void {
     if (this.#flight !== undefined || this.#cancelNext !== undefined || this.#closing) return
     const isMuch = this.#waitingEntries >= MAX_SETTLED || this.#dirty.length >= MAX_CHANGES
-    if (isMuch || this.#flushers.length >= MANY_ANSWERS) {
+    if (isMuch || this.#flushers.length >= this.#manyAnswers) {
       this.#hasten()
       return
     }

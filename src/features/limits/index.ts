@@ -20,6 +20,7 @@ class LimitsService implements Service {
     this.book = new Book(kernel.store.accounts, {
       // Another process of this machine may use a file: the next one, while this one drains or after it was killed.
       isShared: type !== 'memory',
+      isLocal: type === 'memory' || type === 'file',
       isDurable: type !== 'memory',
       onFault: error => kernel.onStoreFault(error),
       peers: kernel.peers,

@@ -19,6 +19,7 @@ const bound = (unit: Bound['unit'], amount: number, window: Bound['window']): Bo
 interface Options {
   readonly isShared?: boolean
   readonly isDurable?: boolean
+  readonly isLocal?: boolean
   readonly clock?: ReturnType<VirtualTime['clock']>
   readonly onFault?: (error: unknown) => void
 }
@@ -658,6 +659,25 @@ t.test('answers that wait for a commit do not wait for its pace once they are ma
   const waited = await settle(5)
   t.ok(waited > 0 && waited <= 30, `a few wait for one step of the pace: ${waited} ms`)
   await time.until(book.close())
+})
+
+t.test('one answer after the other waits for the pace of commits only where other machines use the store', async t => {
+  const time = new VirtualTime()
+  const alice = scopeOf('alice', [bound('budget', 1_000_000, 'day')])
+  const eachMs = async (isLocal: boolean): Promise<number> => {
+    const book = bookOf(t, time, new UnreliableAccounts(memory()), { isDurable: true, isLocal })
+    const since = time.elapsed
+    for (let n = 0; n < 200; n++) {
+      const request = await reserved(time, book.reserve(claims(alice, { budget: 1 })))
+      book.settle(request, { budget: 1 }, record('r', time.now))
+      await time.until(book.flushed()!)
+    }
+    const each = (time.elapsed - since) / 200
+    await time.until(book.close())
+    return each
+  }
+  t.ok((await eachMs(true)) < 10)
+  t.ok((await eachMs(false)) > 20)
 })
 
 t.test('a request is not refused because later ones took what the store had granted for it', async t => {
