@@ -12,7 +12,7 @@ import { request } from '../helpers/raw-client.js'
 import { startTaskUpstream } from '../helpers/task-upstream.js'
 import { SSRF_URLS } from '../net/ssrf-urls.js'
 
-// F-X1: places where an address may stand and is not fetched at all, and those that are fetched without a caller's key.
+// F-X1: addresses that are not fetched at all, and those that are fetched without a caller's key.
 
 t.setTimeout(120_000)
 

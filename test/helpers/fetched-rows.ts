@@ -1,13 +1,13 @@
 import type { Source } from './source-rules.js'
 
-/** A place of which the gateway, or a command, makes a connection. */
+/** An address to which the gateway, or a command, connects. */
 export interface FetchedRow {
   readonly address: string
   readonly setBy: string
   readonly guard: string
   /** Files of the product that ask for connections there. */
   readonly by: readonly string[]
-  /** File of a test, and its title or what of it stands in the source. */
+  /** File of a test, and its title or a part of it as in the source. */
   readonly test: readonly [file: string, title: string]
 }
 
@@ -167,7 +167,7 @@ export const FETCHED: readonly FetchedRow[] = [
   },
   {
     address: 'absolute targets of requests, CONNECT',
-    ...{ setBy: 'a client', guard: 'the gateway is no forward proxy' },
+    ...{ setBy: 'a client', guard: 'the gateway is not a forward proxy' },
     by: ['src/kernel/generation.ts'],
     test: ['faults/request-framing', 'F-C15 it is never a forward proxy'],
   },
