@@ -7,7 +7,7 @@ import { median } from './report.mjs'
 import { chatRequest } from './workloads.mjs'
 
 const quick = process.argv.includes('--quick')
-const ROUNDS = quick ? 1 : 9
+const ROUNDS = quick ? 5 : 15
 const REQUESTS = quick ? 300 : 3000
 const WARM_REQUESTS = quick ? 100 : 4000
 const SIZES = [1024, 16 * 1024]

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { MAX_FILE_BYTES } from '../config/open.js'
+import type { Secret } from '../core/secret.js'
 import { SourceFault } from '../runtime/source/fault.js'
 import { type Fetch, MAX_SIGNATURE_BYTES, type Place } from '../runtime/source/fetching.js'
 
@@ -71,13 +72,12 @@ async function blobOf(git: Git, folder: string, object: string, most: number): P
 }
 
 function gitOf({ bearer, timeoutMs: timeout }: Place): Git {
-  // In the environment: arguments are seen by every user of the machine.
-  const login = bearer && {
-    GIT_CONFIG_COUNT: '1',
-    GIT_CONFIG_KEY_0: 'http.extraHeader',
-    GIT_CONFIG_VALUE_0: `Authorization: Bearer ${bearer.reveal()}`,
+  const env = {
+    ...process.env,
+    ...settingsOf(bearer),
+    GIT_TERMINAL_PROMPT: '0',
+    GIT_ALLOW_PROTOCOL: 'https:http:ssh:file',
   }
-  const env = { ...process.env, ...login, GIT_TERMINAL_PROMPT: '0', GIT_ALLOW_PROTOCOL: 'https:http:ssh:file' }
   return async (args, maxBuffer = MAX_LIST_BYTES) => {
     try {
       return (await run('git', args, { encoding: 'buffer', env, maxBuffer, timeout })).stdout
@@ -85,6 +85,21 @@ function gitOf({ bearer, timeoutMs: timeout }: Place): Git {
       throw new SourceFault('failed', reasonOf(error))
     }
   }
+}
+
+/**
+ * Behind those that the environment has, and in it: arguments are seen by every user of the machine. git sends the login to the host
+ * that a redirect names.
+ */
+function settingsOf(bearer: Secret | undefined): Record<string, string> {
+  const first = Number(process.env.GIT_CONFIG_COUNT) || 0
+  const login = bearer && ['http.extraHeader', `Authorization: Bearer ${bearer.reveal()}`]
+  const settings = [['http.followRedirects', 'false'], ...(login === undefined ? [] : [login])]
+  const variables = settings.flatMap(([name = '', value = ''], at) => [
+    [`GIT_CONFIG_KEY_${first + at}`, name],
+    [`GIT_CONFIG_VALUE_${first + at}`, value],
+  ])
+  return { GIT_CONFIG_COUNT: String(first + settings.length), ...Object.fromEntries(variables) }
 }
 
 function reasonOf(error: unknown): string {

@@ -77,7 +77,8 @@ const BOTH = [
   ['key', 'certificate', 'what the key belongs to'],
 ] as const
 
-function readTls(raw: RawClientTls, site: Site, context: Context): ClientTls {
+/** Authorities, and the certificate with its key. */
+export function readTls(raw: RawClientTls, site: Site, context: Context): ClientTls {
   const { certificate, key, ca, min_version, server_name } = raw
   for (const [one, other, what] of BOTH) {
     if (raw[one] === undefined || raw[other] !== undefined) continue

@@ -479,9 +479,16 @@ export type RawPriceStep = {
 export type RawSecretManagers = {
   readonly refresh?: string
   readonly timeout?: string
+  readonly tls?: RawManagersTls
   readonly vault?: RawVaultManager
   readonly aws?: RawAwsManager
   readonly gcp?: RawGcpManager
+}
+export type RawManagersTls = {
+  readonly ca?: string
+  readonly certificate?: string
+  readonly key?: string
+  readonly min_version?: RawTlsVersion
 }
 export type RawVaultManager = {
   readonly address: string

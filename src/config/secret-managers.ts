@@ -4,6 +4,7 @@ import type { AwsManagerConfig, ManagedConfig, ManagersConfig, VaultLogin } from
 import { type Context, interpolate } from './context.js'
 import { readTypedCredential } from './credential-source.js'
 import { type Document, Site } from './document.js'
+import { readTls } from './egress.js'
 import { sectionOf } from './entries.js'
 import type { RawAwsManager, RawGcpManager, RawSecretManagers, RawVaultManager } from './raw.generated.js'
 import { readSecret } from './secrets.js'
@@ -35,7 +36,7 @@ export function readManaged(main: Document, context: Context): { readonly manage
 }
 
 function readManagers(raw: RawSecretManagers, site: Site, context: Context): ManagersConfig {
-  const { vault, aws, gcp } = raw
+  const { vault, aws, gcp, tls } = raw
   const time = (name: 'refresh' | 'timeout'): number => {
     const written = raw[name]
     return written === undefined ? DEFAULTS.secretManagers[name] : readDuration(written, site.child(name), context)
@@ -47,6 +48,7 @@ function readManagers(raw: RawSecretManagers, site: Site, context: Context): Man
   return {
     refresh,
     timeout: time('timeout'),
+    ...(tls === undefined ? {} : { tls: readTls(tls, site.child('tls'), context) }),
     ...(vault === undefined ? {} : { vault: readVault(vault, site.child('vault'), context) }),
     ...(aws === undefined ? {} : { aws: readAws(aws, site.child('aws'), context) }),
     ...(gcp === undefined ? {} : { gcp: readGcp(gcp, site.child('gcp'), context) }),

@@ -1,4 +1,5 @@
 import type { GcpSource, SigV4Source } from './credential-source.js'
+import type { ClientTls } from './egress.js'
 import type { Secret } from './secret.js'
 
 /** What keeps secrets outside of this machine. */
@@ -32,6 +33,8 @@ export interface ManagersConfig {
   readonly refresh: number
   /** For one request. */
   readonly timeout: number
+  /** Over that of `egress`. */
+  readonly tls?: ClientTls
   readonly vault?: VaultConfig
   readonly aws?: AwsManagerConfig
   readonly gcp?: GcpManagerConfig

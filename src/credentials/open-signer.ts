@@ -64,6 +64,10 @@ abstract class CachingSigner<T> {
 /** A token in a header or in the query. */
 class TokenPlacement extends CachingSigner<string> implements RequestSigner {
   readonly #place: Placement
+  /** The token that `#value` was made of. */
+  #of: string | undefined
+  /** As it is sent: a scheme and the token. Made once for each token. */
+  #value = ''
 
   constructor(fetch: () => Promise<Fetched<string>>, place: Placement) {
     super(fetch)
@@ -86,9 +90,13 @@ class TokenPlacement extends CachingSigner<string> implements RequestSigner {
       const parameter = `${encodeURIComponent(place.name)}=${encodeURIComponent(token)}`
       return { method, path: `${path}${path.includes('?') ? '&' : '?'}${parameter}`, headers, body }
     }
-    const before = place.in === 'header' ? (place.scheme === undefined ? '' : `${place.scheme} `) : place.prefix
+    if (token !== this.#of) {
+      const before = place.in === 'header' ? (place.scheme === undefined ? '' : `${place.scheme} `) : place.prefix
+      this.#value = before + token
+      this.#of = token
+    }
     const name = place.in === 'header' ? place.name : 'sec-websocket-protocol'
-    return { method, path, headers: [...headers, name, before + token], body }
+    return { method, path, headers: [...headers, name, this.#value], body }
   }
 }
 

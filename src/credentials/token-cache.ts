@@ -26,8 +26,12 @@ export class TokenCache<T> {
   /** Called when fetching begins to fail, and when it succeeds again (undefined). */
   onChange: (fault: CredentialFault | undefined) => void = () => undefined
   readonly #fetch: () => Promise<Fetched<T>>
+  /** Milliseconds since the epoch. */
+  readonly #clock: () => number
   #token: Fetched<T> | undefined
   #renewAt = 0
+  /** Until then the token is as good as new, and nothing else is looked at. */
+  #calmUntil = 0
   #fetching: Promise<T> | undefined
   #fault: CredentialFault | undefined
   #failures = 0
@@ -36,14 +40,16 @@ export class TokenCache<T> {
   #renewedAt = Number.NEGATIVE_INFINITY
 
   /** `fetch` must end in time, and reject with what may be logged. */
-  constructor(fetch: () => Promise<Fetched<T>>) {
+  constructor(fetch: () => Promise<Fetched<T>>, clock: () => number = Date.now) {
     this.#fetch = fetch
+    this.#clock = clock
   }
 
   /** The token of the moment. Rejects, or throws, with {@link CredentialFault}. */
   get(): T | Promise<T> {
-    const now = Date.now()
+    const now = this.#clock()
     const token = this.#token
+    if (token !== undefined && now < this.#calmUntil) return token.value
     if (token === undefined || now >= token.expires - LAST_MOMENT_MS) return this.#fresh(now)
     if (now >= this.#renewAt && now >= this.#pausedUntil) this.#fresh(now).catch(() => undefined)
     return token.value
@@ -51,7 +57,7 @@ export class TokenCache<T> {
 
   /** Fetches another one, unless that was done a moment ago. Resolves with whether there is one. */
   async renew(): Promise<boolean> {
-    const now = Date.now()
+    const now = this.#clock()
     const last = this.#token
     if (this.#fetching === undefined && now < this.#renewedAt + MIN_RENEWAL_MS) return false
     this.#renewedAt = now
@@ -82,18 +88,18 @@ export class TokenCache<T> {
   async #fetched(): Promise<T> {
     try {
       const token = await this.#fetch()
-      const now = Date.now()
-      const life = token.expires - now
+      const life = token.expires - this.#clock()
       if (life <= LAST_MOMENT_MS) throw new CredentialFault('the new credential has already expired: check the clocks')
       this.#token = token
       this.#renewAt = token.expires - Math.min(MAX_AHEAD_MS, life * AHEAD_SHARE)
+      this.#calmUntil = Math.min(this.#renewAt, token.expires - LAST_MOMENT_MS)
       this.#failures = 0
       this.#pausedUntil = 0
       this.#note(undefined)
       return token.value
     } catch (cause) {
       const fault = cause instanceof CredentialFault ? cause : new CredentialFault(String(cause))
-      this.#pausedUntil = Date.now() + Math.min(FIRST_PAUSE_MS * 2 ** this.#failures, LAST_PAUSE_MS)
+      this.#pausedUntil = this.#clock() + Math.min(FIRST_PAUSE_MS * 2 ** this.#failures, LAST_PAUSE_MS)
       this.#failures = Math.min(this.#failures + 1, MAX_DOUBLINGS)
       this.#note(fault)
       throw fault

@@ -33,7 +33,7 @@ export function ask(
   const open = address.protocol === 'https:' ? openHttps : openHttp
   // Beside an agent, Node does not look at `createConnection`.
   const way = egress
-    ? { createConnection: createConnection(egress, address, timeoutMs) as never }
+    ? { createConnection: createConnection(egress, address, timeoutMs, 'beside') as never }
     : { agent: false as const }
   return new Promise((resolve, reject) => {
     const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }

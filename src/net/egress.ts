@@ -1,7 +1,13 @@
 import { createHash } from 'node:crypto'
 import { isIP, connect as openTcp, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { createSecureContext, connect as openTls, rootCertificates, type SecureContext } from 'node:tls'
+import {
+  createSecureContext,
+  connect as openTls,
+  rootCertificates,
+  type SecureContext,
+  type SecureContextOptions,
+} from 'node:tls'
 import type { EgressConfig } from '../core/egress.js'
 import { TransportFault } from '../transport/client/handler.js'
 import type { SocketOptions } from '../transport/client/socket.js'
@@ -22,6 +28,8 @@ interface Leaving {
   readonly protocols?: readonly string[]
   /** A host that is not the upstream's own: it gets no client certificate. The connection goes to these addresses. */
   readonly addresses?: readonly ResolvedAddress[]
+  /** A server beside the upstream, such as one for its tokens: it is shown the certificate, and has a name and authorities of its own. */
+  readonly isBeside?: true
   /** The connection opens with any certificate: for reading that, never for requests. */
   readonly isInspection?: true
 }
@@ -35,6 +43,7 @@ export class Egress {
   readonly digest: string
   #own: SocketOptions | undefined
   #others: SecureContext | undefined
+  #beside: SecureContext | undefined
 
   constructor(config: EgressConfig) {
     this.#config = config
@@ -110,27 +119,24 @@ export class Egress {
   }
 
   /** `raw`: the connection that the proxy has made. */
-  #socket({ url, addresses, protocols = ['http/1.1'], isInspection }: Leaving, raw: Socket | undefined): Socket {
+  #socket(leaving: Leaving, raw: Socket | undefined): Socket {
+    const { url, addresses, isInspection } = leaving
     const host = hostOf(url)
     const place = { host, port: Number(url.port) || (isSecure(url) ? 443 : 80) }
     const lookup = addresses === undefined ? names.lookup : pinned(addresses)
     const way = raw === undefined ? { lookup, autoSelectFamily: true } : { socket: raw }
     const options = { ...place, ...way, highWaterMark: READ_AHEAD_BYTES }
     const socket = isSecure(url)
-      ? this.#tls(
-          isInspection ? { ...options, rejectUnauthorized: false } : options,
-          host,
-          addresses === undefined,
-          protocols,
-        )
+      ? this.#tls(isInspection ? { ...options, rejectUnauthorized: false } : options, host, leaving)
       : (raw ?? openTcp(options))
     socket.setNoDelay(true)
     socket.setKeepAlive(true, this.#config.pool.tcpKeepAlive ?? TCP_KEEP_ALIVE_MS)
     return socket
   }
 
-  #tls(options: object, host: string, isOwn: boolean, protocols: readonly string[]): Socket {
-    const secureContext = isOwn ? this.secure.secureContext : this.#forOthers()
+  #tls(options: object, host: string, { addresses, isBeside, protocols = ['http/1.1'] }: Leaving): Socket {
+    const isOwn = addresses === undefined && isBeside !== true
+    const secureContext = isOwn ? this.secure.secureContext : isBeside ? this.#forBeside() : this.#forOthers()
     return openTls({
       ...options,
       ALPNProtocols: [...protocols],
@@ -141,13 +147,31 @@ export class Egress {
 
   /** For hosts that are not the upstream: its authorities beside the usual ones. Undefined: as Node has it. */
   #forOthers(): SecureContext | undefined {
-    const { ca, minVersion } = this.#config.tls ?? {}
-    if (ca === undefined && minVersion === undefined) return undefined
-    this.#others ??= createSecureContext({
-      ...(ca === undefined ? {} : { ca: [...rootCertificates, ca.content.reveal()] }),
-      ...(minVersion === undefined ? {} : { minVersion }),
-    })
+    this.#others ??= contextOf(moreAuthorities(this.#config))
     return this.#others
+  }
+
+  #forBeside(): SecureContext | undefined {
+    const { certificate, key } = this.#config.tls ?? {}
+    this.#beside ??= contextOf({
+      ...moreAuthorities(this.#config),
+      ...(certificate === undefined ? {} : { cert: certificate.content.reveal() }),
+      ...(key === undefined ? {} : { key: key.content.reveal() }),
+    })
+    return this.#beside
+  }
+}
+
+/** Undefined: nothing is said. */
+function contextOf(options: SecureContextOptions): SecureContext | undefined {
+  return Object.keys(options).length === 0 ? undefined : createSecureContext(options)
+}
+
+function moreAuthorities({ tls }: EgressConfig): SecureContextOptions {
+  const { ca, minVersion } = tls ?? {}
+  return {
+    ...(ca === undefined ? {} : { ca: [...rootCertificates, ca.content.reveal()] }),
+    ...(minVersion === undefined ? {} : { minVersion }),
   }
 }
 
@@ -159,8 +183,9 @@ function secureOf({ tls, pool }: EgressConfig): SocketOptions {
     ...(key === undefined ? {} : { key: key.content.reveal() }),
     ...(minVersion === undefined ? {} : { minVersion }),
   }
+  const secureContext = contextOf(context)
   return {
-    ...(Object.keys(context).length === 0 ? {} : { secureContext: createSecureContext(context) }),
+    ...(secureContext === undefined ? {} : { secureContext }),
     ...(serverName === undefined ? {} : { servername: serverName }),
     ...(pool.tcpKeepAlive === undefined ? {} : { tcpKeepAliveMs: pool.tcpKeepAlive }),
   }
@@ -198,14 +223,16 @@ function digestOf(config: EgressConfig): string {
     .digest('hex')
 }
 
-/** For `createConnection` of `node:http` and its like: the connection is ready when it is handed over. */
+/** For `createConnection` of `node:http` and its like: the connection is ready when it is handed over. `beside`: not to the upstream. */
 export function createConnection(
   egress: Egress,
   url: URL,
   timeoutMs: number,
+  beside?: 'beside',
 ): (options: unknown, done: (error: Error | null, socket: Duplex) => void) => undefined {
   return (_options, done) => {
-    egress.open({ url, timeoutMs }, (error, socket) => done(error, socket as Duplex))
+    const leaving = { url, timeoutMs, ...(beside === undefined ? {} : { isBeside: true as const }) }
+    egress.open(leaving, (error, socket) => done(error, socket as Duplex))
     return undefined
   }
 }

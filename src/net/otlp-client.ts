@@ -41,7 +41,7 @@ export class OtlpClient {
     this.#place = place
     const isSecure = place.endpoint.startsWith('https:')
     this.#agent = new (isSecure ? HttpsAgent : HttpAgent)({ keepAlive: true, maxSockets: MAX_SOCKETS })
-    this.#agent.createConnection = createConnection(egress, new URL(place.endpoint), place.timeout) as never
+    this.#agent.createConnection = createConnection(egress, new URL(place.endpoint), place.timeout, 'beside') as never
   }
 
   /** Never rejects. `path`: `/v1/traces`. */

@@ -136,11 +136,11 @@ export class UpstreamPool {
   private send(request: UpstreamRequest, handler: UpstreamHandler): void {
     const { observer } = request
     const heard = observer === undefined ? handler : new ObservedExchange(handler, observer)
-    if (this.signer === undefined) this.sendSigned(request, heard)
-    else new SignedExchange(this.signer, request, heard, (one, exchange) => this.sendSigned(one, exchange)).start()
+    if (this.signer === undefined) this.#sendSigned(request, heard)
+    else new SignedExchange(this.signer, request, heard, this.#sendSigned).start()
   }
 
-  private sendSigned(request: UpstreamRequest, handler: ExchangeHandler): void {
+  readonly #sendSigned = (request: UpstreamRequest, handler: ExchangeHandler): void => {
     if (this.#http2 === undefined) this.sendByHttp1(request, handler)
     else this.#http2.send(request, handler)
   }

@@ -98,7 +98,14 @@ async function hasFetched(
   { keeper }: Pick<LoadOptions, 'keeper'>,
 ): Promise<boolean> {
   if (config === undefined || keeper === undefined) return false
-  return await keeper.fetch(config.managed, config.egress && new Egress(config.egress))
+  return await keeper.fetch(config.managed, wayToManagers(config))
+}
+
+/** Undefined: as the system has it. */
+function wayToManagers({ managed, egress }: Pick<Config, 'managed' | 'egress'>): Egress | undefined {
+  const { tls } = managed?.managers ?? {}
+  if (tls === undefined) return egress && new Egress(egress)
+  return new Egress({ pool: {}, ...egress, tls: { ...egress?.tls, ...tls } })
 }
 
 /** Maximum length of YAML that is parsed without a thread: parsing it is faster than starting one (about 10 ms). */

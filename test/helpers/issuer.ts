@@ -16,8 +16,8 @@ export interface Issuer {
   readonly asked: string[]
   /** Its connections are cut. */
   away: boolean
-  /** Answers of its own in place of the server's, by path. */
-  readonly instead: Map<string, unknown>
+  /** Answers of its own in place of the server's, by path: JSON, or what a function does. */
+  readonly instead: Map<string, object | ((response: ServerResponse) => void)>
   /** A token of the server itself, by the client's login. `opaque`: not a JWT. */
   token(form?: 'jwt' | 'opaque'): Promise<string>
   /** A token with these claims, signed with the key of the moment. */
@@ -43,14 +43,16 @@ export async function startIssuer(
 ): Promise<Issuer> {
   const state = { serve: (_: unknown, response: ServerResponse): void => void response.end() }
   const asked: string[] = []
-  const instead = new Map<string, unknown>()
+  const instead: Issuer['instead'] = new Map()
   const server = createServer((request, response) => {
     const path = new URL(request.url ?? '/', 'http://issuer').pathname
     asked.push(path)
+    const other = instead.get(path)
     if (issuer.away) request.socket.destroy()
-    else if (instead.has(path)) {
+    else if (typeof other === 'function') other(response)
+    else if (other !== undefined) {
       response.setHeader('content-type', 'application/json')
-      response.end(JSON.stringify(instead.get(path)))
+      response.end(JSON.stringify(other))
     } else state.serve(request, response)
   })
   const origin = await listening(t, server)

@@ -1,7 +1,10 @@
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
+import type { TLSSocket } from 'node:tls'
 import Provider, { type ClientMetadata } from 'oidc-provider'
 import type t from 'tap'
+import type { Pair } from './authority.js'
 import { Journal } from './journal.js'
 
 type Test = Pick<typeof t, 'teardown'>
@@ -25,12 +28,19 @@ export interface TokenServer {
   mood: 'serve' | 'refuse' | 'hang'
 }
 
-/** A real server of OAuth 2.0 (oidc-provider) with these clients. */
-export async function startTokenServer(test: Test, clients: readonly ClientMetadata[]): Promise<TokenServer> {
+/** Who may show a certificate: the authority's own ones. */
+export type Mutual = Pair & { readonly ca: string }
+
+/** A real server of OAuth 2.0 (oidc-provider) with these clients; over TLS as `localhost`, where clients show certificates. */
+export async function startTokenServer(
+  test: Test,
+  clients: readonly ClientMetadata[],
+  mutual?: Mutual,
+): Promise<TokenServer> {
   const state = { life: 600, mood: 'serve' as TokenServer['mood'] }
   const asked: TokenServer['asked'] = new Journal('requests for tokens')
   let serve: ReturnType<Provider['callback']> | undefined
-  const server = createServer((request, response) => {
+  const listener: RequestListener = (request, response) => {
     const isToken = request.url === '/token'
     if (isToken && state.mood === 'hang') return
     if (isToken && state.mood === 'refuse') response.writeHead(503).end('{"error":"temporarily_unavailable"}')
@@ -40,19 +50,32 @@ export async function startTokenServer(test: Test, clients: readonly ClientMetad
         asked.push({ authorization: request.headers.authorization, status: response.statusCode }),
       )
     }
-  })
+  }
+  const tls = mutual && { ...mutual, requestCert: true, rejectUnauthorized: false }
+  const server = tls === undefined ? createServer(listener) : createSecureServer(tls, listener)
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   test.teardown(() => {
     server.close()
     server.closeAllConnections()
   })
-  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const { port } = server.address() as AddressInfo
+  const issuer = mutual === undefined ? `http://127.0.0.1:${port}` : `https://localhost:${port}`
   const provider = new Provider(issuer, {
     clients: [...clients],
-    features: { clientCredentials: { enabled: true }, devInteractions: { enabled: false } },
+    features: {
+      clientCredentials: { enabled: true },
+      devInteractions: { enabled: false },
+      ...(mutual === undefined ? {} : { mTLS: MTLS }),
+    },
     scopes: ['models'],
     ttl: { ClientCredentials: () => state.life },
-    clientAuthMethods: ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none'],
+    clientAuthMethods: [
+      'client_secret_basic',
+      'client_secret_post',
+      'private_key_jwt',
+      'none',
+      ...(mutual === undefined ? [] : ['tls_client_auth' as const]),
+    ],
   })
   serve = provider.callback()
   return {
@@ -72,3 +95,18 @@ export async function startTokenServer(test: Test, clients: readonly ClientMetad
     },
   }
 }
+
+interface Context {
+  readonly req: IncomingMessage
+}
+
+const shownBy = ({ req }: Context): TLSSocket => req.socket as TLSSocket
+
+const MTLS = {
+  enabled: true,
+  tlsClientAuth: true,
+  certificateAuthorized: (context: Context) => shownBy(context).authorized,
+  certificateSubjectMatches: (context: Context, _property: string, expected: string) =>
+    shownBy(context).getPeerCertificate().subject?.CN === expected.replace('CN=', ''),
+  getCertificate: (context: Context) => shownBy(context).getPeerX509Certificate()?.toString() ?? '',
+} as const

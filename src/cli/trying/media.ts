@@ -34,11 +34,21 @@ export async function draw(target: Target, model: string, text: string, file: st
   const [image] = isObject(made) && Array.isArray(made.data) ? (made.data as readonly Json[]) : []
   const { b64_json: data, url } = isObject(image ?? null) ? (image as { b64_json?: Json; url?: Json }) : {}
   if (typeof data === 'string') await keep(file, Buffer.from(data, 'base64'), io)
-  else if (typeof url === 'string' && /^(https?|data):/.test(url)) {
-    const got = await fetch(url)
-    if (!got.ok) throw new CommandError(`the image's address answered ${got.status}`, EXIT.failed)
-    await keep(file, await bytesFrom(got), io)
-  } else throw new CommandError('the answer has no image', EXIT.failed)
+  else if (typeof url === 'string' && /^(https?|data):/.test(url)) await keep(file, await imageAt(url, target), io)
+  else throw new CommandError('the answer has no image', EXIT.failed)
+}
+
+/**
+ * An image by its address: at the gateway itself, or anywhere in public. An upstream says it, and must not choose what is asked in
+ * the network of who runs this.
+ */
+async function imageAt(address: string, { origin }: Target): Promise<Buffer> {
+  const isOwn = URL.canParse(address) && new URL(address).origin === new URL(origin).origin
+  if (!isOwn && !address.startsWith('data:'))
+    return (await import('./public-file.js')).publicFile(address, MAX_ANSWER_BYTES)
+  const got = await fetch(address, { redirect: 'manual' })
+  if (!got.ok) throw new CommandError(`the image's address answered ${got.status}`, EXIT.failed)
+  return await bytesFrom(got)
 }
 
 /** What is said in a file. */

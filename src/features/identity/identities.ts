@@ -22,6 +22,11 @@ const CHECKED_MS = 60_000
 /** Most tokens that are being asked about at once. */
 const MAX_ASKED = 64
 
+/** Most texts of a plan that its issuer has refused a moment ago are twice as many. */
+const HALF_REFUSED = 1000
+/** Longest time that an issuer is not asked again about a text that it refused, milliseconds. */
+const REFUSED_MS = 10_000
+
 /** A caller by a token. */
 export interface Identified {
   readonly caller: Caller
@@ -38,6 +43,12 @@ interface Checked extends Identified {
   readonly keySet: KeySet
 }
 
+interface Refused {
+  readonly fault: TokenFault
+  /** Milliseconds since the epoch. */
+  readonly until: number
+}
+
 /** Finds callers by tokens. Tokens are kept by their digests alone. */
 export class Identities {
   readonly #kernel: Kernel
@@ -46,6 +57,7 @@ export class Identities {
   /** Tokens that an issuer is being asked about, by their digests: all who wait share one answer. */
   readonly #asking = new Map<string, Promise<Verified>>()
   readonly #checked = new WeakMap<Plan, LruCache<Checked>>()
+  readonly #refused = new WeakMap<Plan, LruCache<Refused>>()
   /** Callers by certificates that count, by their fingerprints. */
   readonly #shown = new WeakMap<Plan, LruCache<Identified>>()
 
@@ -76,7 +88,9 @@ export class Identities {
     if (!provider.acceptIn.some(one => one === place)) {
       throw new MisplacedToken(`${provider.name} does not accept tokens in the ${place} (accept_in)`)
     }
-    const verified = await this.#verified(token, provider, keySet)
+    const verified = isToken(token)
+      ? await verify(token, provider, keySet)
+      : await this.#introspected(plan, token, provider, keySet)
     const found = this.identified(plan, provider.name, identityOf(provider, verified.claims), verified.until)
     const again = now + Math.min(CHECKED_MS, provider.introspection?.cache ?? CHECKED_MS)
     this.#keep(plan, token, { ...found, again, keys: verified.keys, keySet })
@@ -110,15 +124,22 @@ export class Identities {
     return { caller: holder.caller, identity, provider, until }
   }
 
-  async #verified(token: string, provider: IdentityProvider, keySet: KeySet): Promise<Verified> {
-    if (isToken(token)) return await verify(token, provider, keySet)
+  async #introspected(plan: Plan, token: string, provider: IdentityProvider, keySet: KeySet): Promise<Verified> {
     const digest = hash('sha256', token)
     const asking = this.#asking.get(digest)
     if (asking !== undefined) return await asking
+    const refused = this.#refused.get(plan) ?? new LruCache<Refused>(HALF_REFUSED)
+    this.#refused.set(plan, refused)
+    const before = refused.get(digest)
+    if (before !== undefined && Date.now() < before.until) throw before.fault
     if (this.#asking.size >= MAX_ASKED) throw new IssuerFault('too many tokens are being asked about')
-    const asked = introspect(token, provider, keySet, this.#kernel.generation.egressOf('')).finally(() =>
-      this.#asking.delete(digest),
-    )
+    const asked = introspect(token, provider, keySet, this.#kernel.generation.egressOf(''))
+      .catch((fault: unknown) => {
+        const holds = Math.min(REFUSED_MS, provider.introspection?.cache ?? 0)
+        if (fault instanceof TokenFault) refused.set(digest, { fault, until: Date.now() + holds })
+        throw fault
+      })
+      .finally(() => this.#asking.delete(digest))
     this.#asking.set(digest, asked)
     return await asked
   }

@@ -84,8 +84,12 @@ export class KeySet {
       })
     }
     const { authorization, token } = this.#described ?? (await this.#discovering) ?? {}
-    if (authorization === undefined || !URL.canParse(authorization) || token === undefined)
+    if (authorization === undefined || token === undefined)
       throw new IssuerFault('its discovery names no authorization_endpoint or no token_endpoint')
+    // A browser goes where it is sent.
+    const { protocol = '' } = URL.canParse(authorization) ? new URL(authorization) : {}
+    if (protocol !== 'https:' && protocol !== new URL(this.#provider.issuer).protocol)
+      throw new IssuerFault('blocked: its authorization_endpoint is not an https address')
     return { authorization, token }
   }
 
