@@ -6,8 +6,8 @@ import { run } from '../cli/bin.js'
 import { relaysAnything } from '../helpers/emitted.js'
 import { CALLER, startTestGateway, type TestGateway } from '../helpers/gateway.js'
 import { ALIAS, type LlamaServer, startLlama, withoutLlama } from '../helpers/llama/server.js'
-import { WIDTH } from '../helpers/llama/tiny-model.js'
-import { request } from '../helpers/raw-client.js'
+import { CONTEXT_TOKENS as LONGEST_TOKENS, WIDTH } from '../helpers/llama/tiny-model.js'
+import { type RawClient, request } from '../helpers/raw-client.js'
 import { asking, FOUR, type TextClient } from '../helpers/text-clients.js'
 import { aiChat, aiGenerate, aiMessages, aiResponses } from './clients/ai.js'
 import { anthropic } from './clients/anthropic.js'
@@ -63,10 +63,11 @@ const SPEAKS = {
 const KEY = 'x'.repeat(40)
 const CONTEXT_TOKENS = 4096
 const ENOUGH_PAIRS = 50
+const SLOTS = 2
 
 if (withoutLlama === false) {
   const llama = await startLlama(t, {
-    ...{ n_parallel: 2, n_ctx: 2 * CONTEXT_TOKENS },
+    ...{ n_parallel: SLOTS, n_ctx: SLOTS * CONTEXT_TOKENS },
     ...{ embedding: true, pooling_type: 1 },
   })
   t.test('probe finds what llama.cpp does', t => finds(t, llama))
@@ -74,7 +75,8 @@ if (withoutLlama === false) {
   t.test('the shipped kind declares what llama.cpp does; drift is told', t => compares(t, llama))
   t.test("the cookbook's file does what it says", t => cookbook(t, llama))
   t.test('requests after streams, whose connections the server closes', t => closes(t, llama))
-  t.test('a context that is too long is an error of the client’s family', t => tooLong(t, llama))
+  t.test('a context that is too long is an error of status 400 to every client', t => tooLong(t, llama))
+  t.test('an abandoned stream ends there, and the next in its queue begins', abandons)
 } else {
   console.error(`# ${withoutLlama}`)
   t.pass('there is no such server here', { skip: withoutLlama })
@@ -216,4 +218,39 @@ async function tooLong(t: Test, llama: LlamaServer): Promise<void> {
       else t.equal(answer.status, 400)
     }
   }
+}
+
+/** Answers of this server go on for as long as its context: minutes. */
+async function abandons(t: Test): Promise<void> {
+  const llama = await startLlama(t, { n_parallel: SLOTS, n_ctx: SLOTS * LONGEST_TOKENS })
+  const compared = await probe(t, llama, 'kind: llama-cpp', '--compare')
+  t.equal(compared.stdout, 'the upstream does what is declared\n', 'what it was started without is not drift')
+  const before = await llama.metric('n_decode_total')
+
+  const gateway = await startTestGateway(t, fileOf(`  local: { kind: llama-cpp, base: "${llama.origin}" }`))
+  const body = { model: 'm', stream: true, ignore_eos: true, messages: [{ role: 'user', content: 'hello' }] }
+  const asked = () => gateway.open('/v1/chat/completions', { body })
+  const [first, second] = [await asked(), await asked()]
+  await Promise.all([begins(first), begins(second)])
+  const third = await asked()
+  await until(async () => (await llama.metric('requests_deferred')) === 1)
+  t.equal(await llama.metric('requests_processing'), SLOTS)
+
+  first.socket.destroy()
+  await begins(third)
+  t.equal(await llama.metric('requests_deferred'), 0)
+  for (const { socket } of [second, third]) socket.destroy()
+  await until(async () => (await llama.metric('requests_processing')) === 0)
+  t.ok((await llama.metric('n_decode_total')) - before < LONGEST_TOKENS, 'no answer was finished')
+}
+
+/** Until an answer has text. No more of it is read then. */
+async function begins(client: RawClient): Promise<void> {
+  const head = await client.head()
+  await client.body(head, body => body.includes('"content":"'))
+  client.socket.pause()
+}
+
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  while (!(await holds()));
 }

@@ -19,8 +19,8 @@ export const ALIAS = 'tiny'
 
 export interface LlamaServer extends StoreServer {
   readonly origin: string
-  /** How many requests it works on now. */
-  busy(): Promise<number>
+  /** A metric of the server's own, by its name without `llamacpp:`. */
+  metric(name: string): Promise<number>
 }
 
 /** Starts llama.cpp's server with a model that is made here; `settings` are members of its `CommonParams`. */
@@ -34,15 +34,19 @@ export async function startLlama(
   writeFileSync(model, tinyModel())
   const server = await launch(test, port => ({
     command: 'python3',
-    args: [SCRIPT, PACKAGES, JSON.stringify({ model, port, model_alias: [ALIAS], endpoint_slots: true, ...settings })],
+    args: [
+      SCRIPT,
+      PACKAGES,
+      JSON.stringify({ model, port, model_alias: [ALIAS], endpoint_metrics: true, ...settings }),
+    ],
   }))
   const origin = `http://127.0.0.1:${server.port}`
   return {
     ...server,
     origin,
-    busy: async () => {
-      const slots = (await (await fetch(`${origin}/slots`)).json()) as { readonly is_processing: boolean }[]
-      return slots.filter(slot => slot.is_processing).length
+    metric: async name => {
+      const text = await (await fetch(`${origin}/metrics`)).text()
+      return Number(new RegExp(`^llamacpp:${name} (.*)$`, 'm').exec(text)?.[1])
     },
   }
 }

@@ -4,7 +4,7 @@ import { gguf, type Tensor, type Value } from './gguf.js'
 /** The size of the model, which is also the dimension of its embeddings. */
 export const WIDTH = 64
 /** Tokens that it was "trained" on: the default context of a server. */
-export const CONTEXT_TOKENS = 4096
+export const CONTEXT_TOKENS = 131_072
 const LAYERS = 2
 const HEADS = 2
 const HEAD_WIDTH = WIDTH / HEADS
