@@ -72,7 +72,7 @@ if (withoutLlama === false) {
   })
   t.test('probe finds what llama.cpp does', t => finds(t, llama))
   t.test('what probe prints serves clients of every protocol', t => serves(t, llama))
-  t.test('the shipped kind declares what llama.cpp does; drift is told', t => compares(t, llama))
+  t.test('the shipped kind declares what llama.cpp does; drift is found', t => compares(t, llama))
   t.test("the cookbook's file does what it says", t => cookbook(t, llama))
   t.test('requests after streams, whose connections the server closes', t => closes(t, llama))
   t.test('a context that is too long is an error of status 400 to every client', t => tooLong(t, llama))
@@ -127,7 +127,7 @@ async function serves(t: Test, llama: LlamaServer): Promise<void> {
   t.strictSame(counted.json(), { input_tokens: usage.prompt_tokens })
 }
 
-/** The server's own `messages` ignores schemas, and passes them on to no one. */
+/** The server's own `messages` ignores schemas. */
 async function converses(t: Test, client: Client, gateway: TestGateway, stream: boolean, hasSchema: boolean) {
   const { origin, key } = gateway
   const ask = (more: Partial<Ask>): Promise<readonly Told[]> =>
@@ -203,7 +203,9 @@ async function closes(t: Test, llama: LlamaServer): Promise<void> {
 }
 
 async function tooLong(t: Test, llama: LlamaServer): Promise<void> {
-  const yaml = fileOf(`  local: { kind: llama-cpp, base: "${llama.origin}" }`)
+  const upstreams = `  local: { kind: llama-cpp, base: "${llama.origin}" }\n  sim: { kind: simulator }`
+  const other = '{ targets: [{ upstream: local }], fallbacks: { context_too_long: [sim-text] } }'
+  const yaml = fileOf(upstreams).replace('models: { m:', `models: { sim-text: sim, other: ${other}, m:`)
   const gateway = await startTestGateway(t, yaml, { env: { CALLER_KEY: KEY } })
   const text = 'a'.repeat(2 * CONTEXT_TOKENS)
   const messages = [{ role: 'user', content: text }]
@@ -214,13 +216,16 @@ async function tooLong(t: Test, llama: LlamaServer): Promise<void> {
       const answer = await answerOf(t, gateway, client, 'm', stream, long[client.protocol])
       t.match(answer.json(), { error: { message: /exceeds the available context size/ } }, client.name)
       // What is relayed is the server's own error.
-      if (client.protocol !== 'chat' && client.protocol !== 'messages') client.error(t, answer, 400)
+      if (client.protocol === 'responses') t.equal(client.error(t, answer, 400).word, 'context_length_exceeded')
+      else if (client.protocol === 'generate') client.error(t, answer, 400)
       else t.equal(answer.status, 400)
+      const fallback = await answerOf(t, gateway, client, 'other', stream, long[client.protocol])
+      t.equal(fallback.status, 200, `${client.name} by the fallback: ${fallback.text.slice(0, 200)}`)
     }
   }
 }
 
-/** Answers of this server go on for as long as its context: minutes. */
+/** Answers of this server may fill its context, which takes minutes. */
 async function abandons(t: Test): Promise<void> {
   const llama = await startLlama(t, { n_parallel: SLOTS, n_ctx: SLOTS * LONGEST_TOKENS })
   const compared = await probe(t, llama, 'kind: llama-cpp', '--compare')

@@ -14,7 +14,7 @@ const { LLAMA_CPP_DIR: PACKAGES = '' } = process.env
 /** The reason why tests with the server of llama.cpp are skipped here, or false. In CI they never are. */
 export const withoutLlama = skipping()
 
-/** The name that the server gives its model, whatever it is asked for. */
+/** The name that the server gives its model, for any that a request names. */
 export const ALIAS = 'tiny'
 
 export interface LlamaServer extends StoreServer {
