@@ -6,6 +6,12 @@ import { arrayOf, numberOf, objectOf, stringOf } from './read.js'
 /** Longest message of an upstream that is passed on, in characters. */
 const MAX_MESSAGE_CHARS = 4000
 
+/** How servers without codes say that a request does not fit into the model. */
+const TOO_LONG =
+  /maximum context length|exceeds? (?:the |this )?(?:model's )?(?:available |maximum )?context (?:size|length|window)/i
+/** Characters of a message that are looked at for that. */
+const MAX_READ_CHARS = 512
+
 /**
  * What a refusal says: `{error: {message, param, code}}`, and the shapes of other servers: `{error: text}`, `{message}`,
  * `{detail}`, any of them in an array of one. Never throws.
@@ -15,9 +21,11 @@ export function decodeError(_status: number, body: Json | undefined): UpstreamEr
   if (document === undefined) return { message: undefined }
   const inner = objectOf(document.error) ?? document
   const { param } = inner
-  const code = codeOf(inner) ?? codeOf(document)
+  const message = messageOf(document)
+  const isTooLong = TOO_LONG.test(message?.slice(0, MAX_READ_CHARS) ?? '')
+  const code = codeOf(inner) ?? codeOf(document) ?? (isTooLong ? 'context_length_exceeded' : undefined)
   return {
-    message: messageOf(document),
+    message,
     ...(typeof param === 'string' && { param: param.slice(0, 200) }),
     ...(code !== undefined && { code }),
   }

@@ -2,7 +2,7 @@ import type { Config } from '../core/config.js'
 import { isObject, type Json, parseJson } from '../core/json.js'
 import type { Plan, Upstream } from '../core/plan.js'
 import { Generation } from '../kernel/generation.js'
-import { send } from '../kernel/http-call.js'
+import { NoResponseError, send } from '../kernel/http-call.js'
 import { Pools } from '../net/pools.js'
 import { Embedded } from './embedded.js'
 import { placesOf } from './places.js'
@@ -73,7 +73,11 @@ export class UpstreamLine {
       answer: ANSWER_MS,
       maxBytes: MAX_ANSWER_BYTES,
     }
-    const answer = await send(pool, request, options)
+    const answer = await send(pool, request, options).catch((cause: unknown) => {
+      if (!(cause instanceof NoResponseError) || cause.condition !== 'reset') throw cause
+      // A connection that the server was just closing, as some do after each stream: the next one is new.
+      return send(pool, request, options)
+    })
     const text = answer.body.toString('utf8')
     return { status: answer.status, text, body: parseJson(text) }
   }

@@ -1,6 +1,9 @@
 import type { JsonObject } from '../../core/json.js'
 
-/** What a probe found: `yes`, `no`, or a value; `unknown` if the server could not be asked. */
+/**
+ * What a probe found: `yes`, `no`, or a value; `off` if the server says that it could, started otherwise; `unknown` if it could not be
+ * asked.
+ */
 export interface Finding {
   readonly name: string
   readonly what: string
@@ -45,7 +48,9 @@ export function declarationOf(findings: readonly Finding[]): Declaration {
     ...Object.fromEntries(
       SPOKEN.flatMap(([name, protocol, call]) => {
         const isSpoken = is(name) || (name === 'embeddings' && Number.isFinite(Number(found(name))))
-        return isSpoken ? [[protocol, call] as const] : []
+        if (protocol === 'responses' && isLesser(findings)) return []
+        const isStateless = protocol === 'responses' && isNot('kept_responses')
+        return isSpoken ? [[protocol, isStateless ? stateless(call) : call] as const] : []
       }),
     ),
   }
@@ -57,11 +62,25 @@ export function declarationOf(findings: readonly Finding[]): Declaration {
   return { traits, speaks, request: isChat && removed.length > 0 ? [{ remove: removed }] : [] }
 }
 
+/**
+ * Whether chat does more than responses: what is not declared is translated to chat, so that a schema holds. The gateway then keeps the
+ * responses, as it would without this.
+ */
+function isLesser(findings: readonly Finding[]): boolean {
+  const found = (name: string): string | undefined => findings.find(one => one.name === name)?.found
+  return found('structured') === 'yes' && found('structured_responses') === 'no' && found('kept_responses') === 'no'
+}
+
+/** The gateway keeps the responses itself, and the server need not. */
+function stateless(call: string): JsonObject {
+  return { call, stateful: false, request: [{ set: { store: false } }] }
+}
+
 /** What is declared otherwise than it was found, a line each. `traits` and `speaks` are those of the upstream with its kind. */
 export function driftOf(
   declaration: Declaration,
   findings: readonly Finding[],
-  { traits, speaks }: { readonly traits: object; readonly speaks: object },
+  { traits, speaks }: Declared,
 ): readonly string[] {
   const declared = new Map<string, unknown>(Object.entries(traits))
   const names = new Set([...DECIDED.filter(name => declared.has(name)), ...Object.keys(declaration.traits)])
@@ -69,15 +88,30 @@ export function driftOf(
     const [now, before] = [declaration.traits[name], declared.get(name)]
     // A limit that an error does not name is not known.
     if (now === before || (now === undefined && before === DEFAULTS.get(name))) return []
+    // The older name of the limit works, too.
+    if (name === 'max_tokens_field' && findings.some(one => one.name === before && one.found === 'yes')) return []
     return [`traits.${name}: declared ${shown(before)}, found ${shown(now)}`]
   })
   const lost = SPOKEN.flatMap(([name, protocol]) => {
     const { found } = findings.find(one => one.name === name) ?? {}
     const isSpoken = protocol in declaration.speaks
-    if (found === undefined || found === 'unknown' || isSpoken === protocol in speaks) return []
-    return [`speaks.${protocol}: ${isSpoken ? 'found, and not declared' : 'declared, and not found'}`]
+    if (found === undefined || found === 'unknown' || found === 'off' || isSpoken === protocol in speaks) return []
+    const missing = found === 'no' ? 'not found' : 'it does less than chat'
+    return [`speaks.${protocol}: ${isSpoken ? 'found, and not declared' : `declared, and ${missing}`}`]
   })
-  return [...wrong, ...lost]
+  return [...wrong, ...lost, ...stateDrift(findings, speaks)]
+}
+
+interface Declared {
+  readonly traits: object
+  readonly speaks: Readonly<Record<string, { readonly stateful?: false }>>
+}
+
+function stateDrift(findings: readonly Finding[], { responses }: Declared['speaks']): readonly string[] {
+  const kept = findings.find(({ name }) => name === 'kept_responses')?.found
+  const keeps = responses?.stateful !== false
+  if (responses === undefined || kept !== (keeps ? 'no' : 'yes')) return []
+  return [`speaks.responses.stateful: declared ${keeps}, found ${!keeps}`]
 }
 
 /** Traits that the probes decide, and what holds without them. */

@@ -1,4 +1,4 @@
-import { isObject, type Json, type JsonObject } from '../../core/json.js'
+import { isObject, type Json, type JsonObject, parseJson } from '../../core/json.js'
 import type { LineAnswer } from '../../runtime/upstream-line.js'
 import { valueAt } from '../testing/client.js'
 
@@ -7,11 +7,18 @@ export const MAX_OUTPUT_TOKENS = 64
 /** More than any model's answer may have: a server that says its limit says it then. */
 const TOO_MANY_TOKENS = 100_000_000
 
+/** A server that knows the request, and was started without what it needs. */
+export const NOT_IMPLEMENTED = 501
+/** Words by which servers say that they cannot do something: some by 500, as if it were a fault of their own. */
+export const REFUSAL = /\b(?:(?:not|un) ?support|unknown|unrecognized)/i
+
 /** One tiny request, and how its answer is read. */
 export interface Probe {
   readonly name: string
   readonly what: string
   readonly protocol: string
+  /** Whether `read` reads refusals, too: they are what is asked for. */
+  readonly readsRefusals?: true
   /** The path, if the upstream is not declared to speak the protocol. */
   readonly path: string
   body(model: string, limit: JsonObject): JsonObject
@@ -131,17 +138,46 @@ export const PROBES: readonly Probe[] = [
       },
     ],
   })),
-  other('responses', 'the protocol responses', 'responses', '/v1/responses', model => ({
-    model,
-    input: 'Say yes.',
-    max_output_tokens: MAX_OUTPUT_TOKENS,
-    store: false,
-  })),
-  other('messages', 'the protocol messages', 'messages', '/v1/messages', model => ({
-    model,
-    max_tokens: MAX_OUTPUT_TOKENS,
-    messages: said('Say yes.'),
-  })),
+  other(
+    'responses',
+    'the protocol responses',
+    'responses',
+    '/v1/responses',
+    model => ({ model, input: 'Say yes.', max_output_tokens: MAX_OUTPUT_TOKENS, store: false }),
+    ({ body }) => (Array.isArray(valueAt(body, 'output')) ? 'yes' : 'no'),
+  ),
+  other(
+    'structured_responses',
+    'answers by a JSON schema in the protocol responses',
+    'responses',
+    '/v1/responses',
+    model => ({
+      model,
+      input: 'Name a city as JSON.',
+      max_output_tokens: MAX_OUTPUT_TOKENS,
+      store: false,
+      text: { format: { type: 'json_schema', name: 'city', strict: true, schema: SCHEMA } },
+    }),
+    ({ body }) => fits(textOf(valueAt(body, 'output'))),
+  ),
+  {
+    ...other('kept_responses', 'whether it keeps responses', 'responses', '/v1/responses', model => ({
+      model,
+      input: 'Say yes.',
+      max_output_tokens: MAX_OUTPUT_TOKENS,
+      previous_response_id: `resp_${'0'.repeat(48)}`,
+    })),
+    readsRefusals: true,
+    read: keepsResponses,
+  },
+  other(
+    'messages',
+    'the protocol messages',
+    'messages',
+    '/v1/messages',
+    model => ({ model, max_tokens: MAX_OUTPUT_TOKENS, messages: said('Say yes.') }),
+    ({ body }) => (valueAt(body, 'type') === 'message' ? 'yes' : 'no'),
+  ),
   other(
     'count_tokens',
     'counting tokens',
@@ -150,10 +186,17 @@ export const PROBES: readonly Probe[] = [
     model => ({ model, messages: said('Say yes.') }),
     ({ body }) => number(valueAt(body, 'input_tokens')),
   ),
-  other('generate', 'the protocol generate', 'generate', '/v1beta/models/{model}:generateContent', () => ({
-    contents: [{ role: 'user', parts: [{ text: 'Say yes.' }] }],
-    generationConfig: { maxOutputTokens: MAX_OUTPUT_TOKENS },
-  })),
+  other(
+    'generate',
+    'the protocol generate',
+    'generate',
+    '/v1beta/models/{model}:generateContent',
+    () => ({
+      contents: [{ role: 'user', parts: [{ text: 'Say yes.' }] }],
+      generationConfig: { maxOutputTokens: MAX_OUTPUT_TOKENS },
+    }),
+    ({ body }) => (Array.isArray(valueAt(body, 'candidates')) ? 'yes' : 'no'),
+  ),
   other(
     'embeddings',
     'the dimension of embeddings',
@@ -172,11 +215,13 @@ export const PROBES: readonly Probe[] = [
       messages: said('Say yes.'),
       ...Object.fromEntries(Object.keys(limit).map(name => [name, TOO_MANY_TOKENS])),
     }),
+    readsRefusals: true,
     read: namedLimit,
   },
   {
     ...chat('error', 'the shape of errors', () => ({})),
     body: () => ({ model: 'no-such-model-of-a-probe', messages: 'none' }),
+    readsRefusals: true,
     read: shapeOf,
   },
 ]
@@ -184,7 +229,9 @@ export const PROBES: readonly Probe[] = [
 function limitProbe(name: string): Probe {
   return {
     ...chat(name, `the limit of output as ${name}`, () => ({})),
-    body: model => ({ model, messages: said('Say yes.'), [name]: MAX_OUTPUT_TOKENS }),
+    // A long answer shows whether the limit holds.
+    body: model => ({ model, messages: said('Count from 1 to 100.'), [name]: MAX_OUTPUT_TOKENS }),
+    read: ({ body }) => (Number(valueAt(body, 'usage.completion_tokens')) > MAX_OUTPUT_TOKENS ? 'no' : 'yes'),
   }
 }
 
@@ -198,13 +245,26 @@ function calls({ body }: LineAnswer): number {
 }
 
 function fitsSchema({ body }: LineAnswer): string {
-  const content = valueAt(body, 'choices.0.message.content')
-  try {
-    const document: unknown = JSON.parse(typeof content === 'string' ? content : '')
-    return isObject(document) && typeof document.city === 'string' ? 'yes' : 'no'
-  } catch {
-    return 'no'
-  }
+  return fits(valueAt(body, 'choices.0.message.content'))
+}
+
+function fits(content: Json | undefined): string {
+  const document = parseJson(typeof content === 'string' ? content : '')
+  return isObject(document) && typeof document.city === 'string' ? 'yes' : 'no'
+}
+
+/** The text of a response: other items are thoughts. */
+function textOf(output: Json | undefined): Json | undefined {
+  const items = Array.isArray(output) ? output : []
+  const message = items.find(item => valueAt(item, 'type') === 'message')
+  return valueAt(message, 'content.0.text')
+}
+
+/** Asked to continue a response that no one made: who looks for it keeps responses. */
+function keepsResponses({ status, text }: LineAnswer): string {
+  if (status < 300 || status === NOT_IMPLEMENTED || REFUSAL.test(text)) return 'no'
+  if (status !== 400 && status !== 404) return 'unknown'
+  return /previous.response|resp_0{8}/i.test(text) ? 'yes' : 'no'
 }
 
 function number(value: Json | undefined): string {

@@ -6,7 +6,7 @@ import type { LineAnswer, UpstreamLine } from '../../runtime/upstream-line.js'
 import { CommandError, EXIT } from '../io.js'
 import { valueAt } from '../testing/client.js'
 import type { Finding } from './findings.js'
-import { LIMIT_PROBES, MAX_OUTPUT_TOKENS, PROBES, type Probe } from './probes.js'
+import { LIMIT_PROBES, MAX_OUTPUT_TOKENS, NOT_IMPLEMENTED, PROBES, type Probe, REFUSAL } from './probes.js'
 
 /** Statuses that say nothing of what a server can do: of credentials, of rates, and of its own faults. */
 const UNKNOWN = new Set([401, 402, 403, 408, 429])
@@ -41,11 +41,16 @@ async function ask(line: UpstreamLine, probe: Probe, model: string, limit: JsonO
   const { status } = answer
   if (status === 401 || status === 403)
     throw new CommandError(`the upstream refuses the credential (${status}): ${reasonOf(answer)}`, EXIT.failed)
-  if (name === 'error' || name === 'max_output') return { name, what, found: probe.read?.(answer) ?? 'unknown' }
-  if (UNKNOWN.has(status) || status >= 500)
-    return { name, what, found: 'unknown', reason: `${status} ${reasonOf(answer)}` }
-  if (status >= 300) return { name, what, found: 'no', reason: `${status} ${reasonOf(answer)}` }
-  return { name, what, found: probe.read?.(answer) ?? 'yes' }
+  if (probe.readsRefusals) return { name, what, found: probe.read?.(answer) ?? 'unknown' }
+  if (status < 300) return { name, what, found: probe.read?.(answer) ?? 'yes' }
+  const reason = `${status} ${reasonOf(answer)}`
+  return { name, what, found: refusal(status, reason), reason }
+}
+
+function refusal(status: number, reason: string): string {
+  if (status === NOT_IMPLEMENTED) return 'off'
+  const isUnknown = UNKNOWN.has(status) || (status >= 500 && !REFUSAL.test(reason))
+  return isUnknown ? 'unknown' : 'no'
 }
 
 function reasonOf({ body, text }: LineAnswer): string {

@@ -17,6 +17,8 @@ const NOTHING: readonly TextEvent[] = []
  */
 export class ResponsesStreamDecoder implements StreamDecoder {
   readonly #items = new Map<number, ItemIn>()
+  /** Places of items by their ids: some servers send no `output_index`. */
+  readonly #places = new Map<string, number>()
   /** Number of the next canonical part. */
   readonly #next = { index: 0 }
   #started = false
@@ -76,7 +78,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   private other(type: string, event: JsonObject, events: TextEvent[]): void {
     if (type === '' && isObject(event.error)) throw errorInside(event, 'stream_error')
     if (type === '') throw badUpstream('An event of the stream has no type.')
-    const index = numberOf(event.output_index)
+    const index = numberOf(event.output_index) ?? this.#places.get(stringOf(event.item_id) ?? '')
     if (index !== undefined && this.#items.has(index)) {
       this.item(event, events).other(type, event, events)
     }
@@ -95,7 +97,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   private add(event: JsonObject, events: TextEvent[]): void {
     const item = objectOf(event.item)
     if (item === undefined) throw badUpstream('An item is not an object.')
-    const at = indexOf(event.output_index, this.#items.size)
+    const at = this.placeOf(event.output_index, item.id, this.#items.size)
     if (!this.#items.has(at)) this.open(at, item, events)
   }
 
@@ -103,20 +105,27 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     this.start(undefined, events)
     const opened = new ItemIn(item, this.#ids.of(0, at), this.#next)
     this.#items.set(at, opened)
+    const id = stringOf(item.id) ?? ''
+    if (id !== '') this.#places.set(id, at)
     opened.open(events)
     return opened
   }
 
   /** The item that an event speaks of; one that was never announced is taken for what its first event says. */
   private item(event: JsonObject, events: TextEvent[]): ItemIn {
-    const at = indexOf(event.output_index, Math.max(0, this.#items.size - 1))
+    const at = this.placeOf(event.output_index, event.item_id, Math.max(0, this.#items.size - 1))
     return this.#items.get(at) ?? this.open(at, { type: typeOfEvent(event), id: event.item_id ?? '' }, events)
+  }
+
+  private placeOf(index: Json | undefined, id: Json | undefined, otherwise: number): number {
+    const known = index === undefined ? this.#places.get(stringOf(id) ?? '') : undefined
+    return known ?? indexOf(index, otherwise)
   }
 
   private finishItem(event: JsonObject, events: TextEvent[]): void {
     const item = objectOf(event.item)
     if (item === undefined) throw badUpstream('An item is not an object.')
-    const at = indexOf(event.output_index, this.#items.size)
+    const at = this.placeOf(event.output_index, item.id, this.#items.size)
     const state = this.#items.get(at) ?? this.open(at, item, events)
     state.complete(item, events)
     state.end(events)

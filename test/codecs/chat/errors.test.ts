@@ -27,6 +27,17 @@ t.test('what compatible servers say', async t => {
   t.same(decode([{ error: { message: 'In a list.' } }]), { message: 'In a list.' })
 })
 
+t.test('servers without codes say in words that a request is too long', async t => {
+  const code = 'context_length_exceeded'
+  for (const message of [
+    'request (8211 tokens) exceeds the available context size (4096 tokens), try increasing it',
+    "This model's maximum context length is 4096 tokens. However, you requested 8211 tokens.",
+  ]) {
+    t.same(decode({ error: { code: 400, message, type: 'exceed_context_size_error' } }), { message, code })
+    t.same(decode({ error: { code: 'other', message } }), { message, code: 'other' })
+  }
+})
+
 t.test('anything else says nothing, and throws nothing', async t => {
   for (const body of [undefined, null, 1, 'text', [], {}, { error: 1 }, { error: [] }, { detail: [1] }])
     t.same(decode(body), { message: undefined })

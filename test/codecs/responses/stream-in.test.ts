@@ -248,6 +248,37 @@ t.test('items that this protocol alone knows come whole; their progress is passe
   ])
 })
 
+t.test('items without an index are known by their ids', async t => {
+  const call = (id: string, args: string) => ({
+    ...{ type: 'function_call', id, call_id: `call_${id}`, name: 'weather' },
+    arguments: args,
+  })
+  const message = { type: 'message', id: 'm', role: 'assistant' }
+  const text = { type: 'output_text', text: 'ab', annotations: [] }
+  const parts = partsOf(
+    { type: 'response.output_item.added', item: { ...message, content: [] } },
+    { type: 'response.content_part.added', item_id: 'm', part: { type: 'output_text', text: '' } },
+    { type: 'response.output_text.delta', item_id: 'm', delta: 'a' },
+    { type: 'response.output_text.delta', item_id: 'm', delta: 'b' },
+    { type: 'response.output_text.done', item_id: 'm', text: 'ab' },
+    { type: 'response.output_item.added', item: call('one', '') },
+    { type: 'response.function_call_arguments.delta', item_id: 'one', delta: '{"a":1}' },
+    { type: 'response.output_item.added', item: call('two', '') },
+    { type: 'response.function_call_arguments.delta', item_id: 'two', delta: '{"a":2}' },
+    // All ends come at the end.
+    { type: 'response.output_item.done', item: { ...message, content: [text] } },
+    { type: 'response.output_item.done', item: call('one', '{"a":1}') },
+    { type: 'response.output_item.done', item: call('two', '{"a":2}') },
+    completed([{ ...message, content: [text] }, call('one', '{"a":1}'), call('two', '{"a":2}')]),
+  )
+  t.match(parts, [
+    { type: 'text', text: 'ab' },
+    { type: 'call', arguments: '{"a":1}' },
+    { type: 'call', arguments: '{"a":2}' },
+  ])
+  t.equal(parts.length, 3)
+})
+
 t.test('an answer that was cut off by a limit or a filter', async t => {
   const end = (reason: string): unknown =>
     events(CREATED, {
