@@ -39,6 +39,10 @@ function readChannel(view: View, isShared: boolean, at: number, input: ReaderInp
     name,
     at: view,
     ...(typeof address.value === 'string' && address.value !== '' ? { address } : {}),
+    model: view.child('models').text()?.split(',')[0]?.trim() ?? '',
+    ...(/^[a-z]+-[a-z0-9-]+$/.test(String(view.child('other').value))
+      ? { cloud: { region: view.child('other') } }
+      : {}),
     settings: { ...secrets, ...(status === 2 ? { disabled: true } : {}) },
   })
   if (upstream === undefined) return
