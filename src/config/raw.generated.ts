@@ -326,6 +326,7 @@ export type RawIdentity = {
 }
 export type RawSignedUrls = {
   readonly secret: RawSecret
+  readonly previous_secrets?: readonly RawSecret[]
   readonly max_age?: string
   readonly routes: readonly string[]
 }
