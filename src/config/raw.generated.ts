@@ -619,6 +619,7 @@ export type RawVerb = {
   readonly list?: RawListVerb
   readonly join?: RawJoinVerb
   readonly base64?: RawBase64Verb
+  readonly mask?: RawMaskVerb
   readonly when?: {
     readonly if: Readonly<Record<string, RawCondition>>
     readonly do: RawPlainVerbs
@@ -646,6 +647,7 @@ export type RawPlainVerb = {
   readonly list?: RawListVerb
   readonly join?: RawJoinVerb
   readonly base64?: RawBase64Verb
+  readonly mask?: RawMaskVerb
 }
 export type RawSetVerb = Readonly<Record<string, Json>>
 export type RawDefaultVerb = Readonly<Record<string, Json>>
@@ -664,6 +666,7 @@ export type RawInsertVerb = Readonly<Record<string, Json>>
 export type RawListVerb = readonly string[]
 export type RawJoinVerb = Readonly<Record<string, string>>
 export type RawBase64Verb = Readonly<Record<string, 'encode' | 'decode'>>
+export type RawMaskVerb = Readonly<Record<string, 'black' | 'white'>>
 export type RawCondition = string | number | boolean | RawConditionValues | RawConditionRules
 export type RawConditionValues = readonly (string | number | boolean)[]
 export type RawConditionRules = {
