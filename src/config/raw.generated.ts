@@ -953,7 +953,7 @@ export type RawTaskKinds = Readonly<Record<string, RawTaskKind>>
 export type RawTaskKind = {
   readonly title?: string
   readonly object?: string
-  readonly record?: 'object' | 'image-tasks'
+  readonly record?: 'object' | 'image-tasks' | 'operations'
   readonly members?: Readonly<Record<string, RawTaskMembers | { readonly from: RawTaskMembers; readonly as?: 'text' }>>
   readonly nulls?: boolean
   readonly parent?: string
