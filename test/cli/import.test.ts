@@ -167,6 +167,18 @@ models:
       /aws_access_key_id {2}manual: the key is written in the file, and is not copied: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY/,
   },
   {
+    from: 'new-api',
+    text: '{ "data": { "items": [{ "type": 33, "name": "a", "key": "AKIAIOSFODNN7EXAMPLE|written-in-the-file|us-west-2", "models": "m" }, { "type": 33, "name": "b", "key": "written-in-the-file|eu-west-1", "models": "n" }, { "type": 41, "name": "v", "key": "{\\"private_key\\":\\"written-in-the-file\\"}", "other": "global", "models": "g" }] } }',
+    upstreams: `upstreams:
+  a: { kind: bedrock, base: "https://bedrock-runtime.us-west-2.amazonaws.com" }
+  b: { kind: bedrock-key, base: "https://bedrock-runtime.eu-west-1.amazonaws.com", secret: { env: B_KEY } }
+  v: { kind: vertex, base: "https://aiplatform.googleapis.com/v1/projects/\${GOOGLE_CLOUD_PROJECT:-project}/locations/global" }
+
+models: { m: { upstream: a, weight: 10 }, n: { upstream: b, weight: 10 }, g: { upstream: v, weight: 10 } }
+`,
+    found: /data\.items\[2\] {2}manual: its key is left out: the credential here is of type gcp/,
+  },
+  {
     from: 'agentgateway',
     text: 'llm:\n  models:\n    - { name: a, provider: bedrock, params: { model: x.y-v1, awsRegion: us-west-2 } }\n    - { name: b, provider: vertex, params: { model: gemini-x, vertexRegion: global, vertexProject: north } }\n',
     upstreams: `upstreams:

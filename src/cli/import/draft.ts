@@ -66,7 +66,7 @@ export class Draft {
     if (kind.cloud === undefined || written !== undefined)
       Object.assign(made, this.#addressOf(kind, written, address, at, name))
     else made.base = placeOf(kind.cloud, cloud, at)
-    if (kind.cloud !== undefined) Object.assign(made, accountOf(kind.cloud, cloud))
+    if (kind.cloud !== undefined && !kind.takesSecret) Object.assign(made, accountOf(kind.cloud, cloud))
     if (secret !== undefined && kind.takesSecret)
       Object.assign(made, secretOf(secret, kind.variable ?? `${asVariable(name)}_API_KEY`))
     else if (kind.variable !== undefined && settings.secrets === undefined)
@@ -76,7 +76,7 @@ export class Draft {
     Object.assign(made, kind.takesSecret ? settings : others)
     if (!kind.takesSecret && (secret ?? one ?? several) !== undefined) {
       secret?.text()
-      at.find('manual', `it takes no key: its credential is of type ${kind.cloud?.credential ?? 'its own'}`)
+      at.find('manual', `its key is left out: the credential here is of type ${kind.cloud?.credential ?? 'its own'}`)
     }
     const identity = JSON.stringify(made)
     const known = this.#known.get(identity)

@@ -62,7 +62,12 @@ export async function providerWords(): Promise<Words> {
     const own = others.find(([glob]) => new Glob(glob).matches(model))?.[1]
     const kinds = [hasAddress ? entry.elsewhere : undefined, isKeyed ? entry.keyed : undefined, own, entry.kind]
     const kind = kinds.find(one => typeof one === 'string')
-    if (typeof kind === 'string') return found(kind, false, cloudOf(entry))
+    if (typeof kind === 'string') {
+      const cloud = cloudOf(entry)
+      if (cloud === undefined) return found(kind)
+      // Only the kind that is for keys takes one; it needs no account.
+      return { ...found(kind, false, cloud), takesSecret: kind === entry.keyed }
+    }
     const reason = unsupported?.[word.toLowerCase()]
     if (typeof reason === 'string') return { unsupported: reason }
     const plain = [word.toLowerCase(), word.toLowerCase().replaceAll('_', '-')].find(name => known.has(name))
