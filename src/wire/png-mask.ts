@@ -3,7 +3,7 @@ import { crc32, deflateSync, inflateSync } from 'node:zlib'
 // Masks of the compatible interface are transparent where an image may change; other servers read black and white.
 // PNG: https://www.w3.org/TR/png-3/
 
-/** Why a mask cannot be read: it has too many pixels, it is no valid PNG, or a kind of PNG that is not read. */
+/** Why a mask cannot be read: it has too many pixels, it is not a valid PNG, or a kind of PNG that is not read. */
 export type PngFault = 'large' | 'broken' | 'other'
 
 /** Most pixels of a mask: more would keep the event loop for too long. */

@@ -17,7 +17,7 @@ const IMAGE = pngOf([
   ],
 ])
 const OTHER = pngOf([[[7, 8, 9, 255]]])
-/** The first pixel is to be changed. */
+/** The first pixel may change. */
 const MASK = pngOf([
   [
     [9, 9, 9, 0],

@@ -10,7 +10,7 @@ const pixels = (channels: number, max: number): fc.Arbitrary<readonly (readonly 
     return fc.array(fc.array(pixel, { minLength: width, maxLength: width }), { minLength: 1, maxLength: 12 })
   })
 
-t.test('what is fully transparent gets one colour and the rest the other, whatever filters the rows have', async t => {
+t.test('what is fully transparent gets one colour and the rest the other, with every filter of rows', async t => {
   for (const [channels, depth] of [
     [2, 8],
     [2, 16],
