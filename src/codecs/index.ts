@@ -66,6 +66,11 @@ export function readsForms(codec: Codec): boolean {
   return 'forms' in codec && codec.forms === true
 }
 
+/** Whether a form of the protocol can be sent as JSON of the same protocol. */
+export function writesFormsAsJson(codec: Codec): boolean {
+  return codec === edits
+}
+
 const COUNTED: ReadonlyMap<CountCodec, TextCodec> = new Map([
   [messagesCount, messages],
   [generateCount, generate],

@@ -326,6 +326,7 @@ export type RawIdentity = {
 }
 export type RawSignedUrls = {
   readonly secret: RawSecret
+  readonly previous_secrets?: readonly RawSecret[]
   readonly max_age?: string
   readonly routes: readonly string[]
 }
@@ -625,6 +626,7 @@ export type RawVerb = {
   readonly list?: RawListVerb
   readonly join?: RawJoinVerb
   readonly base64?: RawBase64Verb
+  readonly mask?: RawMaskVerb
   readonly when?: {
     readonly if: Readonly<Record<string, RawCondition>>
     readonly do: RawPlainVerbs
@@ -652,6 +654,7 @@ export type RawPlainVerb = {
   readonly list?: RawListVerb
   readonly join?: RawJoinVerb
   readonly base64?: RawBase64Verb
+  readonly mask?: RawMaskVerb
 }
 export type RawSetVerb = Readonly<Record<string, Json>>
 export type RawDefaultVerb = Readonly<Record<string, Json>>
@@ -670,6 +673,7 @@ export type RawInsertVerb = Readonly<Record<string, Json>>
 export type RawListVerb = readonly string[]
 export type RawJoinVerb = Readonly<Record<string, string>>
 export type RawBase64Verb = Readonly<Record<string, 'encode' | 'decode'>>
+export type RawMaskVerb = Readonly<Record<string, 'black' | 'white'>>
 export type RawCondition = string | number | boolean | RawConditionValues | RawConditionRules
 export type RawConditionValues = readonly (string | number | boolean)[]
 export type RawConditionRules = {
@@ -956,7 +960,7 @@ export type RawTaskKinds = Readonly<Record<string, RawTaskKind>>
 export type RawTaskKind = {
   readonly title?: string
   readonly object?: string
-  readonly record?: 'object' | 'image-tasks'
+  readonly record?: 'object' | 'image-tasks' | 'operations'
   readonly members?: Readonly<Record<string, RawTaskMembers | { readonly from: RawTaskMembers; readonly as?: 'text' }>>
   readonly nulls?: boolean
   readonly parent?: string

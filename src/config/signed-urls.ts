@@ -1,5 +1,6 @@
 import { DEFAULTS } from '../core/defaults.generated.js'
 import { Glob } from '../core/glob.js'
+import type { Secret } from '../core/secret.js'
 import type { SignedUrls } from '../core/signed-url.js'
 import type { Context } from './context.js'
 import type { Site } from './document.js'
@@ -29,11 +30,24 @@ export function readSignedUrls(raw: RawSignedUrls, site: Site, context: Context)
     context.report.warn('no-secret', at, `${result.absent}, so no signed URL is taken`)
     return undefined
   }
-  const { secret } = result
-  if (secret.reveal().length < MIN_SECRET_CHARS && result.assumed !== true) {
-    context.report.error('bad-secret', at, `a secret that signs needs at least ${MIN_SECRET_CHARS} characters`)
-  }
-  return { secret, maxAge, routes }
+  checkLength(result, at, context)
+  return { secret: result.secret, previous: readPrevious(raw, site, context), maxAge, routes }
+}
+
+/** Secrets that signed before; those that are no longer there are left out. */
+function readPrevious({ previous_secrets = [] }: RawSignedUrls, site: Site, context: Context): readonly Secret[] {
+  return previous_secrets.flatMap((written, index) => {
+    const at = site.child('previous_secrets', index)
+    const result = readSecret(written, at, context, false)
+    if (result === 'broken' || 'absent' in result) return []
+    checkLength(result, at, context)
+    return [result.secret]
+  })
+}
+
+function checkLength({ secret, assumed }: { secret: Secret; assumed?: boolean }, at: Site, { report }: Context): void {
+  if (assumed === true || secret.reveal().length >= MIN_SECRET_CHARS) return
+  report.error('bad-secret', at, `a secret that signs needs at least ${MIN_SECRET_CHARS} characters`)
 }
 
 /** Warns of globs that no route fits. */

@@ -36,6 +36,9 @@ function titleOf(name: string): string {
   return name.charAt(0).toUpperCase() + name.slice(1)
 }
 
+/** What records of a fixed form have no place for. */
+const BARRED = { 'image-tasks': ['object', 'nulls', 'parent'], operations: ['members', 'nulls', 'parent'] } as const
+
 /** A member of a record means one thing, and some forms of records leave no choice. */
 export function checkTaskKinds(kinds: Entries<RawTaskKind>, { report }: Context): void {
   for (const { name, value, site } of kinds.values()) {
@@ -46,10 +49,10 @@ export function checkTaskKinds(kinds: Entries<RawTaskKind>, { report }: Context)
         'the first media type is used if the upstream sends none, so it must not contain *: write audio/mpeg'
       report.error('bad-value', site.child('content', variant, 0), message)
     }
-    if (record === 'image-tasks') {
-      for (const key of ['object', 'nulls', 'parent'] as const) {
+    if (record !== undefined && record !== 'object') {
+      for (const key of BARRED[record]) {
         if (value?.[key] === undefined) continue
-        report.error('conflict', site.child(key), `records of image-tasks cannot have ${key}`, { on: 'key' })
+        report.error('conflict', site.child(key), `records of ${record} cannot have ${key}`, { on: 'key' })
       }
       continue
     }

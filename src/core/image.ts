@@ -1,3 +1,4 @@
+import type { JsonObject } from './json.js'
 import type { Counted, Left, MediaPart } from './text.js'
 
 /** The canonical model of image generation: images made from a text. */
@@ -41,6 +42,8 @@ export interface EditRequest extends ImageRequest {
   readonly mask?: MediaPart
   /** How closely the images are followed. */
   readonly fidelity?: string
+  /** Members that are unknown here, for servers of the client's own protocol. */
+  readonly others?: JsonObject
 }
 
 export interface Size {

@@ -4,6 +4,8 @@ import type { Secret } from './secret.js'
 /** Requests that are signed in their address, for clients that cannot send headers. */
 export interface SignedUrls {
   readonly secret: Secret
+  /** Secrets that signed before: what they signed is good, too. */
+  readonly previous: readonly Secret[]
   /** How far ahead the expiry may be, milliseconds. */
   readonly maxAge: number
   /** Globs of routes, `GET /v1/files/*`; those of `GET` are for `HEAD`, too. */

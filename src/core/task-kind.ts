@@ -1,7 +1,7 @@
 import { Glob } from './glob.js'
 
-/** In which form clients see tasks: as objects of the compatible interface, or as the image-task proxies have them. */
-export type TaskRecordForm = 'object' | 'image-tasks'
+/** In which form clients see tasks: as objects of the compatible interface, as the image-task proxies have them, or as operations. */
+export type TaskRecordForm = 'object' | 'image-tasks' | 'operations'
 
 /** A member of a record that is taken from the request that began the task. */
 export interface TaskMember {

@@ -10,11 +10,12 @@ export interface Transform {
   readonly steps?: readonly Transform[]
 }
 
-/** A request's body, rewritten for its upstream. Throws `bad_request` where the verbs cannot be applied to it. */
+/** A request's body, rewritten for its upstream. Throws `bad_request` where the verbs cannot be applied to it, and what a verb says of it. */
 export function rewritten(rewrite: Transform | undefined, body: Uint8Array): Uint8Array {
   try {
     return rewrite?.(body) ?? body
   } catch (cause) {
+    if (cause instanceof GatewayError) throw cause
     throw new GatewayError('bad_request', 'The body does not have the format that this model needs.', { cause })
   }
 }

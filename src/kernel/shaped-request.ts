@@ -26,10 +26,15 @@ interface Placed {
   readonly headers: readonly string[]
 }
 
-/** The body with what `take` names of the client's path, query and headers; what is not there is not taken. */
-export function withTaken({ taken }: RequestShape, call: Call, body: Uint8Array): Uint8Array {
+/**
+ * The body with what `take` names of the client's path, query and headers; what is not there is not taken. A model's name in
+ * the path becomes the upstream's name of it.
+ */
+export function withTaken({ taken }: RequestShape, call: Call, exchange: Exchange, body: Uint8Array): Uint8Array {
+  const { from, name } = call.route?.model ?? {}
   return taken.reduce((bytes, one) => {
-    const value = besideOf(call, one.from, one.name)
+    const isModel = one.from === 'path' && from === 'path' && one.name === name
+    const value = isModel ? exchange.model : besideOf(call, one.from, one.name)
     if (value === undefined) return bytes
     ruleUsed(one)
     return setValue(bytes, one.path, JSON.stringify(value), 'always')

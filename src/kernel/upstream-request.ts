@@ -125,7 +125,10 @@ function bodyFor(call: Call, exchange: Exchange, body: Body, headers: string[]):
       const edits = naming(call, exchange, body)
       const own = edits.length === 0 ? body.bytes : apply(body.bytes, edits)
       const bytes = bodyOfStages(call, own)
-      return rewritten(exchange.request, exchange.shape === undefined ? bytes : withTaken(exchange.shape, call, bytes))
+      return rewritten(
+        exchange.request,
+        exchange.shape === undefined ? bytes : withTaken(exchange.shape, call, exchange, bytes),
+      )
     }
   }
 }
@@ -144,7 +147,7 @@ async function largeBody(call: Call, exchange: Exchange, body: HeldBody): Promis
   const own = pieces.length === 0 ? body.bytes : await joined(pieces, size)
   await yieldToEventLoop(length)
   const staged = bodyOfStages(call, own)
-  let bytes = exchange.shape === undefined ? staged : withTaken(exchange.shape, call, staged)
+  let bytes = exchange.shape === undefined ? staged : withTaken(exchange.shape, call, exchange, staged)
   for (const step of exchange.request === undefined ? [] : (exchange.request.steps ?? [exchange.request])) {
     await yieldToEventLoop(length)
     bytes = rewritten(step, bytes)

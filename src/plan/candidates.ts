@@ -1,4 +1,4 @@
-import { codecOf, declaredCodec, estimate, partnersOf, textProtocols } from '../codecs/index.js'
+import { codecOf, declaredCodec, estimate, partnersOf, textProtocols, writesFormsAsJson } from '../codecs/index.js'
 import type { Codec, Traits } from '../core/codec.js'
 import type { Config, ModelConfig, TargetConfig, VerbConfig } from '../core/config.js'
 import type { Retry, Timeouts } from '../core/limits.js'
@@ -106,14 +106,19 @@ export function servedBy(
   const traits = { ...compiled.config.traits, ...model.traits, ...target.traits }
   const declared = declaredPartner(server, traits, compiled)
   const spoken = declared === undefined ? compiled.endpoints.get(settings.protocol) : undefined
-  const isRelayed = spoken !== undefined && (spoken.stateful !== false || server === undefined)
-  if (isRelayed) return { compiled, endpoint: spoken, codecs: undefined, traits }
-  // The gateway must read what it keeps in the upstream's stead, so the protocol is translated to itself.
+  if (spoken !== undefined && isRelayed(spoken, server))
+    return { compiled, endpoint: spoken, codecs: undefined, traits }
+  // What is kept in the upstream's stead must be read, and so must forms that it takes as JSON: the protocol is translated to itself.
   const found =
     declared ??
     (server && (spoken === undefined ? partner(server, compiled, traits) : { codec: server, endpoint: spoken }))
   if (server === undefined || found === undefined) return undefined
   return { compiled, endpoint: found.endpoint, codecs: { server, client: found.codec }, traits }
+}
+
+/** Whether an upstream that speaks the client's protocol gets its requests as they are. */
+function isRelayed({ stateful, forms }: Endpoint, server: Codec | undefined): boolean {
+  return server === undefined || (stateful !== false && !(forms === 'json' && writesFormsAsJson(server)))
 }
 
 /** A family name in `protocols` covers all of its protocols. */

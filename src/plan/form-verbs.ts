@@ -25,7 +25,7 @@ export function compileFormVerbs(list: readonly VerbConfig[]): FormTransform | u
 
 /** Verbs that no form has a use for. */
 const JSON_ALONE = new Set([
-  ...['map', 'only', 'split', 'take', 'template', 'append', 'insert', 'list', 'join', 'base64', 'when'],
+  ...['map', 'only', 'split', 'take', 'template', 'append', 'insert', 'list', 'join', 'base64', 'mask', 'when'],
 ])
 
 /** Why a form cannot say what a verb does; `undefined` where it can. */

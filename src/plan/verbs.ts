@@ -13,6 +13,7 @@ import {
   wrapValue,
 } from '../wire/json-edit.js'
 import { append, insert, join, list } from './list-verbs.js'
+import { mask } from './mask-verb.js'
 import { isShaping } from './shape.js'
 import { base64, template } from './text-verbs.js'
 import { cast, map, only, split } from './value-verbs.js'
@@ -73,7 +74,7 @@ const wrap: Verb = {
 const VERBS: ReadonlyMap<string, Verb> = new Map(
   [
     ...[set, defaults, rename, alias, remove, keep, wrap, cast, map, only, split],
-    ...[template, base64, append, insert, list, join, whenVerb(compileVerbs)],
+    ...[template, base64, mask, append, insert, list, join, whenVerb(compileVerbs)],
   ].map(verb => [verb.name, verb]),
 )
 

@@ -41,8 +41,10 @@ export function wantedBytes(
     }
   }
   if (client.operation === 'edit' && 'images' in request) {
-    for (const part of request.images)
-      if (isRemote(part) && client.client.takesUrl?.(part, traits) === false) wanted.push(part)
+    const { carries, takesUrl } = client.client
+    const mask = carries.mask === 'carried' && request.mask !== undefined ? [request.mask] : []
+    for (const part of [...request.images, ...mask])
+      if (isRemote(part) && takesUrl?.(part, traits) === false) wanted.push(part)
   }
   return wanted
 }
@@ -66,7 +68,10 @@ export function withFetched<R extends DecodedRequest['request']>(
     part.type === 'result' ? { ...part, parts: part.parts.map(inline) } : inline(part)
   if ('turns' in request)
     return { ...request, turns: request.turns.map(turn => ({ ...turn, parts: turn.parts.map(given) })) }
-  if ('images' in request) return { ...request, images: request.images.map(inline) }
+  if ('images' in request) {
+    const { images, mask } = request
+    return { ...request, images: images.map(inline), ...(mask && { mask: inline(mask) }) }
+  }
   if (!('inputs' in request)) return request
   const whole = (input: EmbedInput): EmbedInput =>
     'parts' in input ? { ...input, parts: input.parts.map(inline) } : input

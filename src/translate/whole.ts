@@ -26,18 +26,21 @@ export class WholeTranslator implements Translator {
   readonly #target: Target<string>
   readonly #answer: DocumentAnswer
   readonly #usage: UsagePaths | undefined
+  /** Whether the upstream speaks the client's protocol, and so gets what is unknown here. */
+  readonly #isOwn: boolean
 
   constructor(
     decoded: DecodedRequest,
     exchange: Exchange,
     translation: Translation,
-    { server }: DocumentCodec,
-    { client }: DocumentCodec,
+    { protocol: asked, server }: DocumentCodec,
+    { protocol: spoken, client }: DocumentCodec,
     strict: boolean,
     newId: AnswerContext['newId'],
   ) {
     this.#server = server
     this.#client = client
+    this.#isOwn = asked === spoken
     this.#request = decoded.request
     this.losses = new Losses({ fields: server.fields, carries: client.carries }, decoded, strict || translation.strict)
     this.#target = { model: exchange.model, traits: translation.traits, lose: this.losses.lose }
@@ -47,7 +50,7 @@ export class WholeTranslator implements Translator {
   }
 
   encode(nth = 0): JsonObject {
-    this.losses.left(this.#request.left)
+    if (!this.#isOwn) this.losses.left(this.#request.left)
     const request = this.#request
     // With the same seed all of them would be equal.
     const hasSeed = 'seed' in request && typeof request.seed === 'number'

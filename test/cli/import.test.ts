@@ -25,7 +25,7 @@ model_list:
   - model_name: small
     litellm_params: { model: hosted_vllm/small, api_base: "http://127.0.0.1:8000/v1" }
   - model_name: away
-    litellm_params: { model: bedrock/away }
+    litellm_params: { model: sagemaker/away }
 router_settings:
   fallbacks: [{ large: [small] }]
   num_retries: 2
@@ -86,7 +86,7 @@ models:
     `foreign.yaml:5:77  model_list[0].litellm_params.rpm  ${share}`,
     'foreign.yaml:9:7  model_list[1].litellm_params.api_key  manual: the key is written in the file, and is not copied: set GROQ_API_KEY to it',
     `foreign.yaml:10:7  model_list[1].litellm_params.rpm  ${share}`,
-    'foreign.yaml:14:23  model_list[3].litellm_params.model  unsupported: no kind serves "bedrock": requests have to be signed for AWS',
+    'foreign.yaml:14:23  model_list[3].litellm_params.model  unsupported: no kind serves "sagemaker": no kind speaks to its endpoints',
     'foreign.yaml:16:3  router_settings.fallbacks  approximate: they follow overload, rate limits and time-outs; other errors go to the client',
     'foreign.yaml:17:3  router_settings.num_retries  approximate: attempts go through the targets first, and then back to those that may be asked again',
     'foreign.yaml:18:3  router_settings.colour  unsupported: there is nothing like it here',
@@ -104,6 +104,103 @@ t.test(
     t.match(unknown, { code: 2, stderr: /litellm/ })
   },
 )
+
+const CLOUDS: readonly {
+  readonly from: string
+  readonly text: string
+  readonly upstreams: string
+  readonly found?: RegExp
+}[] = [
+  {
+    from: 'litellm',
+    text: `model_list:
+  - { model_name: a, litellm_params: { model: bedrock/converse/x.y-v1, aws_region_name: us-west-2, aws_role_name: "arn:aws:iam::1:role/r" } }
+  - { model_name: b, litellm_params: { model: bedrock/eu-central-1/x.y-v1, aws_access_key_id: os.environ/MY_ID, aws_secret_access_key: os.environ/MY_SECRET } }
+  - { model_name: c, litellm_params: { model: bedrock/x.y-v1, aws_region_name: us-west-2, api_key: os.environ/AWS_BEARER_TOKEN_BEDROCK } }
+  - { model_name: d, litellm_params: { model: vertex_ai/gemini-x, vertex_project: os.environ/P, vertex_location: us-east1, vertex_credentials: /keys/a.json } }
+  - { model_name: e, litellm_params: { model: vertex_ai/claude-x, vertex_project: north, vertex_location: global } }
+  - { model_name: f, litellm_params: { model: bedrock/x.y-v1 } }
+`,
+    upstreams: `upstreams:
+  bedrock: { kind: bedrock, base: "https://bedrock-runtime.us-west-2.amazonaws.com", credential: { type: aws-sigv4, role: "arn:aws:iam::1:role/r" } }
+  bedrock-2: { kind: bedrock, base: "https://bedrock-runtime.eu-central-1.amazonaws.com", credential: { type: aws-sigv4, access_key_id: "\${MY_ID:-unset}", secret: { env: MY_SECRET } } }
+  bedrock-3: { kind: bedrock-key, base: "https://bedrock-runtime.us-west-2.amazonaws.com", secret: { env: AWS_BEARER_TOKEN_BEDROCK } }
+  vertex_ai: { kind: vertex, base: "https://us-east1-aiplatform.googleapis.com/v1/projects/\${P:-project}/locations/us-east1", credential: { type: gcp, file: /keys/a.json } }
+  vertex_ai-2: { kind: vertex-messages, base: "https://aiplatform.googleapis.com/v1/projects/north/locations/global" }
+  bedrock-4: { kind: bedrock, base: "https://bedrock-runtime.\${AWS_REGION:-us-east-1}.amazonaws.com" }
+
+models:
+  a: { upstream: bedrock, as: x.y-v1 }
+  b: { upstream: bedrock-2, as: x.y-v1 }
+  c: { upstream: bedrock-3, as: x.y-v1 }
+  d: { upstream: vertex_ai, as: gemini-x }
+  e: { upstream: vertex_ai-2, as: claude-x }
+  f: { upstream: bedrock-4, as: x.y-v1 }
+`,
+    found:
+      /manual: its region is not in the file: set AWS_REGION\nfindings: 0 exact, 0 approximate, 1 manual, 0 unsupported/,
+  },
+  {
+    from: 'bifrost',
+    text: '{ "providers": { "bedrock": { "keys": [{ "name": "k", "bedrock_key_config": { "access_key": "env.AWS_ACCESS_KEY_ID", "secret_key": "env.AWS_SECRET_ACCESS_KEY", "region": "env.AWS_REGION" }, "models": ["x.y-v1"] }] }, "vertex": { "keys": [{ "vertex_key_config": { "project_id": "env.P", "region": "europe-west4", "auth_credentials": "env.CREDENTIALS" }, "models": ["g"] }] } } }',
+    upstreams: `upstreams:
+  bedrock: { kind: bedrock, base: "https://bedrock-runtime.\${AWS_REGION:-us-east-1}.amazonaws.com" }
+  vertex: { kind: vertex, base: "https://europe-west4-aiplatform.googleapis.com/v1/projects/\${P:-project}/locations/europe-west4" }
+
+models:
+  bedrock/x.y-v1: { upstream: bedrock, as: x.y-v1 }
+  vertex/g: { upstream: vertex, as: g }
+`,
+    found: /auth_credentials {2}manual: the account is not copied/,
+  },
+  {
+    from: 'portkey',
+    text: '{ "strategy": { "mode": "fallback" }, "targets": [{ "provider": "bedrock", "aws_access_key_id": "AKIAIOSFODNN7EXAMPLE", "aws_secret_access_key": "sk-written-in-the-file", "aws_region": "eu-west-1", "override_params": { "model": "x.y-v1" } }, { "provider": "vertex-ai", "vertex_project_id": "north", "vertex_region": "us-east5", "override_params": { "model": "claude-x" } }] }',
+    upstreams: `upstreams:
+  bedrock: { kind: bedrock, base: "https://bedrock-runtime.eu-west-1.amazonaws.com" }
+  vertex-ai: { kind: vertex-messages, base: "https://us-east5-aiplatform.googleapis.com/v1/projects/north/locations/us-east5" }
+
+models:
+  "*": [{ upstream: bedrock, as: x.y-v1 }, { upstream: vertex-ai, as: claude-x }]
+`,
+    found:
+      /aws_access_key_id {2}manual: the key is written in the file, and is not copied: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY/,
+  },
+  {
+    from: 'new-api',
+    text: '{ "data": { "items": [{ "type": 33, "name": "a", "key": "AKIAIOSFODNN7EXAMPLE|written-in-the-file|us-west-2", "models": "m" }, { "type": 33, "name": "b", "key": "written-in-the-file|eu-west-1", "models": "n" }, { "type": 41, "name": "v", "key": "{\\"private_key\\":\\"written-in-the-file\\"}", "other": "global", "models": "g" }] } }',
+    upstreams: `upstreams:
+  a: { kind: bedrock, base: "https://bedrock-runtime.us-west-2.amazonaws.com" }
+  b: { kind: bedrock-key, base: "https://bedrock-runtime.eu-west-1.amazonaws.com", secret: { env: B_KEY } }
+  v: { kind: vertex, base: "https://aiplatform.googleapis.com/v1/projects/\${GOOGLE_CLOUD_PROJECT:-project}/locations/global" }
+
+models: { m: { upstream: a, weight: 10 }, n: { upstream: b, weight: 10 }, g: { upstream: v, weight: 10 } }
+`,
+    found: /data\.items\[2\] {2}manual: its key is left out: the credential here is of type gcp/,
+  },
+  {
+    from: 'agentgateway',
+    text: 'llm:\n  models:\n    - { name: a, provider: bedrock, params: { model: x.y-v1, awsRegion: us-west-2 } }\n    - { name: b, provider: vertex, params: { model: gemini-x, vertexRegion: global, vertexProject: north } }\n',
+    upstreams: `upstreams:
+  bedrock: { kind: bedrock, base: "https://bedrock-runtime.us-west-2.amazonaws.com" }
+  vertex: { kind: vertex, base: "https://aiplatform.googleapis.com/v1/projects/north/locations/global" }
+
+models:
+  a: { upstream: bedrock, as: x.y-v1 }
+  b: { upstream: vertex, as: gemini-x }
+`,
+  },
+]
+
+for (const { from, text, upstreams, found } of CLOUDS) {
+  t.test(`import ${from}: a provider in a cloud has its place and its account, and no secret is copied`, async t => {
+    const { code, stdout, stderr } = await run(['import', from, '-'], { input: text })
+    t.equal(code, 0, stderr)
+    t.strictSame(parse(stdout.slice(stdout.indexOf('upstreams:\n'))), parse(upstreams))
+    t.match(stderr, found ?? /findings: 0 exact, 0 approximate, 0 manual, 0 unsupported/)
+    t.notMatch(stdout + stderr, /written-in-the-file|AKIA/)
+  })
+}
 
 const OTHERS: readonly { readonly from: string; readonly text: string; readonly models: string }[] = [
   {

@@ -31,7 +31,7 @@ const names = [
     'responses',
   ] as const),
   ...(['batches', 'message-batches', 'native-batches', 'uploads', 'uploads.complete'] as const),
-  ...(['predict', 'rerank', 'rerank.v2', 'videos', 'videos.form', 'videos.remix'] as const),
+  ...(['predict', 'predict-long-running', 'rerank', 'rerank.v2', 'videos', 'videos.form', 'videos.remix'] as const),
   ...([
     ...([
       'mj.action',
@@ -162,6 +162,20 @@ const wrong: readonly [Name, string, unknown, string][] = [
     'with half an image',
     { instances: [{ prompt: 'a' }], parameters: { sampleCount: 0.5 } },
     'parameters.sampleCount',
+  ],
+  ['predict-long-running', 'without a prompt', { instances: [{}] }, 'instances[0].prompt'],
+  ['predict-long-running', 'with two', { instances: [{ prompt: 'a' }, { prompt: 'b' }] }, 'instances'],
+  [
+    'predict-long-running',
+    'with several videos',
+    { instances: [{ prompt: 'a' }], parameters: { sampleCount: 2 } },
+    'parameters.sampleCount',
+  ],
+  [
+    'predict-long-running',
+    'with what is unknown',
+    { instances: [{ prompt: 'a' }], parameters: { storageUri: 'gs://a' } },
+    'parameters.storageUri',
   ],
   ['videos', 'without a prompt', { model: 'm' }, 'prompt'],
   ['videos', 'with half a second', { model: 'm', prompt: 'a', duration: 0.5 }, 'duration'],
@@ -450,6 +464,7 @@ const paths: readonly [string, Name][] = [
   [':embedContent', 'embed-content'],
   [':batchEmbedContents', 'embed-contents'],
   [':predict', 'predict'],
+  [':predictLongRunning', 'predict-long-running'],
 ]
 
 const recordings = recordingsFile()
@@ -467,7 +482,7 @@ t.test('every recorded request that a provider accepted passes', { skip: recordi
   // No one who was recorded speaks converse, embeds one text alone, makes a batch or a video; forms are recorded elsewhere
   // (test/e2e/recorded-forms.test.ts).
   const unheard: readonly Name[] = [
-    ...(['converse', 'embed-content', 'batches', 'images.edits.document'] as const),
+    ...(['converse', 'embed-content', 'batches', 'images.edits.document', 'predict-long-running'] as const),
     ...(['message-batches', 'native-batches', 'uploads', 'uploads.complete'] as const),
     ...(['videos', 'videos.form', 'videos.remix'] as const),
     ...FORMS,

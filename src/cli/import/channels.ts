@@ -33,12 +33,15 @@ function readChannel(view: View, isShared: boolean, at: number, input: ReaderInp
   if (status === 3) view.child('status').find('manual', 'it was switched off by itself; it is on here')
   const address = view.child('base_url')
   const request = forced(view.child('param_override'))
-  const secrets = secretsOf(view.child('key'), `${asVariable(name)}_KEY`)
+  const { region, isAccount } = inKey(view)
+  const secrets = isAccount ? accountIn(view) : secretsOf(view.child('key'), `${asVariable(name)}_KEY`)
   const upstream = draft.upstream({
     provider: word,
     name,
     at: view,
     ...(typeof address.value === 'string' && address.value !== '' ? { address } : {}),
+    model: view.child('models').text()?.split(',')[0]?.trim() ?? '',
+    cloud: { region },
     settings: { ...secrets, ...(status === 2 ? { disabled: true } : {}) },
   })
   if (upstream === undefined) return
@@ -58,6 +61,20 @@ function readChannel(view: View, isShared: boolean, at: number, input: ReaderInp
       ...weight,
     })
   }
+}
+
+/** For a cloud, the region is beside the key, or its last part: `id|secret|region`, or `key|region`. */
+function inKey(view: View): { readonly region: View | string; readonly isAccount: boolean } {
+  const parts = String(view.child('key').value ?? '').split('|')
+  const last = parts.at(-1) ?? ''
+  if (parts.length < 2 || !/^[a-z]{2}(?:-[a-z]+)+-\d$/.test(last))
+    return { region: view.child('other'), isAccount: false }
+  return { region: last, isAccount: parts.length === 3 }
+}
+
+function accountIn(view: View): { readonly [name: string]: Json } {
+  view.child('key').find('manual', 'the key is not copied: its credential reads one where it usually is')
+  return {}
 }
 
 /** Keys are never copied: one variable, or one for each line. */

@@ -1,5 +1,6 @@
 import type { Json, JsonObject } from '../../core/json.js'
 import { addressOf, asName, asVariable, variableOf } from './address.js'
+import { accountOf, type CloudWish, placeOf } from './clouds.js'
 import type { KindOf } from './kinds.js'
 import type { View } from './view.js'
 import { entryYaml, scalarYaml } from './yaml-text.js'
@@ -29,6 +30,10 @@ interface UpstreamWish {
   readonly secret?: View
   readonly headers?: Readonly<Record<string, string>>
   readonly settings?: JsonObject
+  /** The model there, where kinds depend on it. */
+  readonly model?: string
+  /** For providers in a cloud. */
+  readonly cloud?: CloudWish
 }
 
 /** The configuration that an import makes, and its text. */
@@ -47,9 +52,10 @@ export class Draft {
 
   /** The name of the upstream, which is made where there is none like it yet; undefined where no kind can serve it. */
   upstream(wish: UpstreamWish): string | undefined {
-    const { provider, at, address, secret, headers = {}, settings = {} } = wish
+    const { provider, at, address, secret, headers = {}, settings = {}, model = '', cloud = {} } = wish
     const written = address?.text()
-    const kind = this.#kindOf(provider, written !== undefined)
+    const isKeyed = secret !== undefined || settings.secret !== undefined || settings.secrets !== undefined
+    const kind = this.#kindOf(provider, { hasAddress: written !== undefined, isKeyed, model })
     if ('unsupported' in kind) {
       at.find('unsupported', `no kind serves ${JSON.stringify(provider)}: ${kind.unsupported}`)
       return undefined
@@ -57,13 +63,21 @@ export class Draft {
     const name = asName(wish.name ?? provider)
     const made: Record<string, Json> = { kind: kind.kind }
     if (kind.guessed) at.find('approximate', `taken for a server that speaks the compatible protocols under /v1`)
-    Object.assign(made, this.#addressOf(kind, written, address, at, name))
+    if (kind.cloud === undefined || written !== undefined)
+      Object.assign(made, this.#addressOf(kind, written, address, at, name))
+    else made.base = placeOf(kind.cloud, cloud, at)
+    if (kind.cloud !== undefined && !kind.takesSecret) Object.assign(made, accountOf(kind.cloud, cloud))
     if (secret !== undefined && kind.takesSecret)
       Object.assign(made, secretOf(secret, kind.variable ?? `${asVariable(name)}_API_KEY`))
     else if (kind.variable !== undefined && settings.secrets === undefined)
       Object.assign(made, { secret: { env: kind.variable } })
     if (Object.keys(headers).length > 0) made.headers = headers
-    Object.assign(made, settings)
+    const { secret: one, secrets: several, ...others } = settings
+    Object.assign(made, kind.takesSecret ? settings : others)
+    if (!kind.takesSecret && (secret ?? one ?? several) !== undefined) {
+      secret?.text()
+      at.find('manual', `its key is left out: the credential here is of type ${kind.cloud?.credential ?? 'its own'}`)
+    }
     const identity = JSON.stringify(made)
     const known = this.#known.get(identity)
     if (known !== undefined) return known

@@ -3,9 +3,11 @@ import { join } from 'node:path'
 import { parse } from '../../config/parse.js'
 import { Report } from '../../config/report.js'
 import { Source } from '../../config/source.js'
+import { Glob } from '../../core/glob.js'
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import { packageRoot } from '../../core/package-root.js'
 import { providers } from '../providers.js'
+import { type Cloud, cloudOf } from './clouds.js'
 
 interface FoundKind {
   readonly kind: string
@@ -19,10 +21,20 @@ interface FoundKind {
   readonly isCompatible: boolean
   /** Whether requests of other protocols are translated to one that wants a limit on every answer. */
   readonly wantsLimit: boolean
+  /** How it is reached in a cloud. */
+  readonly cloud: Cloud | undefined
 }
 
-/** The kind for a foreign word, with or without an address of its own; or why there is none. */
-export type KindOf = (word: string, hasAddress: boolean) => FoundKind | { readonly unsupported: string }
+interface Said {
+  /** Whether the file says an address. */
+  readonly hasAddress: boolean
+  /** Whether it says a key. */
+  readonly isKeyed?: boolean
+  readonly model?: string
+}
+
+/** The kind for a foreign word, with what else is said; or why there is none. */
+export type KindOf = (word: string, said: Said) => FoundKind | { readonly unsupported: string }
 
 export interface Words {
   readonly kindOf: KindOf
@@ -40,14 +52,22 @@ export async function providerWords(): Promise<Words> {
   const compatible = String(data.compatible)
   const known = new Map(kinds.map(one => [one.name, one]))
   const [words, unsupported, guesses] = ['providers', 'unsupported', 'guesses'].map(name => objectAt(data, name))
-  const found = (kind: string, guessed = false): FoundKind => {
+  const found = (kind: string, guessed = false, cloud?: Cloud): FoundKind => {
     const { base, variable, takesSecret = true, wantsLimit = false } = known.get(kind) ?? {}
-    return { kind, base, variable, takesSecret, guessed, isCompatible: kind === compatible, wantsLimit }
+    return { kind, base, variable, takesSecret, guessed, isCompatible: kind === compatible, wantsLimit, cloud }
   }
-  const kindOf: KindOf = (word, hasAddress) => {
+  const kindOf: KindOf = (word, { hasAddress, isKeyed = false, model = '' }) => {
     const entry = objectAt(words ?? {}, word.toLowerCase())
-    const kind = hasAddress && typeof entry.elsewhere === 'string' ? entry.elsewhere : entry.kind
-    if (typeof kind === 'string') return found(kind)
+    const others = Object.entries(objectAt(entry, 'models'))
+    const own = others.find(([glob]) => new Glob(glob).matches(model))?.[1]
+    const kinds = [hasAddress ? entry.elsewhere : undefined, isKeyed ? entry.keyed : undefined, own, entry.kind]
+    const kind = kinds.find(one => typeof one === 'string')
+    if (typeof kind === 'string') {
+      const cloud = cloudOf(entry)
+      if (cloud === undefined) return found(kind)
+      // Only the kind that is for keys takes one; it needs no account.
+      return { ...found(kind, false, cloud), takesSecret: kind === entry.keyed }
+    }
     const reason = unsupported?.[word.toLowerCase()]
     if (typeof reason === 'string') return { unsupported: reason }
     const plain = [word.toLowerCase(), word.toLowerCase().replaceAll('_', '-')].find(name => known.has(name))
@@ -58,7 +78,7 @@ export async function providerWords(): Promise<Words> {
     kindOf,
     compatible,
     isProvider: word => {
-      const kind = kindOf(word, false)
+      const kind = kindOf(word, { hasAddress: false })
       return 'kind' in kind || unsupported?.[word.toLowerCase()] !== undefined
     },
     guess: model => {

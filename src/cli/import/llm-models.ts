@@ -1,6 +1,7 @@
 import type { Json } from '../../core/json.js'
 import { asName, asVariable } from './address.js'
 import { bodyVerb } from './body-verbs.js'
+import { cloudWish } from './clouds.js'
 import { type Model, secretOf, type Target } from './draft.js'
 import type { Reader, ReaderInput } from './reader.js'
 import type { View } from './view.js'
@@ -36,7 +37,7 @@ function readModel(
   model: View,
   shared: ReadonlyMap<string, View>,
   internal: Map<string, Model>,
-  { draft, words }: ReaderInput,
+  { draft, words, data }: ReaderInput,
 ): void {
   const name = model.child('name').text() ?? ''
   const reference = model.child('provider', 'reference').text()
@@ -57,6 +58,8 @@ function readModel(
     at: model,
     ...(address === undefined ? {} : { address }),
     ...(secret === undefined ? {} : { secret }),
+    model: param('model')?.text() ?? name,
+    cloud: cloudWish(data, param),
   })
   if (upstream === undefined) return
   const as = nameThere(name, param('model')?.text(), [model, base])

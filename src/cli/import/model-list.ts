@@ -1,5 +1,6 @@
 import { isObject, type Json } from '../../core/json.js'
 import { bodyVerb, defaultsIn } from './body-verbs.js'
+import { cloudWish } from './clouds.js'
 import type { Target } from './draft.js'
 import { seconds } from './durations.js'
 import { mayBeSecret } from './header-secrets.js'
@@ -39,16 +40,22 @@ function deploymentOf(item: View, name: string, input: ReaderInput): Deployment 
     params.child('model').find('manual', `its provider is missing, and does not follow from ${JSON.stringify(written)}`)
     return undefined
   }
+  const { model, region } = inCloud(split.model, input)
   const upstream = input.draft.upstream({
     provider: split.provider,
     at: params.child('model'),
     ...viewOf('address', first(params, credential, 'api_base', 'base_url')),
     ...viewOf('secret', first(params, credential, 'api_key')),
     headers: headersOf(params),
+    model,
+    cloud: {
+      ...cloudWish(input.data, word => first(params, credential, word)),
+      ...(region !== undefined && { region }),
+    },
   })
   if (upstream === undefined) return undefined
   noteVersion(params, credential)
-  const as = upstreamName(name, split.model, params)
+  const as = upstreamName(name, model, params)
   if (as === false) return undefined
   const limit = input.draft.wantsLimit(upstream) ? limitOf(params) : {}
   const verbs = requestOf(params)
@@ -61,6 +68,18 @@ function deploymentOf(item: View, name: string, input: ReaderInput): Deployment 
   }
   const share = ['weight', 'rpm', 'tpm'].map(word => params.child(word)).find(one => one.exists)
   return { item, target, share, order: params.child('order').number() ?? 0 }
+}
+
+/** A model's name without the words before it that say how and where it is asked. */
+function inCloud(written: string, { data }: ReaderInput): { readonly model: string; readonly region?: string } {
+  const way =
+    data
+      .child('model_prefixes')
+      .texts()
+      .find(one => written.startsWith(one)) ?? ''
+  const rest = written.slice(way.length)
+  const [, region, model] = /^([a-z]{2}(?:-[a-z]+)+-\d)\/(.+)$/.exec(rest) ?? []
+  return region === undefined || model === undefined ? { model: rest } : { model, region }
 }
 
 function addGroup(name: string, group: readonly Deployment[], { draft }: ReaderInput): void {

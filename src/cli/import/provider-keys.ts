@@ -1,5 +1,6 @@
 import type { Json, JsonObject } from '../../core/json.js'
 import { asName } from './address.js'
+import { cloudWish } from './clouds.js'
 import { secretOf } from './draft.js'
 import { seconds } from './durations.js'
 import type { Reader, ReaderInput } from './reader.js'
@@ -35,7 +36,8 @@ function readProvider(name: string, provider: View, input: ReaderInput): void {
       name: keys.length > 1 ? `${name}-${key.child('name').text() ?? 'key'}` : name,
       at: key,
       ...(address === undefined ? {} : { address }),
-      ...(secret.exists ? { secret } : {}),
+      ...(secret.exists && secret.value !== '' ? { secret } : {}),
+      ...(cloud === undefined ? {} : { cloud: cloudWish(input.data, word => cloud.child(word)) }),
       settings: Object.keys(times).length === 0 ? {} : { timeouts: times },
     })
     if (upstream !== undefined) addModels(name, key, cloud, upstream, keys.length > 1, input)

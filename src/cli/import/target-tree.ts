@@ -1,5 +1,6 @@
 import type { Json } from '../../core/json.js'
 import { bodyVerb } from './body-verbs.js'
+import { cloudWish } from './clouds.js'
 import type { Target } from './draft.js'
 import { milliseconds } from './durations.js'
 import type { Reader, ReaderInput } from './reader.js'
@@ -53,6 +54,8 @@ function leafOf(view: View, input: ReaderInput): readonly Target[] {
     at: view,
     ...(host.exists ? { address: host } : {}),
     ...(key.exists ? { secret: key } : {}),
+    model: modelOfSlug ?? name ?? '',
+    cloud: cloudWish(input.data, word => view.child(word)),
   })
   if (upstream === undefined) return []
   const as = modelOfSlug ?? name

@@ -1,11 +1,11 @@
 import type { EditCodec, ImageCodec } from '../../core/codec.js'
-import { GatewayError } from '../../core/errors.js'
 import type { Carry } from '../../core/fields.js'
 import type { ImageField } from '../../core/image.js'
 import { isObject, type JsonObject } from '../../core/json.js'
 import { chat } from '../chat/index.js'
 import { decodeError } from '../compatible-errors.js'
 import { generate } from '../generate/index.js'
+import { isFetched } from '../media.js'
 import { compact } from '../read.js'
 import { editsByText, type ImagesByText, imagesByText } from './by-text.js'
 import {
@@ -13,6 +13,7 @@ import {
   decodeRequest,
   EDITS_FIELDS,
   EDITS_OWN,
+  encodeEdit,
   encodeRequest,
   IMAGES_CARRIES,
   IMAGES_FIELDS,
@@ -29,20 +30,19 @@ export const images: ImageCodec = {
   client: { encodeRequest, decodeResult, decodeError, carries: IMAGES_CARRIES },
 }
 
-/**
- * Compatible edits: `POST …/images/edits`, of clients alone. Upstreams take forms of their own, which nothing is
- * translated to.
- */
+/** Compatible edits: `POST …/images/edits`. Upstreams that take no forms get the JSON that the protocol has in their place. */
 export const edits: EditCodec = {
   operation: 'edit',
   protocol: 'images.edits',
   forms: true,
   server: { decodeRequest: decodeEdit, encodeResult, encodeEvents: encodeEditEvents, fields: EDITS_FIELDS },
-  client: { encodeRequest: never, decodeResult, decodeError, carries: { ...IMAGES_CARRIES, ...EDITS_OWN } },
-}
-
-function never(): never {
-  throw new GatewayError('internal', 'Edits are not translated to form protocols.')
+  client: {
+    encodeRequest: encodeEdit,
+    decodeResult,
+    decodeError,
+    carries: { ...IMAGES_CARRIES, ...EDITS_OWN, mask: 'carried', fidelity: 'carried' },
+    takesUrl: (part, traits) => isFetched(part, traits, false),
+  },
 }
 
 /** Shapes in the ImageConfig of text models. */

@@ -160,8 +160,13 @@ export function decodeEdit(value: JsonObject, head: RequestHead): EditRequest {
   return {
     ...readRequest(body, head, EDIT_MEMBERS),
     images,
-    ...given({ mask: readMask(body), fidelity: body.string('input_fidelity') }),
+    ...given({ mask: readMask(body), fidelity: body.string('input_fidelity'), others: othersOf(value) }),
   }
+}
+
+function othersOf(value: JsonObject): JsonObject | undefined {
+  const others = Object.entries(value).filter(([name]) => !EDIT_MEMBERS.has(name))
+  return others.length === 0 ? undefined : Object.fromEntries(others)
 }
 
 const NUMBERS = ['n', 'output_compression', 'partial_images']
@@ -255,4 +260,26 @@ function sizeOf({ size, aspect }: ImageRequest, target: Target<ImageField>): str
 
 export function written({ width, height }: Size): string {
   return `${width}x${height}`
+}
+
+/** An edit as EditImageBodyJsonParam, the JSON in place of a form: each image is a data URL. */
+export function encodeEdit(request: EditRequest, target: Target<EditField>): JsonObject {
+  const { images, mask, fidelity } = request
+  const { prompt, model, ...settings } = encodeRequest(request, target)
+  const asked = {
+    model,
+    prompt,
+    images: images.map(image => writeReference(image, target)),
+    mask: mask && writeReference(mask, target),
+    ...settings,
+    input_fidelity: fidelity,
+  }
+  return compact(request.others ?? {}, asked)
+}
+
+function writeReference({ source, mime = 'image/png', at }: MediaPart, target: Target<EditField>): JsonObject {
+  if ('base64' in source) return { image_url: `data:${mime};base64,${source.base64}` }
+  if ('url' in source) return { image_url: source.url }
+  target.lose('imageFiles', at)
+  return {}
 }

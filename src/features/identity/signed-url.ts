@@ -33,7 +33,7 @@ export function signedCallers(declared: SignedUrls, route: Route | undefined): F
 }
 
 /** A used address may be used again until it expires. */
-function callerOf(call: Call, query: URLSearchParams, { secret, maxAge }: SignedUrls): Maybe<Caller> {
+function callerOf(call: Call, query: URLSearchParams, { secret, previous, maxAge }: SignedUrls): Maybe<Caller> {
   const [key, expires, signature] = [KEY_PARAMETER, EXPIRES_PARAMETER, SIGNATURE_PARAMETER].map(name => {
     const [one, ...others] = query.getAll(name)
     return others.length === 0 ? one : undefined
@@ -45,7 +45,7 @@ function callerOf(call: Call, query: URLSearchParams, { secret, maxAge }: Signed
   const method = (call.route?.method ?? '').replace(/^HEAD$/, 'GET')
   const { target } = call.request
   const signed = { method, path: call.path, query: target.slice(target.indexOf('?') + 1) }
-  if (!isSignedBy(signature, signed, secret.reveal())) {
+  if (![secret, ...previous].some(one => isSignedBy(signature, signed, one.reveal()))) {
     throw refusedSignedUrl('its signature is not of this method, path and query')
   }
   const left = Number(expires) * 1000 - Date.now()

@@ -10,18 +10,20 @@ const HOUR_MS = 3_600_000
 /** Without a route for signed links: records show the upstream's own addresses. */
 export const DIRECT: View = {
   link: ({ artifacts }, variant) => artifacts.find(one => one.variant === variant)?.url,
+  result: ({ artifacts }) => artifacts[0]?.url,
 }
 
 /** The view for a client that reaches the gateway at `origin`; `path` is that of the route for signed links. */
 export function linkedView(path: SignedPath, signer: LinkSigner, origin: string): View {
+  const signed = (task: Task, variant: string): string => {
+    const expires = Math.ceil(lastMoment(task) / 1000)
+    const signature = signer.sign(task.owner, { id: task.id, variant, expires })
+    const named = variant === path.usual ? '' : `variant=${variant}&`
+    return `${origin}${path.start}${task.id}${path.end}?${named}expires=${expires}&signature=${signature}`
+  }
   return {
-    link: (task, variant) => {
-      if (!task.artifacts.some(one => one.variant === variant)) return undefined
-      const expires = Math.ceil(lastMoment(task) / 1000)
-      const signature = signer.sign(task.owner, { id: task.id, variant, expires })
-      const named = variant === path.usual ? '' : `variant=${variant}&`
-      return `${origin}${path.start}${task.id}${path.end}?${named}expires=${expires}&signature=${signature}`
-    },
+    link: (task, variant) => (task.artifacts.some(one => one.variant === variant) ? signed(task, variant) : undefined),
+    result: task => signed(task, path.usual),
   }
 }
 

@@ -34,7 +34,10 @@ export async function translatedRequest(
     path: '',
     // Each further call is an attempt of its own, which is not known yet.
     headers: headersFor(attempt, nth === 0),
-    body: rewritten(exchange.request, exchange.shape === undefined ? bytes : withTaken(exchange.shape, call, bytes)),
+    body: rewritten(
+      exchange.request,
+      exchange.shape === undefined ? bytes : withTaken(exchange.shape, call, exchange, bytes),
+    ),
   }
   const params = { ...call.params, model: exchange.model }
   if (exchange.shape === undefined) return { ...request, path: chosen.target(params) }

@@ -37,8 +37,9 @@ function certificateFacts(certificates: CertificateIdentity): IdentityFacts {
   return { name: certificates.name, checked, caller: mappingText(certificates) }
 }
 
-function signedFacts({ maxAge, routes }: SignedUrls): IdentityFacts {
-  const checked = `signed in place of a key, for at most ${duration(maxAge)}`
+function signedFacts({ previous, maxAge, routes }: SignedUrls): IdentityFacts {
+  const before = previous.length === 0 ? '' : `, also with ${previous.length} of the secrets before`
+  const checked = `signed in place of a key, for at most ${duration(maxAge)}${before}`
   return { name: 'signed URLs', checked, caller: [`key: the one that it names`, `routes: ${routes.join(', ')}`] }
 }
 

@@ -37,7 +37,7 @@ const SAMPLES: Readonly<Record<EditField, Partial<EditRequest>>> = {
   fidelity: { fidelity: 'high' },
 }
 
-const CODECS = [editsByGenerate, editsByChat] as const
+const CODECS = [edits, editsByGenerate, editsByChat] as const
 
 for (const { protocol, client } of CODECS) {
   const skip = openApiFolder() === undefined
@@ -122,6 +122,7 @@ t.test('JSON: images by address, as bytes and by the id of a file', async t => {
     mask: undefined,
     fidelity: 'low',
     left: [{ field: 'strength' }],
+    others: { strength: 1 },
   })
 })
 

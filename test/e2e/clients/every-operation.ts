@@ -206,6 +206,16 @@ function native(version: string): Readonly<Record<string, EveryOperation>> {
   }
 }
 
+const NATIVE_VIDEOS: Readonly<Record<string, EveryOperation>> = {
+  'POST /v1beta/models/{model}:predictLongRunning': byGenai('v1beta', one =>
+    one.models.generateVideos({ model: 'sim-video', source: { prompt: 'a house' } }),
+  ),
+  'GET /v1beta/models/{model}/operations/{id}': raw('get', `/v1beta/models/sim-video/operations/${ID}`),
+  'GET /v1beta/operations/{id}': raw('get', `/v1beta/operations/${ID}`),
+  'GET /v1beta/operations/{id}:download': raw('get', `/v1beta/operations/${ID}:download`),
+  'HEAD /v1beta/operations/{id}:download': raw('head', `/v1beta/operations/${ID}:download`),
+}
+
 const NATIVE_FILES: Readonly<Record<string, EveryOperation>> = {
   'POST /upload/v1beta/files': byGenai('v1beta', one =>
     one.files.upload({ file: new Blob(['hello'], { type: 'text/plain' }) }),
@@ -235,5 +245,6 @@ export const EVERY_OPERATION: Readonly<Record<string, EveryOperation>> = {
   ...native('v1beta'),
   ...native('v1'),
   ...NATIVE_FILES,
+  ...NATIVE_VIDEOS,
   ...CONVERSE,
 }

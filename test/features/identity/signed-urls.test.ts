@@ -197,6 +197,26 @@ t.test('a WebSocket opens by a signed URL', async t => {
   t.equal((await ask(t, gateway, { key: null, path: path('http') })).status, 401, 'it was signed for GET')
 })
 
+t.test('a secret before the present one still verifies, and no longer signs', async t => {
+  const [before, earlier] = [canary('upstream'), canary('upstream')]
+  const previous = 'secret: { env: URL_SECRET }, previous_secrets: [{ env: GONE }, { env: BEFORE }, { env: EARLIER }],'
+  const declared = DECLARED.replace('secret: { env: URL_SECRET },', previous)
+  const { gateway, sign, get } = await stage(t, declared, { BEFORE: before, EARLIER: earlier })
+  for (const secret of [URL_SECRET, before, earlier])
+    t.equal((await get(sign('/v1/pictures?model=m', 'web', 60_000, secret))).status, 200)
+  const expired = await get(sign('/v1/pictures?model=m', 'web', -1000, before))
+  t.match([expired.status, messageOf(expired)], [401, /it has expired/])
+  t.equal((await get(sign('/v1/pictures?model=m', 'web', 60_000, 'x'.repeat(32)))).status, 401)
+  const env = { URL_SECRET, BEFORE: before, EARLIER: earlier, CALLER_KEY: gateway.key }
+  const file = join(gateway.folder, 'gateway.yaml')
+  const url = `${gateway.origin}/v1/pictures?model=m`
+  const { stdout } = await command(['sign-url', url, file, '--key', 'web', '--for', '10m'], { env })
+  const expires = new Date(Number(new URL(stdout.trim()).searchParams.get('gateway_expires')) * 1000)
+  t.equal(stdout.trim(), signUrl(url, { key: 'web', secret: URL_SECRET, expires }))
+  const shown = await command(['explain', '-f', file], { env })
+  t.match(shown.stdout, /for at most 1h, also with 2 of the secrets before/)
+})
+
 t.test('the command makes them', async t => {
   const { gateway, get } = await stage(t)
   const file = join(gateway.folder, 'gateway.yaml')

@@ -61,7 +61,7 @@ function begun(task: Task, view: View): JsonObject {
   }
 }
 
-const NOTHING: View = { link: () => undefined }
+const NOTHING: View = { link: () => undefined, result: () => undefined }
 
 function record(task: Task, seen: View): JsonObject {
   const { id, input, fields, state, error } = task

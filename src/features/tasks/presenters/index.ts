@@ -2,11 +2,13 @@ import type { Plan } from '../../../core/plan.js'
 import { type TaskKind, type TaskRecordForm, undeclaredKind } from '../../../core/task-kind.js'
 import { imagePresenter } from './image.js'
 import { objectPresenter } from './object.js'
+import { operationPresenter } from './operation.js'
 import type { Presenter } from './presenter.js'
 
 const FORMS: Readonly<Record<TaskRecordForm, (kind: TaskKind) => Presenter>> = {
   object: objectPresenter,
   'image-tasks': imagePresenter,
+  operations: operationPresenter,
 }
 
 const PRESENTERS = new WeakMap<TaskKind, Presenter>()

@@ -27,18 +27,21 @@ export function objectPresenter(kind: TaskKind): Presenter {
       has_more: more,
     }),
     deleted: ({ id }) => ({ id, object: `${object}.deleted`, deleted: true }),
-    unknown: id => new GatewayError('not_found', `${title} with id '${id.slice(0, MAX_SHOWN_CHARS)}' not found.`),
+    unknown: id => unknownTask(title, id),
     variants,
     early: false,
     event: (before, after) =>
       isEnded(after) && before.state !== after.state ? `${object}.${statusOf(after)}` : undefined,
-    notification: (task, event, sequence, now) => ({
-      type: event,
-      timestamp: new Date(now).toISOString(),
-      sequence,
-      data: record(task),
-    }),
+    notification: (task, event, sequence, now) => notificationOf(event, sequence, now, record(task)),
   }
+}
+
+export function unknownTask(title: string, id: string): GatewayError {
+  return new GatewayError('not_found', `${title} with id '${id.slice(0, MAX_SHOWN_CHARS)}' not found.`)
+}
+
+export function notificationOf(event: string, sequence: number, now: number, data: JsonObject): JsonObject {
+  return { type: event, timestamp: new Date(now).toISOString(), sequence, data }
 }
 
 /** A new task can only continue one that has succeeded. */

@@ -7,6 +7,8 @@ import type { Task } from '../record.js'
 export interface View {
   /** The address of an artefact for clients that send no key with it. Undefined if there is no such artefact. */
   link(task: Task, variant: string): string | undefined
+  /** The same of the usual result of a task that has succeeded. */
+  result(task: Task): string | undefined
 }
 
 /** The value of a request's top-level member; undefined if absent or not read by the gateway. */
