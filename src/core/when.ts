@@ -78,7 +78,8 @@ export function passes(test: Test | undefined, value: unknown): boolean {
     return false
   }
   if (larger_than === undefined && smaller_than === undefined) return true
-  const number = isThere && value !== '' ? Number(value) : Number.NaN
+  const isNumeral = typeof value === 'string' && value.trim() !== ''
+  const number = typeof value === 'number' || isNumeral ? Number(value) : Number.NaN
   return (
     !(larger_than !== undefined && !(number > larger_than)) && !(smaller_than !== undefined && !(number < smaller_than))
   )

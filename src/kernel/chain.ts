@@ -1,6 +1,8 @@
+import type { Caller } from '../core/caller.js'
 import { type Phase, phasesOf } from '../core/phases.js'
 import type { Exchange } from '../core/plan.js'
 import { unauthenticated } from '../core/refusals.js'
+import type { Arrival } from './arrival.js'
 import type { Body } from './body.js'
 import type { Call, CallHooks } from './call.js'
 import { type Feature, type Maybe, NO_KEY, type Service, type Site, type Stage } from './stages.js'
@@ -8,11 +10,15 @@ import { type Feature, type Maybe, NO_KEY, type Service, type Site, type Stage }
 /** One step of a request. A promise parks the request until it settles. */
 type Step = (call: Call) => Maybe<void>
 
+type Identify = (arrival: Arrival) => Maybe<Caller | undefined>
+
 type Hook<K extends keyof Stage> = readonly NonNullable<Stage[K]>[]
 
 /** The stages of one route, as flat lists of functions. Lists that no stage is in are one empty array. */
 export interface Chain extends CallHooks {
   readonly steps: readonly Step[]
+  /** The caller; undefined: none is needed. Throws or rejects where there is none that counts. */
+  readonly identify: Identify
   readonly pairs: readonly Pick<Stage, 'beforeAttempt' | 'beforeSend' | 'afterAttempt'>[]
   readonly isKey: Hook<'isKey'>
   readonly onMembers: Hook<'onMembers'>
@@ -80,6 +86,7 @@ export function compileChain(features: readonly OpenFeature[], site: Site, own: 
   for (const hook of ['beforeAttempt', 'beforeSend', 'afterAttempt'] as const) those(hook)
   return {
     steps,
+    identify: identifying(list('identify')),
     pairs: gatesOf(stages, site),
     onUpstreamRequest: list('onUpstreamRequest'),
     onUpstreamBody: list('onUpstreamBody'),
@@ -142,18 +149,22 @@ function bound<K extends keyof Stage>(stage: Stage, hook: K, { kernel }: Site): 
 }
 
 /** The first stage that knows the caller decides. */
-function identifying(stages: Hook<'identify'>): readonly Step[] {
-  const accept = (call: Call, at: number): Maybe<void> => {
+function identifying(stages: Hook<'identify'>): Identify {
+  const accept = (arrival: Arrival, at: number): ReturnType<Identify> => {
     const identify = stages[at]
     if (identify === undefined) throw unauthenticated([], 'no key')
-    const found = identify(call)
-    return found instanceof Promise ? found.then(one => decide(call, at, one)) : decide(call, at, found)
+    const found = identify(arrival)
+    return found instanceof Promise ? found.then(one => decide(arrival, at, one)) : decide(arrival, at, found)
   }
-  const decide = (call: Call, at: number, found: Awaited<ReturnType<(typeof stages)[number]>>): Maybe<void> => {
-    if (found === undefined) return accept(call, at + 1)
-    if (found !== NO_KEY) call.caller = found
+  const decide = (
+    arrival: Arrival,
+    at: number,
+    found: Awaited<ReturnType<(typeof stages)[number]>>,
+  ): ReturnType<Identify> => {
+    if (found === undefined) return accept(arrival, at + 1)
+    return found === NO_KEY ? undefined : found
   }
-  return [call => accept(call, 0)]
+  return arrival => accept(arrival, 0)
 }
 
 /** The steps of a route's requests, in the order of {@link phasesOf}. */
@@ -166,7 +177,10 @@ function stepsOf(site: Site, list: <K extends keyof Stage>(hook: K) => Hook<K>, 
   const steps: Record<Phase, () => readonly Step[]> = {
     begin: () => [own.begin],
     onRequest: () => onRequest,
-    identify: () => identifying(identify),
+    identify: () => {
+      const find = identifying(identify)
+      return [call => keepCaller(call, find(call))]
+    },
     admit: () => admit,
     match: () => [own.match],
     readBody: () => [own.readBody],
@@ -176,6 +190,11 @@ function stepsOf(site: Site, list: <K extends keyof Stage>(hook: K) => Hook<K>, 
     serve: () => [serve === undefined ? own.dispatch : call => serve(call, call.candidates, call.body)],
   }
   return phasesOf(site.route, serve !== undefined).flatMap(phase => steps[phase]())
+}
+
+function keepCaller(call: Call, caller: Maybe<Caller | undefined>): Maybe<void> {
+  if (caller instanceof Promise) return caller.then(kept => keepCaller(call, kept))
+  call.caller = caller
 }
 
 /** Takes the body for the stages that follow. */

@@ -139,9 +139,9 @@ export class InnerExchange implements HttpExchange {
 
 function nothing(): void {}
 
-/** Headers of the connection or of its bytes, which the new request does not have. */
+/** Headers of the connection or of its bytes, which the new request does not have. Subprotocols stay: one may be the key. */
 const LEFT =
-  /^(connection|upgrade|keep-alive|te|trailer|transfer-encoding|content-length|content-type|expect|accept-encoding|x-request-id|sec-websocket-.*)$/i
+  /^(connection|upgrade|keep-alive|te|trailer|transfer-encoding|content-length|content-type|expect|accept-encoding|x-request-id|sec-websocket-(?!protocol$).*)$/i
 
 /** The headers of the new request. Flat name, value lists. */
 function innerHeaders(rawHeaders: readonly string[], type: string): string[] {

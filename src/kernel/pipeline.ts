@@ -1,9 +1,11 @@
 import { atMost } from '../core/at-most.js'
+import type { Caller } from '../core/caller.js'
 import { outOfDescriptors } from '../core/descriptors.js'
 import type { Family } from '../core/errors.js'
 import type { Match, Miss, Plan, Route } from '../core/plan.js'
 import { unrouted } from '../core/refusals.js'
 import type { HttpExchange, HttpRequest } from '../transport/exchange.js'
+import type { Arrival } from './arrival.js'
 import { Call } from './call.js'
 import { advance, type Chain, chainOf, compileChain, keepBody, type OpenFeature, type OwnSteps } from './chain.js'
 import { Dispatch } from './dispatch.js'
@@ -12,7 +14,7 @@ import { checkHead } from './heads.js'
 import type { Kernel, Server } from './kernel.js'
 import { readRequest } from './read-request.js'
 import { resolve } from './resolve.js'
-import type { Feature, Service } from './stages.js'
+import type { Feature, Maybe, Service } from './stages.js'
 import type { TaskEnd, TaskNotes } from './task-end.js'
 import { logArrival, logCandidates } from './trail.js'
 
@@ -74,6 +76,11 @@ export class Pipeline implements Server {
     const chain = this.#chains.get(plan)?.get(route)
     if (chain === undefined) throw new Error('the plan is not in service')
     return chain
+  }
+
+  /** The caller, by the stages of the route; undefined where none is needed. Throws or rejects with the refusal. */
+  identify(arrival: Arrival): Maybe<Caller | undefined> {
+    return this.chainOf(arrival.generation.plan, arrival.route).identify(arrival)
   }
 
   handle(kernel: Kernel, request: HttpExchange, generation?: Generation): void {

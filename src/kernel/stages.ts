@@ -5,6 +5,7 @@ import type { Json } from '../core/json.js'
 import type { Exchange, Plan, Route, Usage } from '../core/plan.js'
 import type { ExchangeObserver, UpstreamRequest } from '../net/pools.js'
 import type { Values } from '../wire/demand-values.js'
+import type { Arrival } from './arrival.js'
 import type { Body } from './body.js'
 import type { Call } from './call.js'
 import type { Failure } from './failure.js'
@@ -35,8 +36,11 @@ export interface Stage {
 
   /** The head has arrived; the caller is not known. */
   onRequest?(call: Call): Maybe<void>
-  /** Finds the caller. Undefined: this stage does not know. The first answer counts. Throws `unauthenticated`. */
-  identify?(call: Call): Maybe<Caller | typeof NO_KEY | undefined>
+  /**
+   * Finds the caller, of a handshake too whose messages are requests of their own. Undefined: this stage does not know. The first
+   * answer counts. Throws `unauthenticated`.
+   */
+  identify?(arrival: Arrival): Maybe<Caller | typeof NO_KEY | undefined>
   /** Whether a text is a key for the gateway: no upstream gets a query parameter that is one. */
   isKey?(text: string): boolean
   /** Before a byte of the body is read: rates, places, ownership of what the path names, `call.limitBody`. */

@@ -115,16 +115,24 @@ export function waiting({ bufferedAmount }: WebSocket, messages: number): number
   return bufferedAmount === 0 ? 0 : bufferedAmount + messages * MESSAGE_OVERHEAD_BYTES
 }
 
+/** What {@link acceptSocket} has to know. */
+interface AcceptOptions {
+  /** Of one message, bytes. */
+  readonly largest: number
+  /** Those that may be selected: the first one that the client offers. */
+  readonly subprotocols: readonly string[]
+  refuse(): void
+}
+
 /**
  * Completes the opening handshake of a request that asks for a WebSocket; undefined where the client has gone, or where the
- * handshake itself is wrong: then `refuse` is called, and nothing has been answered. `largest` is in bytes of one message.
+ * handshake itself is wrong: then `refuse` is called, and nothing has been answered.
  */
 export function acceptSocket(
   request: IncomingMessage,
   socket: Duplex,
   head: Buffer,
-  largest: number,
-  refuse: () => void,
+  { largest, subprotocols, refuse }: AcceptOptions,
 ): Promise<FramedSocket | undefined> {
   const server = new WebSocketServer({
     noServer: true,
@@ -132,8 +140,8 @@ export function acceptSocket(
     perMessageDeflate: false,
     clientTracking: false,
     autoPong: false,
-    // Subprotocols that a client offers besides its key are meant for others: none is selected.
-    handleProtocols: () => false,
+    // What else a client offers is its key, or meant for others.
+    handleProtocols: offered => subprotocols.find(name => offered.has(name)) ?? false,
   })
   return new Promise(resolve => {
     server.on('wsClientError', () => {

@@ -73,10 +73,14 @@ function encoded(value: string): string {
 }
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-const BASE64 = /^[A-Za-z0-9+/_-]*={0,2}$/
+const BASE64 = /^([A-Za-z0-9+/_-]*)={0,2}$/
+/** Characters that hold three bytes. */
+const GROUP_CHARS = 4
 
 function decoded(value: string): string | undefined {
-  if (!BASE64.test(value)) return undefined
+  const digits = BASE64.exec(value)?.[1]
+  // One character alone holds no byte, and padding alone pads nothing.
+  if (digits === undefined || digits.length % GROUP_CHARS === 1 || (digits === '' && value !== '')) return undefined
   try {
     return UTF8.decode(Buffer.from(value, 'base64'))
   } catch {

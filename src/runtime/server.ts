@@ -12,7 +12,7 @@ import type { Duplex } from 'node:stream'
 import type { SecureContextOptions } from 'node:tls'
 import type { TransportName } from '../core/config.js'
 import { errorBody } from '../core/error-bodies.js'
-import { type ErrorCode, type Family, GatewayError } from '../core/errors.js'
+import { type ErrorCode, GatewayError } from '../core/errors.js'
 import type { Limits } from '../core/limits.js'
 import type { ListenConfig } from '../core/process-config.js'
 import type { HttpExchange } from '../transport/exchange.js'
@@ -139,8 +139,8 @@ function answerUnparsed(error: ConnectionError, socket: Socket): void {
 }
 
 /** An answer in words on a bare connection, which ends with it. */
-export function rawAnswer(error: GatewayError, family: Family = 'compatible'): string {
-  const body = JSON.stringify(errorBody(error, family, ''))
+export function rawAnswer(error: GatewayError): string {
+  const body = JSON.stringify(errorBody(error, 'compatible', ''))
   const wait = error.details.retryAfter
   return (
     `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status] ?? 'Error'}\r\n` +

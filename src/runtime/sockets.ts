@@ -1,13 +1,14 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { outOfDescriptors } from '../core/descriptors.js'
-import { type Family, GatewayError } from '../core/errors.js'
+import { GatewayError } from '../core/errors.js'
 import { admitSocket } from '../features/responses/session/admit-socket.js'
 import { ResponseSession } from '../features/responses/session/response-session.js'
 import { isTunnel, openTunnel } from '../features/tunnels/open.js'
 import { TUNNELS, tooManySockets } from '../features/tunnels/tunnels.js'
 import type { Kernel } from '../kernel/kernel.js'
 import type { Pipeline } from '../kernel/pipeline.js'
+import { SOCKET_METHOD } from '../kernel/upgrade.js'
 import { acceptSocket } from '../net/framed-socket.js'
 import { HandshakeExchange } from '../transport/handshake-exchange.js'
 import { NodeRequest } from '../transport/node-exchange.js'
@@ -37,7 +38,7 @@ export class Sockets {
   open(incoming: IncomingMessage, socket: Duplex, head: Buffer, onFault: (error: Error) => void): void {
     socket.on('error', () => socket.destroy())
     if (this.#kernel.crowded.has(socket)) {
-      refuse(socket, outOfDescriptors(), 'compatible')
+      if (socket.writable) socket.end(rawAnswer(outOfDescriptors()), () => socket.destroy())
       return
     }
     const request = new NodeRequest(incoming)
@@ -51,15 +52,22 @@ export class Sockets {
       openTunnel(this.#pipeline, this.#kernel, new HandshakeExchange(incoming, socket, head))
       return
     }
-    const admitted = await admitSocket(this.#kernel, request)
-    if ('error' in admitted) return refuse(socket, admitted.error, admitted.family)
-    const { route, key } = admitted
     const { sockets } = this.#kernel
-    if (!sockets.take(key)) return refuse(socket, tooManySockets(), route.errors)
-    const bad = new GatewayError('bad_request', 'The WebSocket handshake is not valid.')
-    const opened = await acceptSocket(incoming, socket, head, route.limits.body, () =>
-      refuse(socket, bad, route.errors),
-    )
+    let admitted: Awaited<ReturnType<typeof admitSocket>>
+    try {
+      admitted = await admitSocket(this.#kernel, this.#pipeline, request)
+      if (!sockets.take(admitted.key)) throw tooManySockets()
+    } catch (cause) {
+      this.refuse(incoming, socket, head, cause)
+      return
+    }
+    const { route, key } = admitted
+    const opened = await acceptSocket(incoming, socket, head, {
+      largest: route.limits.body,
+      subprotocols: route.protocol?.subprotocols?.answer ?? [],
+      refuse: () =>
+        this.refuse(incoming, socket, head, new GatewayError('bad_request', 'The WebSocket handshake is not valid.')),
+    })
     if (opened === undefined) {
       sockets.release(key)
       return
@@ -102,6 +110,13 @@ export class Sockets {
     clearInterval(this.#timer)
   }
 
+  /** Refuses a handshake as any request is refused: in the family of its path, and with a line in the log. */
+  private refuse(incoming: IncomingMessage, socket: Duplex, head: Buffer, cause: unknown): void {
+    if (socket.destroyed) return
+    const exchange = new HandshakeExchange(incoming, socket, head)
+    this.#pipeline.arrive(this.#kernel, exchange, SOCKET_METHOD).fail(cause)
+  }
+
   private check(): void {
     const now = performance.now()
     for (const session of this.#sessions) session.check(now)
@@ -109,8 +124,4 @@ export class Sockets {
     clearInterval(this.#timer)
     this.#timer = undefined
   }
-}
-
-function refuse(socket: Duplex, error: GatewayError, family: Family): void {
-  if (socket.writable) socket.end(rawAnswer(error, family), () => socket.destroy())
 }

@@ -32,6 +32,8 @@ const cases: readonly (readonly [When, string | undefined])[] = [
   [{ header: { 'x-none': { matches: ['*'] } } }, 'header.x-none'],
   [{ body: { 'metadata.tier': { matches: ['g*d'] } } }, undefined],
   [{ body: { 'metadata.tier': { larger_than: 1 } } }, 'body.metadata.tier'],
+  [{ body: { flag: { larger_than: 0 } } }, 'body.flag'],
+  [{ body: { flag: { smaller_than: 2 } } }, 'body.flag'],
   [{ body: { n: { in: [3] }, flag: { in: [true] } } }, undefined],
   [{ body: { none: { smaller_than: 3 } } }, 'body.none'],
   [{ body: { n: { in: [4] } }, stream: true }, 'stream'],

@@ -28,9 +28,12 @@ const SECRETS = {
   AWS_SECRET_ACCESS_KEY: canary('upstream'),
   AWS_SESSION_TOKEN: canary('upstream'),
   VAULT_TOKEN: canary('upstream'),
+  AWS_MANAGER_KEY: canary('upstream'),
 } as const
-/** Of servers: tokens, and the secret in the manager. */
-const [OAUTH, GCP, EXEC, MANAGED] = [canary('upstream'), canary('upstream'), canary('upstream'), canary('upstream')]
+/** Tokens of servers. */
+const [OAUTH, GCP, EXEC] = [canary('upstream'), canary('upstream'), canary('upstream')]
+/** What each secret manager keeps, and another one beside it that no upstream is given. */
+const KEPT = { vault: canary('upstream'), aws: canary('upstream'), gcp: canary('upstream'), beside: canary('upstream') }
 
 const KINDS = [
   'header',
@@ -44,14 +47,45 @@ const KINDS = [
   'exec',
   'aws',
   'vault',
+  'aws_secret',
+  'gcp_secret',
 ] as const
+
+/** Secrets that managers do not give: they refuse, and repeat all that they were sent, with secrets of others. */
+const KEPT_BACK = {
+  vault_refused: '{ vault: secret/data/refused, field: key }',
+  aws_refused: '{ aws_secret: prod/refused, field: key }',
+  gcp_refused: '{ gcp_secret: projects/p/secrets/refused }',
+  vault_field: '{ vault: secret/data/up, field: none }',
+  aws_field: '{ aws_secret: prod/up, field: none }',
+} as const
 
 interface Asked {
   readonly target: string
   readonly headers: IncomingMessage['headers']
 }
 
-/** Upstream, token server, metadata server and secret manager. */
+type Send = (status: number, answer: unknown) => void
+
+/** Answers as the secret managers do: with what they keep, or with a refusal that repeats the request. */
+function manage({ url = '', headers }: IncomingMessage, body: string, send: Send): boolean {
+  const repeated = `${url} ${JSON.stringify(headers)} ${body} ${Object.values(KEPT).join(' ')}`
+  const isRefused = `${url} ${body}`.includes('refused')
+  const fields = { beside: KEPT.beside }
+  if (url.startsWith('/v1/secret/')) {
+    if (isRefused) send(403, { errors: [repeated] })
+    else send(200, { data: { data: { key: KEPT.vault, ...fields }, metadata: { version: 1 } } })
+  } else if (headers['x-amz-target'] === 'secretsmanager.GetSecretValue') {
+    if (isRefused) send(400, { __type: 'AccessDeniedException', Message: repeated })
+    else send(200, { Name: 'prod/up', SecretString: JSON.stringify({ key: KEPT.aws, ...fields }) })
+  } else if (url.startsWith('/v1/projects/')) {
+    if (isRefused) send(403, { error: { code: 403, message: repeated, status: 'PERMISSION_DENIED' } })
+    else send(200, { name: 'projects/p/secrets/up', payload: { data: Buffer.from(KEPT.gcp).toString('base64') } })
+  } else return false
+  return true
+}
+
+/** Upstream, token server, metadata server and secret managers. */
 async function startWorld(t: Test): Promise<{ origin: string; host: string; asked: Journal<Asked> }> {
   const asked = new Journal<Asked>('requests to upstreams')
   const server = createServer((request, response) => {
@@ -60,7 +94,7 @@ async function startWorld(t: Test): Promise<{ origin: string; host: string; aske
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
     request.on('end', () => {
       const body = Buffer.concat(chunks).toString()
-      const send = (status: number, answer: unknown): void => {
+      const send: Send = (status, answer) => {
         response.writeHead(status, { 'content-type': 'application/json', 'metadata-flavor': 'Google' })
         response.end(JSON.stringify(answer))
       }
@@ -69,9 +103,7 @@ async function startWorld(t: Test): Promise<{ origin: string; host: string; aske
         send(401, { error: 'invalid_client', error_description: body + JSON.stringify(headers) })
       else if (target.startsWith('/computeMetadata/'))
         send(200, { access_token: GCP, token_type: 'Bearer', expires_in: 3600 })
-      else if (target.startsWith('/v1/secret/'))
-        send(200, { data: { data: { key: MANAGED }, metadata: { version: 1 } } })
-      else {
+      else if (!manage(request, body, send)) {
         asked.push({ target, headers })
         if (body.includes('repeat')) {
           const message = `${target} ${JSON.stringify(headers)} ${decoded(headers.authorization)}`
@@ -115,13 +147,22 @@ t.test('F-D2 no secret and no token of any type of credential is anywhere that i
     aws: 'credential: { type: aws-sigv4, service: bedrock, region: eu-west-1 }',
     vault:
       'credential: { in: header, name: authorization, scheme: Bearer, secret: { vault: secret/data/up, field: key } }',
+    aws_secret: 'credential: { type: header, name: x-key, secret: { aws_secret: prod/up, field: key } }',
+    gcp_secret: 'credential: { type: query, name: key, secret: { gcp_secret: projects/p/secrets/up } }',
   }
-  const upstreams = KINDS.map(
-    kind => `  ${kind}: { base: "${world.origin}", speaks: { chat: POST /chat }, ${credentials[kind]} }\n`,
-  )
+  const upstreams = [
+    ...KINDS.map(kind => [kind, credentials[kind]] as const),
+    ...Object.entries(KEPT_BACK).map(
+      ([name, secret]) => [name, `credential: { type: header, name: x-key, secret: ${secret} }`] as const,
+    ),
+  ].map(([name, credential]) => `  ${name}: { base: "${world.origin}", speaks: { chat: POST /chat }, ${credential} }\n`)
+  const models = [...KINDS, ...Object.keys(KEPT_BACK)]
   const yaml = `version: 1
 ${CALLER}
-secret_managers: { vault: { address: "${world.origin}", token: { env: VAULT_TOKEN } } }
+secret_managers:
+  vault: { address: "${world.origin}", token: { env: VAULT_TOKEN } }
+  aws: { region: eu-west-1, endpoint: "${world.origin}", access_key_id: AKIDMANAGER, secret: { env: AWS_MANAGER_KEY } }
+  gcp: { endpoint: "${world.origin}" }
 store: { type: file, path: ./data }
 receipts: on
 ledger: {}
@@ -129,7 +170,7 @@ log: { level: trace }
 telemetry: { otlp: { endpoint: "${collector.origin}", interval: 50ms }, traces: { sample: { rest: 1 } } }
 ${admin.line}
 upstreams:
-${upstreams.join('')}models: { ${KINDS.map(kind => `${kind}: ${kind}`).join(', ')} }
+${upstreams.join('')}models: { ${models.map(name => `${name}: ${name}`).join(', ')} }
 `
   const env = {
     ...SECRETS,
@@ -151,6 +192,14 @@ ${upstreams.join('')}models: { ${KINDS.map(kind => `${kind}: ${kind}`).join(', '
     const asked = { method: 'POST', path: '/v1/chat/completions', key: 'caller', body }
     if (plan !== undefined) places.set(`explain of ${model}`, JSON.stringify(requestFacts(plan, asked)))
   }
+  for (const model of Object.keys(KEPT_BACK)) {
+    const answer = await gateway.chat({ model })
+    t.ok(answer.status >= 400, `${model}: ${answer.status}`)
+    places.set(`answer of ${model}`, answer.text + JSON.stringify(answer.head.fields))
+  }
+  const off = gateway.gateway.plan.off.upstreams
+  t.same([...off.keys()].sort(), Object.keys(KEPT_BACK).sort(), 'each says why it is off')
+  places.set('what is off', JSON.stringify([...off]))
   const ask = adminOf(t, admin.origin)
   const reads = TABLE.filter(
     ({ method, path }) => method === 'GET' && !/\{|log$|tail|live|heap|cpu|stream|oidc/.test(path),
@@ -158,7 +207,7 @@ ${upstreams.join('')}models: { ${KINDS.map(kind => `${kind}: ${kind}`).join(', '
   t.ok(reads.length > 10)
   for (const { path } of reads) places.set(path, (await ask('GET', path)).text)
   places.set('test call', (await ask('POST', '/admin/upstreams/header/test', {})).text)
-  places.set('metrics', (await gateway.request('/readyz?verbose')).text)
+  places.set('readiness', (await gateway.request('/readyz?verbose')).text)
   const file = join(gateway.folder, 'gateway.yaml')
   for (const args of [
     ['explain', file],
@@ -169,7 +218,7 @@ ${upstreams.join('')}models: { ${KINDS.map(kind => `${kind}: ${kind}`).join(', '
     const { stdout, stderr } = await command(args, { env: env as Record<string, string> })
     places.set(args.join(' '), stdout + stderr)
   }
-  await collector.spans.count(2 * KINDS.length)
+  await collector.spans.count(2 * KINDS.length + Object.keys(KEPT_BACK).length)
   await collector.metrics.count(1)
   places.set('spans', JSON.stringify(collector.spans.items))
   places.set('metrics, pushed', JSON.stringify(collector.metrics.items))
@@ -179,7 +228,13 @@ ${upstreams.join('')}models: { ${KINDS.map(kind => `${kind}: ${kind}`).join(', '
   const tokens = world.asked.items.flatMap(({ headers: { authorization = '' } }) =>
     authorization.startsWith('AWS4') ? [] : [authorization.split(' ').at(-1) ?? ''],
   )
-  const secrets = [...Object.values(SECRETS), OAUTH, GCP, EXEC, MANAGED, ...tokens.filter(one => one !== '')]
+  const given = JSON.stringify(world.asked.items)
+  for (const secret of [KEPT.vault, KEPT.aws, KEPT.gcp])
+    t.ok(given.includes(secret), 'upstreams got what managers keep')
+  const secrets = [
+    ...[...Object.values(SECRETS), ...Object.values(KEPT), OAUTH, GCP, EXEC],
+    ...tokens.filter(one => one !== ''),
+  ]
   t.ok(new Set(tokens).size >= 6, 'tokens of each type have arrived')
   for (const [place, text] of places) {
     t.ok(text.length > 10, `${place} says something`)

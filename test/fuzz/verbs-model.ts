@@ -26,9 +26,10 @@ const VERBS: Readonly<Record<string, Step>> = {
   wrap: (doc, args: Record<string, string>) =>
     each(doc, args, (value, path, name) => model.wrap(value, path, String(name))),
   cast: (doc, args: Record<string, string>) =>
-    each(doc, args, (value, path) => {
+    each(doc, args, (value, path, type) => {
       const found = model.find(value, path)
-      return typeof found === 'number' ? model.set(value, path, String(found), 'always') : value
+      const made = cast(String(type), found)
+      return made === undefined ? value : model.set(value, path, made, 'always')
     }),
   map: (doc, args: Record<string, Record<string, unknown>>) =>
     each(doc, args, (value, path, table) => {
@@ -44,15 +45,13 @@ const VERBS: Readonly<Record<string, Step>> = {
     }, doc),
   template: (doc, args: Record<string, string>) =>
     Object.entries(args).reduce<unknown>((value, [path, text]) => {
-      const values = [...text.matchAll(/\{([^{}]+)\}/g)].map(([, from = '']) => model.find(value, split(from)))
+      // Braces that are doubled stand for themselves.
+      const plain = text.replaceAll('{{', '\u0001').replaceAll('}}', '\u0002')
+      const values = [...plain.matchAll(/\{([^{}]+)\}/g)].map(([, from = '']) => model.find(value, split(from)))
       if (values.some(one => !['string', 'number', 'boolean'].includes(typeof one))) return value
       let nth = 0
-      return model.set(
-        value,
-        split(path),
-        text.replace(/\{[^{}]+\}/g, () => String(values[nth++])),
-        'always',
-      )
+      const filled = plain.replace(/\{[^{}]+\}/g, () => String(values[nth++]))
+      return model.set(value, split(path), filled.replaceAll('\u0001', '{').replaceAll('\u0002', '}'), 'always')
     }, doc),
   append: (doc, args: Record<string, unknown>) =>
     Object.entries(args).reduce<unknown>((value, [path, added]) => {
@@ -79,13 +78,24 @@ const VERBS: Readonly<Record<string, Step>> = {
   base64: (doc, args: Record<string, string>) =>
     each(doc, args, (value, path, direction) => {
       const found = model.find(value, path)
-      if (typeof found !== 'string' || direction !== 'encode') return value
-      return model.set(value, path, Buffer.from(found).toString('base64'), 'always')
+      if (typeof found !== 'string') return value
+      const made = direction === 'encode' ? Buffer.from(found).toString('base64') : decoded(found)
+      return made === undefined ? value : model.set(value, path, made, 'always')
+    }),
+  split: (doc, args: Record<string, { readonly at: string; readonly into: readonly string[] }>) =>
+    each(doc, args, (value, from, how) => {
+      const { at, into } = how as { readonly at: string; readonly into: readonly string[] }
+      const found = model.find(value, from)
+      const parts = typeof found === 'string' ? found.split(at) : []
+      if (parts.length !== into.length) return value
+      return into.reduce<unknown>(
+        (result, to, index) => model.set(result, matched(to, from), parts[index], 'always'),
+        model.remove(value, from),
+      )
     }),
   when: (doc, { if: tests, do: yes, else: no = [] }: WhenArgs) => {
     const holds = Object.entries(tests).every(([path, wanted]) => {
-      const found = model.find(doc, split(path))
-      return typeof wanted === 'object' ? (found !== undefined && found !== null) === wanted.present : found === wanted
+      return holdsFor(model.find(doc, split(path)), wanted)
     })
     return applied(doc, holds ? yes : no)
   },
@@ -96,8 +106,55 @@ function listed(value: unknown, path: Path): unknown {
   return found === undefined || Array.isArray(found) ? value : model.set(value, path, [found], 'always')
 }
 
+function cast(type: string, value: unknown): unknown {
+  if (type === 'string') return typeof value === 'number' ? String(value) : undefined
+  const isNumeral = typeof value === 'string' && /^-?\d+(\.\d+)?$/.test(value)
+  if (typeof value !== 'number' && !isNumeral) return undefined
+  return type === 'integer' ? Math.round(Number(value)) : Number(value)
+}
+
+/** The text that base64 holds; `undefined` for other texts. */
+function decoded(value: string): string | undefined {
+  const bare = value.replace(/={1,2}$/, '')
+  if (/[^\w+/-]/.test(bare) || bare.length % 4 === 1 || (bare === '' && value !== '')) return undefined
+  const bytes = Buffer.from(bare.replaceAll('-', '+').replaceAll('_', '/'), 'base64')
+  return Buffer.from(bytes.toString('utf8')).equals(bytes) ? bytes.toString('utf8') : undefined
+}
+
+type Scalar = string | number | boolean
+
+interface Condition {
+  readonly present?: boolean
+  readonly in?: readonly Scalar[]
+  readonly matches?: readonly string[]
+  readonly larger_than?: number
+  readonly smaller_than?: number
+}
+
+function holdsFor(value: unknown, wanted: Scalar | readonly Scalar[] | Condition): boolean {
+  if (typeof wanted !== 'object') return isOneOf(value, [wanted])
+  if (Array.isArray(wanted)) return isOneOf(value, wanted as readonly Scalar[])
+  const { present, in: list, matches, larger_than: low, smaller_than: high } = wanted as Condition
+  const isThere = value !== undefined && value !== null
+  const isNumber = typeof value === 'number' || (typeof value === 'string' && value.trim() !== '')
+  const fits = (pattern: string): boolean =>
+    typeof value === 'string' && new RegExp(`^${pattern.replaceAll('*', '.*')}$`, 's').test(value)
+  return (
+    (present === undefined || present === isThere) &&
+    (list === undefined || isOneOf(value, list)) &&
+    (matches === undefined || matches.some(fits)) &&
+    (low === undefined || (isNumber && Number(value) > low)) &&
+    (high === undefined || (isNumber && Number(value) < high))
+  )
+}
+
+/** Texts count for what they spell. */
+function isOneOf(value: unknown, list: readonly Scalar[]): boolean {
+  return list.some(one => one === value || (typeof value === 'string' && String(one) === value))
+}
+
 interface WhenArgs {
-  readonly if: Readonly<Record<string, { readonly present: boolean } | string | number | boolean>>
+  readonly if: Readonly<Record<string, Scalar | readonly Scalar[] | Condition>>
   readonly do: readonly VerbConfig[]
   readonly else?: readonly VerbConfig[]
 }
@@ -126,13 +183,13 @@ function each(
 
 function move(doc: unknown, args: Record<string, string>, change: typeof model.rename): unknown {
   return each(doc, args, (value, from, to) => {
-    const target = split(String(to))
-    return change(
-      value,
-      from,
-      target.map((segment, index) => (segment === '*' ? (from[index] ?? '') : segment)),
-    )
+    return change(value, from, matched(String(to), from))
   })
+}
+
+/** The path with each `*` replaced by what it stands for in another one. */
+function matched(path: string, place: Path): Path {
+  return split(path).map((segment, index) => (segment === '*' ? (place[index] ?? '') : segment))
 }
 
 /** The path with each `*` replaced by all that is there. */

@@ -49,7 +49,7 @@ export const FEATURE_USES: Readonly<Record<string, readonly string[]>> = {
   limits: ['batches'],
   mirrors: ['responses'],
   resources: ['batches'],
-  responses: ['keys', 'members', 'resources'],
+  responses: ['members', 'resources'],
   strategies: ['canaries', 'fallbacks', 'responses'],
   tail: ['log'],
   tasks: ['links', 'members'],

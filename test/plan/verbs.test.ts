@@ -50,6 +50,8 @@ const CASES: readonly (readonly [verbs: readonly VerbConfig[], before: string, a
   [[{ base64: { a: 'encode' } }], '{"a":"ü"}', '{"a":"w7w="}'],
   [[{ base64: { a: 'decode' } }], '{"a":"w7w="}', '{"a":"ü"}'],
   [[{ base64: { a: 'decode' } }], '{"a":"/w=="}', '{"a":"/w=="}'],
+  [[{ base64: { a: 'decode' } }], '{"a":"="}', '{"a":"="}'],
+  [[{ base64: { a: 'decode' } }], '{"a":"abcde"}', '{"a":"abcde"}'],
   [[{ when: { if: { a: { present: true } }, do: [{ remove: ['b'] }] } }], '{"a":1,"b":2}', '{"a":1}'],
   [[{ when: { if: { a: { present: true } }, do: [{ remove: ['b'] }] } }], '{"a":null,"b":2}', '{"a":null,"b":2}'],
   [[{ when: { if: { a: ['x', 1] }, do: [{ set: { b: 1 } }], else: [{ set: { b: 0 } }] } }], '{"a":1}', '{"a":1,"b":1}'],

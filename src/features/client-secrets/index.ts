@@ -2,7 +2,7 @@ import type { Caller } from '../../core/caller.js'
 import { CLIENT_SECRET_PREFIX, takesClientSecrets } from '../../core/client-secrets.js'
 import type { Route } from '../../core/plan.js'
 import { unauthenticated } from '../../core/refusals.js'
-import type { Call } from '../../kernel/call.js'
+import type { Arrival } from '../../kernel/arrival.js'
 import { DEFAULT_MODEL } from '../../kernel/read-request.js'
 import type { Feature } from '../../kernel/stages.js'
 import { IDENTITIES } from '../identity/service.js'
@@ -27,7 +27,7 @@ export const clientSecrets: Feature = {
 }
 
 /** Undefined if the client presents no secret, or a key that looks like one. */
-async function holderOf(call: Call, { caller }: Route): Promise<Caller | undefined> {
+async function holderOf(call: Arrival, { caller }: Route): Promise<Caller | undefined> {
   const { plan } = call.generation
   const callers = call.kernel.need(CALLERS)
   // Without a key, a certificate may say who asks.

@@ -5,7 +5,7 @@ import type { Miss } from '../../core/plan.js'
 import { refusedCertificate, unauthenticated } from '../../core/refusals.js'
 import { SIGNATURE_PARAMETER } from '../../core/signed-url.js'
 import { isToken } from '../../core/token-form.js'
-import type { Call } from '../../kernel/call.js'
+import type { Arrival } from '../../kernel/arrival.js'
 import type { Kernel } from '../../kernel/kernel.js'
 import type { Feature, Maybe, Service } from '../../kernel/stages.js'
 import { placesOf, presentedKey, presentsKey } from '../keys/authenticate.js'
@@ -60,7 +60,7 @@ interface Ways {
 }
 
 function identify(
-  call: Call,
+  call: Arrival,
   placements: readonly Placement[],
   { identities, asks, findSigned }: Ways,
 ): Maybe<Caller | undefined> {
@@ -94,7 +94,7 @@ function identify(
 
 /** The caller whose certificate is taken in place of a key. Throws if one is needed, or counts alone, and is not good. */
 function certified(
-  call: Call,
+  call: Arrival,
   placements: readonly Placement[],
   isSigned: boolean,
   identities: Identities,
@@ -119,7 +119,7 @@ function certified(
   }
 }
 
-function admitted(call: Call, identified: Identified): Caller {
+function admitted(call: Arrival, identified: Identified): Caller {
   call.set(IDENTITY, identified)
   return identified.caller
 }

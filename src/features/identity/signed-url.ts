@@ -10,7 +10,7 @@ import {
   SIGNATURE_PARAMETER,
   type SignedUrls,
 } from '../../core/signed-url.js'
-import type { Call } from '../../kernel/call.js'
+import type { Arrival } from '../../kernel/arrival.js'
 import type { Maybe } from '../../kernel/stages.js'
 import { presentsKey } from '../keys/authenticate.js'
 import { CALLERS } from '../keys/callers.js'
@@ -18,7 +18,7 @@ import { CALLERS } from '../keys/callers.js'
 /** How far the clock of who signs may be ahead, milliseconds. */
 const CLOCK_SKEW_MS = 60_000
 
-export type FindSigned = (call: Call, placements: readonly Placement[]) => Maybe<Caller | undefined>
+export type FindSigned = (call: Arrival, placements: readonly Placement[]) => Maybe<Caller | undefined>
 
 /** Finds callers by the signature of the address; undefined where there is none. Which routes take them is known beforehand. */
 export function signedCallers(declared: SignedUrls, route: Route | undefined): FindSigned {
@@ -33,7 +33,7 @@ export function signedCallers(declared: SignedUrls, route: Route | undefined): F
 }
 
 /** A used address may be used again until it expires. */
-function callerOf(call: Call, query: URLSearchParams, { secret, previous, maxAge }: SignedUrls): Maybe<Caller> {
+function callerOf(call: Arrival, query: URLSearchParams, { secret, previous, maxAge }: SignedUrls): Maybe<Caller> {
   const [key, expires, signature] = [KEY_PARAMETER, EXPIRES_PARAMETER, SIGNATURE_PARAMETER].map(name => {
     const [one, ...others] = query.getAll(name)
     return others.length === 0 ? one : undefined

@@ -1,5 +1,5 @@
 import type { Route } from '../../core/plan.js'
-import type { Call } from '../../kernel/call.js'
+import type { Arrival } from '../../kernel/arrival.js'
 import { type Feature, NO_KEY } from '../../kernel/stages.js'
 
 /** Signed links to the content of tasks: they need no key. */
@@ -12,6 +12,6 @@ export const links: Feature = {
 }
 
 /** Whether the request is authenticated by a link's signature instead of a key. */
-function isSigned({ query }: Pick<Call, 'query'>, { task }: Pick<Route, 'task'>): boolean {
+function isSigned({ query }: Pick<Arrival, 'query'>, { task }: Pick<Route, 'task'>): boolean {
   return task?.signed === true && query?.has('signature') === true
 }

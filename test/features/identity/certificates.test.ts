@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { request as openHttps } from 'node:https'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
@@ -166,17 +167,29 @@ for (const transport of ['fast', 'node']) {
   t.test(`${transport}: a WebSocket is opened with a certificate`, { skip: withoutOpenssl }, async t => {
     const ready = await stage(t, transport, CALLER)
     const { authority, gateway } = ready
-    const open = (shown: Pair | undefined): Promise<number> =>
+    const open = (path: string, shown: Pair | undefined): Promise<number | WebSocket> =>
       new Promise(resolve => {
-        const url = `${gateway.origin.replace('https', 'wss')}/v1/realtime?model=m`
+        const url = `${gateway.origin.replace('https', 'wss')}${path}`
         const socket = new WebSocket(url, { ca: authority.cert, ...shown })
         socket.on('unexpected-response', (_request, answer) => resolve(answer.statusCode ?? 0))
-        socket.on('open', () => resolve(101))
+        socket.on('open', () => resolve(socket))
         socket.on('error', () => undefined)
         t.teardown(() => socket.terminate())
       })
-    t.equal(await open(undefined), 401)
-    t.not(await open(authority.issueFor({ subject: '/CN=chat' })), 401)
+    const shown = authority.issueFor({ subject: '/CN=chat' })
+    t.equal(await open('/v1/realtime?model=m', undefined), 401)
+    t.not(await open('/v1/realtime?model=m', shown), 401)
+    t.equal(await open('/v1/responses', undefined), 401)
+    t.equal(await open('/v1/responses', authority.issueFor({ subject: '/CN=old', days: -1 })), 401)
+    const socket = await open('/v1/responses', shown)
+    if (typeof socket === 'number') throw new Error(`refused with ${socket}`)
+    const first = once(socket, 'message')
+    socket.send(JSON.stringify({ type: 'response.create', model: 'm', input: 'hi', store: false }))
+    t.match(JSON.parse(String((await first)[0])), { type: 'response.created' })
+    t.match(await gateway.log.find(({ msg, status }) => msg === 'request' && status === 200), {
+      key: 'certificate:chat',
+      route: 'WS /v1/responses',
+    })
   })
 }
 

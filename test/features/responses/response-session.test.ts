@@ -23,7 +23,11 @@ async function connected(
   const sessions = new Journal<ResponseSession>('sessions')
   const ended = new Journal<true>('ended')
   server.on('upgrade', async (request, socket, head) => {
-    const opened = await acceptSocket(request, socket, head, 1000, () => undefined)
+    const opened = await acceptSocket(request, socket, head, {
+      largest: 1000,
+      subprotocols: [],
+      refuse: () => undefined,
+    })
     if (opened === undefined) return
     sessions.push(
       new ResponseSession(
