@@ -154,6 +154,10 @@ export const PROBES: readonly Probe[] = [
     contents: [{ role: 'user', parts: [{ text: 'Say yes.' }] }],
     generationConfig: { maxOutputTokens: MAX_OUTPUT_TOKENS },
   })),
+  other('converse', 'the protocol converse', 'converse', '/model/{model}/converse', () => ({
+    messages: [{ role: 'user', content: [{ text: 'Say yes.' }] }],
+    inferenceConfig: { maxTokens: MAX_OUTPUT_TOKENS },
+  })),
   other(
     'embeddings',
     'the dimension of embeddings',
