@@ -1,22 +1,24 @@
-// An upstream of all four text protocols on raw sockets, with fixed answers: a document, or a stream with one write an
+// An upstream of all text protocols on raw sockets, with fixed answers: a document, or a stream with one write an
 // event and one event every millisecond. Streams stop and stay open after HOLD events, where that is given.
 // usage: node bench/pair-upstream.mjs PORT [HOLD]
 import { createServer } from 'node:net'
 import { PROTOCOLS, protocolOf } from './protocols.mjs'
 
-const chunk = text => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`
+/** Of ASCII, or of the bytes of binary messages, a character each. */
+const chunk = text => `${text.length.toString(16)}\r\n${text}\r\n`
+const bytesOf = text => Buffer.from(text, 'latin1')
 const answers = new Map(
   Object.values(PROTOCOLS).map(protocol => {
     const body = JSON.stringify(protocol.document)
     const head = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n'
-    const stream = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n'
+    const stream = `HTTP/1.1 200 OK\r\ncontent-type: ${protocol.type ?? 'text/event-stream'}\r\ntransfer-encoding: chunked\r\n\r\n`
     return [
       protocol,
       {
         document: Buffer.from(`${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`),
-        start: Buffer.from(stream + (protocol.start === '' ? '' : chunk(protocol.start))),
-        deltas: protocol.deltas.map(delta => Buffer.from(chunk(delta))),
-        end: Buffer.from(`${chunk(protocol.end)}0\r\n\r\n`),
+        start: bytesOf(stream + (protocol.start === '' ? '' : chunk(protocol.start))),
+        deltas: protocol.deltas.map(delta => bytesOf(chunk(delta))),
+        end: bytesOf(`${chunk(protocol.end)}0\r\n\r\n`),
       },
     ]
   }),
@@ -39,7 +41,7 @@ createServer({ noDelay: true }, socket => {
     held = Buffer.alloc(0)
     const [, path] = head.split(' ', 2)
     const answer = answers.get(protocolOf(path))
-    if (!path.includes('streamGenerateContent') && !body.includes('"stream":true')) {
+    if (!/streamGenerateContent|converse-stream/.test(path) && !body.includes('"stream":true')) {
       socket.write(answer.document)
       return
     }

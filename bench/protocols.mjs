@@ -1,5 +1,6 @@
 // What an upstream of each text protocol answers in the measurements: one JSON document of about 1 KiB, and a stream of
 // EVENTS deltas. The text is the same in all of them.
+import { EventStreamCodec } from '@smithy/core/event-streams'
 import { EVENTS } from './workloads.mjs'
 
 const TEXT = 'the gateway reads a line and sends it on. '.repeat(16).trim()
@@ -46,6 +47,19 @@ function generated(text, finishReason) {
   const candidate = { content: { parts: [{ text }], role: 'model' }, ...(finishReason && { finishReason }), index: 0 }
   return { candidates: [candidate], usageMetadata: GENERATE_USAGE, modelVersion: 'bench-1', responseId: 'bench' }
 }
+
+const codec = new EventStreamCodec(
+  bytes => Buffer.from(bytes).toString('utf8'),
+  text => Buffer.from(text),
+)
+/** A message of the binary framing, as a text of its bytes. */
+function binary(event, payload) {
+  const texts = { ':event-type': event, ':content-type': 'application/json', ':message-type': 'event' }
+  const headers = Object.fromEntries(Object.entries(texts).map(([name, value]) => [name, { type: 'string', value }]))
+  return Buffer.from(codec.encode({ headers, body: Buffer.from(JSON.stringify(payload)) })).toString('latin1')
+}
+const CONVERSE_USAGE = { inputTokens: 73, outputTokens: 200, totalTokens: 273 }
+const METRICS = { latencyMs: 100 }
 
 export const PROTOCOLS = {
   chat: {
@@ -183,11 +197,35 @@ export const PROTOCOLS = {
     deltas: times(sse(generated(PIECE)).replaceAll('\n', '\r\n')),
     end: sse(generated('', 'STOP')).replaceAll('\n', '\r\n'),
   },
+  converse: {
+    path: '/model/bench-MODEL/converse',
+    streamPath: '/model/bench-MODEL/converse-stream',
+    type: 'application/vnd.amazon.eventstream',
+    body: () => ({
+      system: [{ text: 'You are a helpful assistant.' }],
+      messages: [{ role: 'user', content: [{ text: TEXT }] }],
+      inferenceConfig: { maxTokens: 1000 },
+    }),
+    document: {
+      output: { message: { role: 'assistant', content: [{ text: TEXT }] } },
+      stopReason: 'end_turn',
+      usage: CONVERSE_USAGE,
+      metrics: METRICS,
+    },
+    start: binary('messageStart', { role: 'assistant' }),
+    deltas: times(binary('contentBlockDelta', { contentBlockIndex: 0, delta: { text: PIECE } })),
+    end: [
+      binary('contentBlockStop', { contentBlockIndex: 0 }),
+      binary('messageStop', { stopReason: 'end_turn' }),
+      binary('metadata', { usage: CONVERSE_USAGE, metrics: METRICS }),
+    ].join(''),
+  },
 }
 
 /** The protocol that a request's path speaks. */
 export function protocolOf(path) {
   if (path.includes('/chat/')) return PROTOCOLS.chat
   if (path.includes('/responses')) return PROTOCOLS.responses
+  if (path.includes('/converse')) return PROTOCOLS.converse
   return path.includes('/messages') ? PROTOCOLS.messages : PROTOCOLS.generate
 }

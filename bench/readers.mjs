@@ -25,6 +25,7 @@ const BYTES_A_SECOND = 1024
 /** Characters that each event of text says. */
 const SAID = Number(process.env.SAID ?? 1)
 
+// Streams of converse are binary: test/faults/slow-readers.test.ts holds readers of theirs back. A lane here takes a minute.
 const PROTOCOLS = ['chat', 'responses', 'messages', 'generate']
 const content = [{ role: 'user', content: 'hi' }]
 const post = (path, body) => ({ method: 'POST', path, body: JSON.stringify(body) })

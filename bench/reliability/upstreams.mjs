@@ -26,6 +26,7 @@ import {
   yaml,
 } from './stage.mjs'
 
+// The upstream of these measurements writes text; aborts of converse, whose streams are binary, are in test/faults/translation-flow.test.ts.
 const PROTOCOLS = ['chat', 'responses', 'messages', 'generate']
 /** Where a client leaves: the model's word, whether it streams, and when it has seen enough. */
 const POINTS = [

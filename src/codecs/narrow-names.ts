@@ -24,7 +24,7 @@ function* namesOf({ tools, turns, toolChoice }: TextRequest): Generator<string> 
 }
 
 /** What can be read of the name, and a digest that tells it from others like it. */
-function narrowed(name: string): string {
+export function narrowed(name: string): string {
   const digest = createHash('sha256').update(name).digest('hex').slice(0, 8)
   return `${name.slice(0, 55).replace(/[^a-zA-Z0-9_-]/g, '_')}_${digest}`
 }

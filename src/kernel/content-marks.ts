@@ -3,14 +3,14 @@
  * protocols, since none uses these members for anything else in its streams.
  */
 const PIECE =
-  /"(?:content|text|delta|thinking|reasoning|reasoning_content|refusal|arguments|partial_json|transcript|b64_json|data)"\s*:\s*"[^"]|"functionCall"\s*:/g
+  /"(?:content|text|delta|thinking|reasoning|reasoning_content|refusal|arguments|partial_json|transcript|b64_json|data|input|bytes)"\s*:\s*"[^"]|"functionCall"\s*:/g
 
 /** Longest part of a mark that the end of a chunk may cut off, characters. */
 const MAX_CUT = 40
 
-/** The beginning of a line with data. */
-const EVENT = /[\r\n]data:/
-const EVENT_CHARS = '\ndata:'.length
+/** The beginning of a line with data, or of the name of a binary message. */
+const EVENT = /[\r\n]data:|:(?:event|exception)-type/
+const EVENT_CHARS = ':exception-type'.length
 
 /** Counts the pieces of content of a stream, wherever its chunks are cut. */
 export class PieceCounter {

@@ -22,6 +22,9 @@ const USE = { type: 'tool_use', id: 'toolu_1', name: 'f', input: { a: 1 } }
 const ITEM = { type: 'reasoning', id: 'rs_1', encrypted_content: 'RU5DMQ' }
 const HIDDEN = { type: 'reasoning', id: 'rs_2', summary: [], encrypted_content: 'RU5DMg' }
 const CALL = { type: 'function_call', call_id: 'call_1', name: 'f', arguments: '{"a":1}' }
+const REASONED = { reasoningContent: { reasoningText: { text: 'T1', signature: 'U0lHMQ' } } }
+const HIDDEN_BLOCK = { reasoningContent: { redactedContent: 'UkVEMQ==' } }
+const TOOL_USE = { toolUse: { toolUseId: 'tooluse_1', name: 'f', input: { a: 1 } } }
 const SUMMARY = [{ type: 'summary_text', text: 'T1' }]
 
 const THINKERS: Readonly<Partial<Record<Protocol, Thinker>>> = {
@@ -69,6 +72,14 @@ const THINKERS: Readonly<Partial<Record<Protocol, Thinker>>> = {
       { functionCall: { name: 'f', args: { a: 1 } }, thoughtSignature: 'U0lHMQ==' },
     ],
     sent: body => (body.contents as JsonObject[])[1]?.parts,
+  },
+  converse: {
+    answer: {
+      output: { message: { role: 'assistant', content: [REASONED, HIDDEN_BLOCK, TOOL_USE] } },
+      stopReason: 'tool_use',
+    },
+    back: [REASONED, HIDDEN_BLOCK, TOOL_USE],
+    sent: body => (body.messages as JsonObject[])[1]?.content,
   },
 }
 

@@ -4,7 +4,7 @@ import { canary, proveNoLeak } from '../helpers/canaries.js'
 import type { Answer } from '../helpers/raw-client.js'
 import type { Script } from '../helpers/raw-upstream.js'
 import { sample } from '../helpers/sample.js'
-import { CLIENTS, FOUR, PROTOCOLS, type Protocol, type TextClient } from '../helpers/text-clients.js'
+import { CLIENTS, EACH_CLIENT, PROTOCOLS, type Protocol, type TextClient } from '../helpers/text-clients.js'
 import { isStream, streams, type TextUpstream, upstreamOf } from '../helpers/text-upstreams.js'
 import { type Stage, startStage, translated } from '../helpers/translation-stage.js'
 
@@ -21,6 +21,7 @@ const UPSTREAMS = `
   by-responses: { kind: bearer, base: "ORIGIN", secret: { env: UPSTREAM_KEY }, speaks: { responses: POST /v1/responses } }
   by-messages: { kind: messages, base: "ORIGIN", secret: { env: UPSTREAM_KEY }, traits: { max_output: 4096 } }
   by-generate: { kind: native-generate, base: "ORIGIN", secret: { env: UPSTREAM_KEY } }
+  by-converse: { kind: bedrock-key, base: "ORIGIN", secret: { env: UPSTREAM_KEY } }
 `
 const MODELS = PROTOCOLS.map(protocol => `  "by-${protocol}-*": by-${protocol}\n`).join('')
 const STAGE = { env: { UPSTREAM_KEY: SECRET }, upstreams: UPSTREAMS.slice(1), models: MODELS }
@@ -51,14 +52,17 @@ const TOLD: Readonly<Record<Protocol, Readonly<Record<string, string>>>> = {
     'anthropic-ratelimit-unified-status': 'allowed',
   },
   generate: {},
+  converse: {},
 }
+/** Families whose clients read no headers of limits, nor whether to try again. */
+const WITHOUT: ReadonlySet<Protocol> = new Set(['generate', 'converse'])
 
 /** What clients read, by family. A reset that is a moment depends on the time of the test. */
 const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/
 type Heard = Readonly<Record<string, string | RegExp>>
 
 function heard(client: Protocol, upstream: Protocol): Heard {
-  if (upstream === 'generate' || client === 'generate') return {}
+  if (WITHOUT.has(upstream) || WITHOUT.has(client)) return {}
   if (client === 'messages') {
     return {
       'anthropic-ratelimit-requests-limit': '100',
@@ -103,7 +107,7 @@ t.test('on answers', async t => {
     })
   }
 
-  for (const client of FOUR) {
+  for (const client of EACH_CLIENT) {
     await t.test(`${client.name} ← ${client.protocol}: what is relayed is as it came`, async t => {
       const { protocol } = client
       for (const answer of await both(stage, client, protocol, advising(upstreamOf(protocol), TOLD[protocol])))
@@ -117,7 +121,7 @@ t.test('on answers', async t => {
       'x-ratelimit-reset-requests': 'soon',
       'x-ratelimit-limit-tokens': '5',
     }
-    const client = FOUR[2]
+    const client = EACH_CLIENT[2]
     for (const answer of await both(stage, client, 'chat', advising(upstreamOf('chat'), odd)))
       hears(t, answer, { 'anthropic-ratelimit-tokens-limit': '5' }, 'what can be read')
   })
@@ -130,41 +134,47 @@ const WORDS: Readonly<Record<number, Readonly<Record<Protocol, readonly [number,
     responses: [429, 'rate_limit_exceeded'],
     messages: [429, 'rate_limit_error'],
     generate: [429, 'RESOURCE_EXHAUSTED'],
+    converse: [429, 'ThrottlingException'],
   },
   500: {
     chat: [500, 'upstream_failed'],
     responses: [500, 'upstream_failed'],
     messages: [500, 'api_error'],
     generate: [500, 'INTERNAL'],
+    converse: [500, 'InternalServerException'],
   },
   503: {
     chat: [503, 'upstream_failed'],
     responses: [503, 'upstream_failed'],
     messages: [529, 'overloaded_error'],
     generate: [503, 'UNAVAILABLE'],
+    converse: [503, 'ServiceUnavailableException'],
   },
   504: {
     chat: [504, 'upstream_failed'],
     responses: [504, 'upstream_failed'],
     messages: [504, 'timeout_error'],
     generate: [504, 'DEADLINE_EXCEEDED'],
+    converse: [504, 'ModelTimeoutException'],
   },
   529: {
     chat: [503, 'upstream_failed'],
     responses: [503, 'upstream_failed'],
     messages: [529, 'overloaded_error'],
     generate: [503, 'UNAVAILABLE'],
+    converse: [503, 'ServiceUnavailableException'],
   },
   520: {
     chat: [502, 'upstream_failed'],
     responses: [502, 'upstream_failed'],
     messages: [502, 'api_error'],
     generate: [502, 'INTERNAL'],
+    converse: [502, 'InternalServerException'],
   },
 }
 
 interface Waiting {
-  readonly error: { readonly type?: string; readonly details?: readonly { readonly retryDelay?: string }[] }
+  readonly error?: { readonly type?: string; readonly details?: readonly { readonly retryDelay?: string }[] }
 }
 
 const REFUSALS = Object.keys(WORDS).flatMap(status => PAIRS.map(pair => ({ status, pair })))
@@ -186,9 +196,9 @@ t.test('on errors', async t => {
           t.equal(told.word, word, where)
           t.equal(answer.header('retry-after'), '7', where)
           t.equal(answer.header('retry-after-ms'), '6500', where)
-          t.equal(answer.header('x-should-retry'), client.protocol === 'generate' ? undefined : 'false', where)
+          t.equal(answer.header('x-should-retry'), WITHOUT.has(client.protocol) ? undefined : 'false', where)
           hears(t, answer, heard(client.protocol, protocol), where)
-          const { type, details } = (answer.json() as Waiting).error
+          const { type, details } = (answer.json() as Waiting).error ?? {}
           if (client.protocol === 'generate') t.equal(details?.[0]?.retryDelay, '6.5s', where)
           else t.equal(details, undefined)
           if (client.protocol === 'chat') t.equal(type, status === 429 ? 'requests' : 'server_error')
@@ -198,7 +208,7 @@ t.test('on errors', async t => {
   }
 
   await t.test('whole seconds need no milliseconds', async t => {
-    const client = FOUR[0]
+    const client = EACH_CLIENT[0]
     const refusal = json(upstreamOf('messages').refusal('wait'), { status: 429, headers: { 'retry-after': '7' } })
     for (const answer of await both(stage, client, 'messages', refusal)) {
       t.equal(answer.header('retry-after'), '7')
@@ -209,14 +219,14 @@ t.test('on errors', async t => {
   await t.test('a quota that is used up is distinguished from a rate', async t => {
     const used = { code: 'insufficient_quota', type: 'insufficient_quota' }
     const refusal = json(upstreamOf('chat').refusal('no credit', used), { status: 429 })
-    for (const answer of await both(stage, FOUR[1], 'chat', refusal))
+    for (const answer of await both(stage, EACH_CLIENT[1], 'chat', refusal))
       t.match(answer.json(), { error: { type: 'insufficient_quota', code: 'insufficient_quota' } })
-    for (const answer of await both(stage, FOUR[2], 'chat', refusal))
+    for (const answer of await both(stage, EACH_CLIENT[2], 'chat', refusal))
       t.match(answer.json(), { error: { type: 'rate_limit_error', message: 'no credit' } })
   })
 
   await t.test('errors that an answer with status 200 begins with carry the limits of its head', async t => {
-    for (const [client, protocol] of translated(FOUR)) {
+    for (const [client, protocol] of translated(EACH_CLIENT)) {
       if (protocol === 'responses') continue // its failure is in a response that has begun
       const upstream = { ...upstreamOf(protocol), headers: TOLD[protocol] }
       const script = streams(upstream, [upstream.failure('not now')])
@@ -242,8 +252,8 @@ t.test('on errors', async t => {
     ] as const) {
       const upstream = { ...upstreamOf('messages'), headers }
       const script = streams(upstream, [upstream.piece(overload, 'error')])
-      for (const answer of await both(stage, FOUR[0], 'messages', script)) {
-        t.equal(FOUR[0].error(t, answer, 503).message, 'full')
+      for (const answer of await both(stage, EACH_CLIENT[0], 'messages', script)) {
+        t.equal(EACH_CLIENT[0].error(t, answer, 503).message, 'full')
         t.equal(answer.header('retry-after'), wait)
       }
     }
@@ -274,6 +284,8 @@ t.test('on errors', async t => {
       undefined,
       429,
     ],
+    ['converse', '{"message":"full"}', 'throttlingException', 429],
+    ['converse', '{"message":"full"}', 'serviceUnavailableException', 503],
   ]
   for (const [protocol, data, event, status] of IN_STREAMS) {
     await t.test(`${status} in a stream of ${protocol} is reported in the word of the family`, async t => {
@@ -303,7 +315,7 @@ t.test('F-D2 words of upstreams come without credentials and addresses', async t
     ['connect to ORIGIN failed', 'connect to http://[hidden] failed'],
     [`${'x'.repeat(3990)}${SECRET}`, `${'x'.repeat(3990)}[hidden]`],
   ]
-  const pairs = translated(FOUR)
+  const pairs = translated(EACH_CLIENT)
   const all = cases.flatMap(([said, shown]) => pairs.map(pair => ({ said, shown, pair })))
   const drawn = sample('words of upstreams to clients', all, all.length / 3)
   for (const [said, shown] of cases) {

@@ -16,19 +16,22 @@ upstreams:
   responses: { kind: simulator-responses }
   messages: { kind: simulator-messages, traits: { max_output: 16000 } }
   generate: { kind: simulator-generate }
+  converse: { kind: simulator-converse }
 models:
   chat: { upstream: chat, as: sim-text }
   responses: { upstream: responses, as: sim-responses }
   messages: { upstream: messages, as: sim-messages }
   generate: { upstream: generate, as: sim-generate }
+  converse: { upstream: converse, as: sim-converse }
   strict: { targets: [{ upstream: messages, as: sim-messages }], strict: true }
   busy-responses: { upstream: responses, as: "sim-responses?status=429&retry-after=2" }
   busy-messages: { upstream: messages, as: "sim-messages?status=429&retry-after=2" }
   busy-generate: { upstream: generate, as: "sim-generate?status=429&retry-after=2" }
 `
 
-const UPSTREAMS = ['chat', 'responses', 'messages', 'generate'] as const
-type Upstream = (typeof UPSTREAMS)[number]
+const UPSTREAMS = ['chat', 'responses', 'messages', 'generate', 'converse']
+/** They count nothing. Clients of these two ask for no counts either. */
+const ESTIMATED = ['chat', 'converse']
 
 /** What is counted, however a family writes it. */
 interface Question {
@@ -44,7 +47,7 @@ const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAM
 
 /** One family: its library, and its request on a bare connection. */
 interface Family {
-  readonly protocol: Upstream
+  readonly protocol: 'messages' | 'responses' | 'generate'
   readonly document: OpenApiName
   count(gateway: TestGateway, model: string, question: Question): Promise<number | undefined>
   ask(gateway: TestGateway, model: string, question: Question): Promise<Answer>
@@ -162,8 +165,8 @@ async function counted(
   const answer = await family.ask(gateway, model, question)
   t.equal(answer.status, 200, answer.text)
   if (openApiFolder() !== undefined) t.same(openApi(family.document)(answer.json()), [], answer.text)
-  // A chat upstream counts nothing; anyone who reads the number is told that it is not a count.
-  t.equal(answer.header('x-gateway-estimated'), model === 'chat' ? 'input_tokens' : undefined)
+  // Anyone who reads the number is told where it is not a count.
+  t.equal(answer.header('x-gateway-estimated'), ESTIMATED.includes(model) ? 'input_tokens' : undefined)
   t.equal(answer.header('x-gateway-dropped'), undefined)
   const tokens = family.tokens(answer.json())
   t.ok(Number.isInteger(tokens) && (tokens ?? 0) > 0, `${tokens} tokens`)
@@ -201,10 +204,12 @@ t.test('counts', async t => {
   })
 
   await t.test('an estimate asks no one, and its log line says no upstream', async t => {
-    const answer = await messages.ask(gateway, 'chat', { text })
-    const line = await gateway.log.find(({ msg, id }) => msg === 'request' && id === answer.header('x-request-id'))
-    t.match(line, { status: 200, outcome: 'ok', model: 'chat' })
-    t.equal(line.upstream, undefined)
+    for (const model of ESTIMATED) {
+      const answer = await messages.ask(gateway, model, { text })
+      const line = await gateway.log.find(({ msg, id }) => msg === 'request' && id === answer.header('x-request-id'))
+      t.match(line, { status: 200, outcome: 'ok', model })
+      t.equal(line.upstream, undefined)
+    }
   })
 
   for (const family of FAMILIES) {
@@ -215,12 +220,11 @@ t.test('counts', async t => {
         if (family.protocol === model) return
         t.equal(answer.header('retry-after'), '2')
         const { error } = answer.json() as { error: { type?: string; code?: string | number; status?: string } }
-        const word = { messages: error.type, responses: error.code, generate: error.status, chat: undefined }
+        const word = { messages: error.type, responses: error.code, generate: error.status }
         const words = {
           messages: 'rate_limit_error',
           responses: 'rate_limit_exceeded',
           generate: 'RESOURCE_EXHAUSTED',
-          chat: undefined,
         }
         t.equal(word[family.protocol], words[family.protocol])
       })

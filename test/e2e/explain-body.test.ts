@@ -11,6 +11,7 @@ const SPEAKS = {
   responses: '{ responses: POST /v1/responses }',
   messages: '{ messages: POST /v1/messages, messages.count_tokens: POST /v1/messages/count_tokens }',
   generate: '{ generate: { call: "POST /v1beta/models/{model}:generateContent" } }',
+  converse: '{ converse: { call: "POST /model/{model}/converse" } }',
 }
 
 /** A gateway whose models are named for what their one upstream speaks; `by-tool` gives structured answers by a tool. */
@@ -28,6 +29,7 @@ async function stage(more = ''): Promise<{
   responses: responses
   messages: { upstream: messages, traits: { max_output: 4096 } }
   generate: generate
+  converse: converse
   by-tool: { upstream: messages, traits: { structured: tool, max_output: 4096 } }
   judge: { upstream: chat, traits: { moderates: true } }
   hears-first: { targets: [chat, messages], traits: { max_output: 4096 } }
@@ -56,7 +58,7 @@ const CASES: readonly (readonly [title: string, path: string, model: string, bod
     'by-tool',
     { messages: MESSAGES, response_format: { type: 'json_schema', json_schema: { name: 'place', schema: SCHEMA } } },
   ],
-  ...['chat', 'responses', 'messages', 'generate'].map(
+  ...['chat', 'responses', 'messages', 'generate', 'converse'].map(
     model =>
       [
         `a completion that the gateway keeps, of ${model}`,

@@ -6,8 +6,8 @@ import { streamError } from '../helpers/expect.js'
 import { CALLER, startTestGateway, type TestGateway } from '../helpers/gateway.js'
 import type { Answer } from '../helpers/raw-client.js'
 import { type RawUpstream, type Script, startRawUpstream } from '../helpers/raw-upstream.js'
-import { asking, clientOf, FOUR, type TextClient } from '../helpers/text-clients.js'
-import { FOUR_UPSTREAMS, streams, TEXT, type TextUpstream, upstreamOf } from '../helpers/text-upstreams.js'
+import { asking, clientOf, EACH_CLIENT, type TextClient } from '../helpers/text-clients.js'
+import { EACH_UPSTREAM, streams, TEXT, type TextUpstream, upstreamOf } from '../helpers/text-upstreams.js'
 
 // Events here are cut short.
 relaysAnything()
@@ -27,11 +27,11 @@ interface Stage {
 }
 
 const [a, b] = [await startRawUpstream(t), await startRawUpstream(t)]
-const upstreams = FOUR_UPSTREAMS.flatMap(({ name, yaml }) => [
+const upstreams = EACH_UPSTREAM.flatMap(({ name, yaml }) => [
   `  a-${name}: { base: "${a.origin}", ${yaml} }\n`,
   `  b-${name}: { base: "${b.origin}", ${yaml} }\n`,
 ])
-const models = FOUR_UPSTREAMS.flatMap(({ name }) =>
+const models = EACH_UPSTREAM.flatMap(({ name }) =>
   Object.entries(CONTRACTS).map(
     ([contract, text]) => `  ${name}-${contract}: { targets: [a-${name}, b-${name}], stream: ${text} }\n`,
   ),
@@ -49,8 +49,8 @@ interface Lane {
 
 /** Bytes that pass, in each protocol, and streams that are translated, by the protocol of the client. */
 const LANES: Readonly<Record<string, Lane>> = Object.fromEntries([
-  ...FOUR_UPSTREAMS.map(upstream => [`relayed ${upstream.name}`, { client: clientOf(upstream.protocol), upstream }]),
-  ...FOUR.filter(({ protocol }) => protocol !== 'chat').map(client => [
+  ...EACH_UPSTREAM.map(upstream => [`relayed ${upstream.name}`, { client: clientOf(upstream.protocol), upstream }]),
+  ...EACH_CLIENT.filter(({ protocol }) => protocol !== 'chat').map(client => [
     `${client.protocol} from chat`,
     { client, upstream: upstreamOf('chat') },
   ]),
@@ -80,11 +80,17 @@ function parts({ pieces, name, piece }: TextUpstream): { readonly before: readon
 }
 
 const PING = ': ping\n\n'
+/** What an upstream may send without saying anything. */
+const pingOf = ({ protocol, piece }: TextUpstream): string =>
+  protocol === 'converse' ? piece('{}', 'initial-response') : PING
 
 const SILENT: Readonly<Record<string, (upstream: TextUpstream) => Script>> = {
   'says nothing': () => hang,
   'sends its head alone': upstream => streams(upstream, [], hang),
-  'begins, sends pings, and no content': upstream => streams(upstream, [PING, ...parts(upstream).before, PING], hang),
+  'begins, sends pings, and no content': upstream => {
+    const ping = pingOf(upstream)
+    return streams(upstream, [ping, ...parts(upstream).before, ping], hang)
+  },
 }
 
 for (const [name, lane] of Object.entries(LANES)) {
@@ -110,7 +116,11 @@ for (const [name, lane] of Object.entries(LANES)) {
     `${name}: a gap after content ends the stream with an error of its family, and no other target is asked`,
     async t => {
       const { before, first } = parts(upstream)
-      const { answer, asked, line } = await ask(lane, 'gap', streams(upstream, [...before, first, PING], hang))
+      const { answer, asked, line } = await ask(
+        lane,
+        'gap',
+        streams(upstream, [...before, first, pingOf(upstream)], hang),
+      )
       t.equal(answer.status, 200)
       const { text, good, errors } = client.ending(answer)
       t.same({ text, good, errors: errors.length }, { text: 'one ', good: 0, errors: 1 })

@@ -2,9 +2,10 @@ import t, { type Test } from 'tap'
 import { startSimulator } from '../../simulator/src/index.js'
 import type { JsonObject } from '../../src/core/json.js'
 import { assembled, nextTurn } from '../codecs/next-turn.js'
+import { messagesOf } from '../helpers/eventstream.js'
 import { eventsOf } from '../helpers/expect.js'
 import { startTestGateway } from '../helpers/gateway.js'
-import { FOUR, PROTOCOLS, type Protocol, type TextClient } from '../helpers/text-clients.js'
+import { EACH_CLIENT, PROTOCOLS, type Protocol, type TextClient } from '../helpers/text-clients.js'
 
 // What a model thought is shown once in each member that clients read, never as an empty thought; and a client that sends
 // back what it got, sends back what the upstream sealed.
@@ -18,6 +19,7 @@ const MODELS: Readonly<Record<Protocol, string>> = {
   responses: 'sim-responses',
   messages: 'sim-messages',
   generate: 'sim-generate',
+  converse: 'sim-converse',
 }
 const CITY = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
 const TOOL = { name: 'get_weather', description: 'The weather.' }
@@ -36,6 +38,10 @@ const SETTINGS: Readonly<Record<Protocol, JsonObject>> = {
   generate: {
     generationConfig: { thinkingConfig: { includeThoughts: true, thinkingLevel: 'high' } },
     tools: [{ functionDeclarations: [{ ...TOOL, parameters: CITY }] }],
+  },
+  converse: {
+    ...{ inferenceConfig: { maxTokens: 4000 }, outputConfig: { effort: 'high' } },
+    toolConfig: { tools: [{ toolSpec: { ...TOOL, inputSchema: { json: CITY } } }] },
   },
 }
 
@@ -62,6 +68,10 @@ function thoughtsShown(protocol: Protocol, answer: JsonObject, frames: readonly 
       break
     case 'generate':
       for (const part of partsOf(answer)) if (part.thought === true) add('thought', part.text)
+      break
+    case 'converse':
+      for (const { reasoningContent } of listOf(loose(loose(loose(answer).output).message).content))
+        add('reasoningText', loose(loose(reasoningContent).reasoningText).text)
   }
   return found
 }
@@ -94,6 +104,7 @@ const PROOFS: Readonly<Partial<Record<Protocol, RegExp>>> = {
   responses: /"encrypted_content":"[\w+/=]{40,}"/g,
   messages: /"signature":"[\w+/=]{40,}"/g,
   generate: /"thoughtSignature":"[\w+/=]{40,}"/g,
+  converse: /"signature":"[\w+/=]{40,}"/g,
 }
 
 const upstream = await startSimulator({})
@@ -110,11 +121,13 @@ upstreams:
   responses: { kind: simulator-responses, ${at} }
   messages: { kind: simulator-messages, ${at}, traits: { max_output: 64000, reasoning: budget } }
   generate: { kind: simulator-generate, ${at}, traits: { reasoning: level } }
+  converse: { kind: simulator-converse, ${at} }
 models:
   sim-text: chat
   sim-responses: responses
   sim-messages: messages
   sim-generate: generate
+  sim-converse: converse
 `,
   { env: { ALICE, BOB } },
 )
@@ -125,7 +138,10 @@ async function ask(t: Test, client: TextClient, key: string, model: string, stre
   const answer = await gateway.request(client.path(model, stream), { key, headers: version, body })
   t.equal(answer.status, 200, answer.text.slice(0, 500))
   if (!stream) return { answer: answer.json() as JsonObject, frames: [] }
-  const events = eventsOf(answer.text).filter(({ data }) => data !== '[DONE]')
+  const events =
+    client.protocol === 'converse'
+      ? messagesOf(answer.body).map(({ name, payload }) => ({ event: name, data: JSON.stringify(payload) }))
+      : eventsOf(answer.text).filter(({ data }) => data !== '[DONE]')
   const frames = events.map(({ data }) => JSON.parse(data) as JsonObject)
   return { answer: assembled(client.protocol, events), frames }
 }
@@ -138,7 +154,7 @@ function goingOn(protocol: Protocol, answer: JsonObject): JsonObject {
 
 const QUESTIONS = { 'says something': 'Think about rain.', calls: 'Think, then call get_weather.' }
 
-for (const client of FOUR) {
+for (const client of EACH_CLIENT) {
   for (const to of PROTOCOLS.filter(protocol => protocol !== client.protocol)) {
     for (const [what, question] of Object.entries(QUESTIONS)) {
       for (const stream of [false, true]) {
@@ -167,7 +183,7 @@ for (const client of FOUR) {
 
 for (const stream of [false, true]) {
   t.test(`a client of responses that knows reasoning items alone, ${stream ? 'streamed' : 'whole'}`, async t => {
-    const client = FOUR[1]
+    const client = EACH_CLIENT[1]
     const settings = { ...SETTINGS.responses, ...askedOf('responses', QUESTIONS.calls) }
     for (const to of ['messages', 'generate'] as const) {
       const { answer } = await ask(t, client, ALICE, MODELS[to], stream, settings)
@@ -187,6 +203,8 @@ function askedOf(protocol: Protocol, question: string): JsonObject {
       return { input: question }
     case 'generate':
       return { contents: [{ role: 'user', parts: [{ text: question }] }] }
+    case 'converse':
+      return { messages: [{ role: 'user', content: [{ text: question }] }] }
     default:
       return { messages: [{ role: 'user', content: question }] }
   }

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { json, stream } from '../helpers/answers.js'
 import { proveNoLeak } from '../helpers/canaries.js'
-import { FOUR } from '../helpers/text-clients.js'
+import { EACH_CLIENT } from '../helpers/text-clients.js'
 import { startStage } from '../helpers/translation-stage.js'
 
 // A response that is not finished is not an answer to a request that waits for one.
@@ -10,7 +10,7 @@ t.test('an upstream response that is in progress or queued is not a clean succes
   const stage = await startStage(t)
   for (const status of ['in_progress', 'queued']) {
     const response = { id: 'resp_1', object: 'response', status, model: 'u', output: [] }
-    for (const client of FOUR) {
+    for (const client of EACH_CLIENT) {
       const model = stage.play('responses', json(response))
       const answer = await stage.ask(client, model, false)
       if (client.protocol === 'responses') t.match(answer.json(), { status }, 'relayed as it is')
@@ -25,14 +25,14 @@ t.test('an upstream response that is in progress or queued is not a clean succes
       'responses',
       stream(events.map(one => `event: ${one.type}\ndata: ${JSON.stringify(one)}\n\n`)),
     )
-    const chat = FOUR.find(({ protocol }) => protocol === 'chat')!
+    const chat = EACH_CLIENT.find(({ protocol }) => protocol === 'chat')!
     const answer = await stage.ask(chat, model, true)
     t.match(answer.text, /"error"/)
     t.match(await stage.line(answer), { outcome: 'upstream_error' })
   }
   const background = { id: 'resp_1', object: 'response', status: 'queued', model: 'u', output: [], background: true }
   const model = stage.play('responses', json(background))
-  const client = FOUR.find(({ protocol }) => protocol === 'responses')!
+  const client = EACH_CLIENT.find(({ protocol }) => protocol === 'responses')!
   const answer = await stage.ask(client, model, false, { background: true })
   t.match(await stage.line(answer), { outcome: 'ok' }, 'in the background it is due later')
 })

@@ -5,7 +5,7 @@ import { seeded } from '../helpers/random.js'
 import type { Answer } from '../helpers/raw-client.js'
 import { type Answered, type Sent, type SmallHeap, startSmallHeap } from '../helpers/small-heap.js'
 import { clientOf, PROTOCOLS, type Protocol } from '../helpers/text-clients.js'
-import { FOUR_UPSTREAMS, TEXT, upstreamOf } from '../helpers/text-upstreams.js'
+import { EACH_UPSTREAM, TEXT, upstreamOf } from '../helpers/text-upstreams.js'
 
 // Documents that are small on the wire and large as objects, from callers and from upstreams, ten at once, in a process
 // with a heap of 512 MiB: each is served or refused in the caller's family, and the process lives on.
@@ -73,7 +73,7 @@ const EVENT_ROWS: readonly Row[] = PAIRS.flatMap(([client, upstream]) =>
     name: `${client} ← ${upstream}: ${shape.name} in events`,
     client,
     make: () => {
-      const pieces = bombStream(upstream, shape.json(EVENT_BYTES), EVENTS).map(piece => Buffer.from(piece))
+      const pieces = bombStream(upstream, shape.json(EVENT_BYTES), EVENTS).map(upstreamOf(upstream).bytes)
       return {
         sent: asking(client, upstream, true),
         answer: (response: ServerResponse) => {
@@ -173,10 +173,10 @@ function sampled(rows: readonly Row[], count: number): readonly Row[] {
 }
 
 function yaml(origin: string): string {
-  const upstreams = FOUR_UPSTREAMS.map(
+  const upstreams = EACH_UPSTREAM.map(
     ({ protocol, yaml }) => `  ${protocol}: { base: "${origin}/${protocol}", ${yaml} }\n`,
   )
-  const models = FOUR_UPSTREAMS.map(({ protocol }) => `  ${protocol}: ${protocol}\n`)
+  const models = EACH_UPSTREAM.map(({ protocol }) => `  ${protocol}: ${protocol}\n`)
   return `version: 1
 listen: { port: 0 }
 store: { type: memory }

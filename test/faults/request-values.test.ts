@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import t from 'tap'
 import { WebSocket } from 'ws'
 import { json } from '../helpers/answers.js'
-import { clientOf, FOUR } from '../helpers/text-clients.js'
-import { FOUR_UPSTREAMS, answers as plainly, streams, TEXT, upstreamOf } from '../helpers/text-upstreams.js'
+import { clientOf, EACH_CLIENT } from '../helpers/text-clients.js'
+import { EACH_UPSTREAM, answers as plainly, streams, TEXT, upstreamOf } from '../helpers/text-upstreams.js'
 import { startStage, translated } from '../helpers/translation-stage.js'
 
 // How many values a document may have, and how much of them may be held at once: in each family, at each place.
@@ -15,8 +15,8 @@ const many = (count: number): number[] => Array.from({ length: count }, () => 0)
 
 t.test('F-B2 a body of more values than limits.values is refused in each family, relayed or translated', async t => {
   const stage = await startStage(t, { more: 'limits: { values: 1000 }\n' })
-  for (const client of FOUR) {
-    for (const upstream of FOUR_UPSTREAMS) {
+  for (const client of EACH_CLIENT) {
+    for (const upstream of EACH_UPSTREAM) {
       const model = stage.play(upstream.protocol, plainly(upstream))
       // A body that is relayed would reach the upstream with a member that its protocol has not.
       const isRelayed = client.protocol === upstream.protocol
@@ -53,7 +53,7 @@ t.test('F-B2 so is what stands as text in calls, once a protocol has it as objec
 
 t.test('F-B2 an answer of more values is a bad answer, and another target is tried', async t => {
   const stage = await startStage(t, { more: 'limits: { values: 1000 }\n' })
-  for (const [client, protocol] of translated(FOUR)) {
+  for (const [client, protocol] of translated(EACH_CLIENT)) {
     const upstream = upstreamOf(protocol)
     const model = stage.play(protocol, json({ ...upstream.answer, m: many(100_000) }))
     const answer = await stage.ask(client, model, false)
@@ -71,7 +71,7 @@ t.test('F-B2 an answer of more values is a bad answer, and another target is tri
 
 t.test('F-B3 what can find no room in limits.memory is refused, and all is given back', async t => {
   const stage = await startStage(t, { more: 'limits: { memory: 1MiB }\n' })
-  for (const [client, protocol] of translated(FOUR)) {
+  for (const [client, protocol] of translated(EACH_CLIENT)) {
     const upstream = upstreamOf(protocol)
     const model = stage.play(protocol, plainly(upstream))
     const large = await stage.ask(client, model, false, { metadata: { text: 'x'.repeat(600_000) } })

@@ -4,8 +4,8 @@ import { chunk, startStream } from '../helpers/answers.js'
 import { endOf } from '../helpers/event-loop.js'
 import { withResolvers } from '../helpers/journal.js'
 import type { Peer } from '../helpers/raw-upstream.js'
-import { CLIENTS, clientOf, FOUR, type TextClient } from '../helpers/text-clients.js'
-import { FOUR_UPSTREAMS, type TextUpstream, upstreamOf } from '../helpers/text-upstreams.js'
+import { CLIENTS, clientOf, EACH_CLIENT, type TextClient } from '../helpers/text-clients.js'
+import { EACH_UPSTREAM, type TextUpstream, upstreamOf } from '../helpers/text-upstreams.js'
 import { type Stage, startStage } from '../helpers/translation-stage.js'
 
 /**
@@ -28,8 +28,8 @@ const MOST_AT_ONCE = 512 * 1024
 const PUSHED = 4 * 1024 * 1024
 
 /** Pushes one piece again and again, many in each chunk, as long as it is taken. */
-function flood({ socket }: Peer, piece: string): void {
-  const block = chunk(piece.repeat(Math.ceil(READ / piece.length)))
+function flood({ socket }: Peer, piece: Buffer): void {
+  const block = chunk(Buffer.concat(Array.from({ length: Math.ceil(READ / piece.length) }, () => piece)))
   const more = (): void => {
     while (!socket.destroyed && socket.bytesWritten < FLOOD) if (!socket.write(block)) return
   }
@@ -50,8 +50,8 @@ async function stall(stage: Stage, client: TextClient, upstream: TextUpstream, s
   const at = upstream.pieces.findIndex(piece => piece.includes('two '))
   const model = stage.play(upstream.protocol, async peer => {
     await startStream(peer, { headers: { 'content-type': upstream.contentType } })
-    for (const piece of upstream.pieces.slice(0, at)) await peer.send(chunk(piece))
-    flood(peer, (upstream.pieces[at] ?? '').replace('two ', said))
+    for (const piece of upstream.pieces.slice(0, at)) await peer.send(chunk(upstream.bytes(piece)))
+    flood(peer, upstream.bytes((upstream.pieces[at] ?? '').replace('two ', said)))
     await peer.gone()
   })
   const raw = await stage.open(client, model, true)
@@ -87,10 +87,11 @@ async function standsStill(pushing: Socket, sending: Socket): Promise<number> {
   return most
 }
 
-const pairs = FOUR.flatMap(client => FOUR_UPSTREAMS.map(upstream => [client, upstream] as const)).filter(
+const MOST = EACH_UPSTREAM.length
+const pairs = EACH_CLIENT.flatMap(client => EACH_UPSTREAM.map(upstream => [client, upstream] as const)).filter(
   ([client, upstream], index) =>
     client.protocol !== upstream.protocol &&
-    (process.env.ALL_PAIRS === '1' || index % 4 === (Math.floor(index / 4) + 1) % 4),
+    (process.env.ALL_PAIRS === '1' || index % MOST === (Math.floor(index / MOST) + 1) % MOST),
 )
 const reframed = CLIENTS.filter(({ name }) => name === 'generate, ndjson').map(
   client => [client, upstreamOf('generate')] as const,

@@ -5,8 +5,8 @@ import { proveNoLeak } from '../helpers/canaries.js'
 import { eventsOf } from '../helpers/expect.js'
 import { CALLER, startTestGateway } from '../helpers/gateway.js'
 import type { Answer } from '../helpers/raw-client.js'
-import { clientOf, FOUR, PROTOCOLS, type Protocol } from '../helpers/text-clients.js'
-import { answers, FOUR_UPSTREAMS, upstreamOf } from '../helpers/text-upstreams.js'
+import { clientOf, EACH_CLIENT, PROTOCOLS, type Protocol } from '../helpers/text-clients.js'
+import { answers, EACH_UPSTREAM, upstreamOf } from '../helpers/text-upstreams.js'
 import { PATIENT, startStage, translated } from '../helpers/translation-stage.js'
 
 // Conversations that cannot be, or that began elsewhere.
@@ -44,6 +44,13 @@ const ORPHANS: Readonly<Record<Protocol, Members>> = {
     contents: [
       { role: 'user', parts: [{ text: 'hello' }] },
       { role: 'user', parts: [{ functionResponse: { name: 'f', response: { result: RESULT } } }] },
+    ],
+  },
+  converse: {
+    messages: [
+      { role: 'user', content: [{ text: 'hello' }] },
+      { role: 'assistant', content: [{ text: 'hm' }] },
+      { role: 'user', content: [{ toolResult: { toolUseId: 'tooluse_none', content: [{ text: RESULT }] } }] },
     ],
   },
 }
@@ -94,13 +101,27 @@ const FOREIGN: Readonly<Record<Protocol, (seal: string) => Members>> = {
     ],
     tools: [{ functionDeclarations: [{ name: 'f', parameters: { type: 'OBJECT' } }] }],
   }),
+  converse: signature => ({
+    messages: [
+      { role: 'user', content: [{ text: 'hello' }] },
+      {
+        role: 'assistant',
+        content: [
+          { reasoningContent: { reasoningText: { text: THOUGHT, signature } } },
+          { toolUse: { toolUseId: 'tooluse_1', name: 'f', input: {} } },
+        ],
+      },
+      { role: 'user', content: [{ toolResult: { toolUseId: 'tooluse_1', content: [{ text: RESULT }] } }] },
+    ],
+    toolConfig: { tools: [{ toolSpec: { name: 'f', inputSchema: { json: { type: 'object' } } } }] },
+  }),
 }
 
 t.test('conversations that do not fit', async t => {
   const stage = await startStage(t)
 
   await t.test('F-C11 the result of a call that never was: refused with its place, or carried whole', async t => {
-    for (const [client, protocol] of translated(FOUR)) {
+    for (const [client, protocol] of translated(EACH_CLIENT)) {
       const model = stage.play(protocol, answers(upstreamOf(protocol)))
       const answer = await stage.ask(client, model, false, ORPHANS[client.protocol])
       const [sent] = stage.asked(model)
@@ -114,7 +135,7 @@ t.test('conversations that do not fit', async t => {
   })
 
   await t.test('F-C11 a seal of another upstream is carried to no one: named, and nothing else is lost', async t => {
-    for (const [client, protocol] of translated(FOUR)) {
+    for (const [client, protocol] of translated(EACH_CLIENT)) {
       const model = stage.play(protocol, answers(upstreamOf(protocol)))
       const answer = await stage.ask(client, model, false, FOREIGN[client.protocol](SEAL))
       t.equal(answer.status, 200, `${client.name} → ${protocol}: ${answer.text}`)
@@ -131,7 +152,7 @@ t.test('conversations that do not fit', async t => {
   })
 
   await t.test('F-C11 a seal that the gateway wrapped for one upstream is not given to another', async t => {
-    for (const [client, protocol] of translated(FOUR)) {
+    for (const [client, protocol] of translated(EACH_CLIENT)) {
       const owner = PROTOCOLS.find(one => one !== protocol && one !== client.protocol) ?? 'chat'
       const wrapped = wrap(client.protocol, owner)
       const model = stage.play(protocol, answers(upstreamOf(protocol)))
@@ -144,13 +165,14 @@ t.test('conversations that do not fit', async t => {
   })
 
   await t.test('F-C11 a seal that the gateway wrapped comes back to the upstream that made it', async t => {
-    for (const [client, protocol] of translated(FOUR)) {
+    for (const [client, protocol] of translated(EACH_CLIENT)) {
       if (protocol === 'chat') continue
       const model = stage.play(protocol, answers(upstreamOf(protocol)))
       const wrapped = wrap(client.protocol, protocol)
       const text = JSON.stringify(FOREIGN[client.protocol](wrapped))
         // Seals of calls ride on a thought of their own, and those of thoughts on one that is shown.
         .replace(protocol === 'generate' ? `"thinking":"${THOUGHT}"` : '""', '"thinking":""')
+        .replace(protocol === 'generate' ? `"reasoningText":{"text":"${THOUGHT}"` : '""', '"reasoningText":{"text":""')
         .replace(
           `{"functionCall"`,
           `{"text":"${THOUGHT}","thought":true,"thoughtSignature":"${wrapped}"},{"functionCall"`,
@@ -174,7 +196,7 @@ t.test('conversations that do not fit', async t => {
       'gw1.__proto__.eA.text',
       '',
     ]
-    for (const [client, protocol] of translated(FOUR)) {
+    for (const [client, protocol] of translated(EACH_CLIENT)) {
       for (const seal of [...torn, ...torn.map(one => Buffer.from(one).toString('base64'))]) {
         const model = stage.play(protocol, answers(upstreamOf(protocol)))
         const answer = await stage.ask(client, model, false, FOREIGN[client.protocol](seal))
@@ -189,15 +211,15 @@ t.test('conversations that do not fit', async t => {
 function wrap(protocol: Protocol, owner: Protocol): string {
   if (protocol === 'generate') return Buffer.from(`gw1.${owner}.${SEAL}`).toString('base64')
   const wrapped = `gw1.${owner}.${Buffer.from(SEAL).toString('base64url')}`
-  return protocol === 'messages' && owner === 'generate' ? `${wrapped}.next` : wrapped
+  return ['messages', 'converse'].includes(protocol) && owner === 'generate' ? `${wrapped}.next` : wrapped
 }
 
 const BOB = 'bob-secret-key-of-some-length'
 const TWO = {
-  keys: 'keys: { caller: { secret: { env: CALLER_KEY }, models: ["*"] }, bob: { secret: { env: BOB_KEY }, models: ["chat-*", "messages-*", "generate-*"] } }',
+  keys: 'keys: { caller: { secret: { env: CALLER_KEY }, models: ["*"] }, bob: { secret: { env: BOB_KEY }, models: ["chat-*", "messages-*", "generate-*", "converse-*"] } }',
   env: { BOB_KEY: BOB },
 }
-const OTHERS = FOUR_UPSTREAMS.filter(({ protocol }) => protocol !== 'responses')
+const OTHERS = EACH_UPSTREAM.filter(({ protocol }) => protocol !== 'responses')
 
 t.test(
   'F-A4 ids of another owner, where the gateway stores the conversation for an upstream that keeps none',
@@ -297,9 +319,9 @@ t.test('F-C10 a conversation that outgrows its bound is refused by name, and wha
 t.test('the result of a call that never was, before servers that look', async t => {
   const gateway = await startTestGateway(
     t,
-    `version: 1\n${CALLER}\nupstreams:\n  chat: { kind: simulator-chat }\n  responses: { kind: simulator-responses }\n  messages: { kind: simulator-messages, traits: { max_output: 1000 } }\n  generate: { kind: simulator-generate }\nmodels: { sim-chat: chat, sim-responses: responses, sim-messages: messages, sim-generate: generate }\n`,
+    `version: 1\n${CALLER}\nupstreams:\n  chat: { kind: simulator-chat }\n  responses: { kind: simulator-responses }\n  messages: { kind: simulator-messages, traits: { max_output: 1000 } }\n  generate: { kind: simulator-generate }\n  converse: { kind: simulator-converse }\nmodels: { sim-chat: chat, sim-responses: responses, sim-messages: messages, sim-generate: generate, sim-converse: converse }\n`,
   )
-  for (const client of FOUR) {
+  for (const client of EACH_CLIENT) {
     for (const protocol of PROTOCOLS) {
       for (const stream of [false, true]) {
         const options = {

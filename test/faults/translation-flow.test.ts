@@ -1,9 +1,9 @@
 import t from 'tap'
 import { chunk, hang, json, startStream } from '../helpers/answers.js'
 import { proveNoLeak } from '../helpers/canaries.js'
-import { CLIENTS, clientOf, FOUR, type Protocol } from '../helpers/text-clients.js'
+import { CLIENTS, clientOf, EACH_CLIENT, type Protocol } from '../helpers/text-clients.js'
 import { askLarge } from '../helpers/text-large.js'
-import { answers, begins, FOUR_UPSTREAMS, TEXT, UPSTREAMS, upstreamOf } from '../helpers/text-upstreams.js'
+import { answers, begins, EACH_UPSTREAM, TEXT, UPSTREAMS, upstreamOf } from '../helpers/text-upstreams.js'
 import { PATIENT, startStage, translated } from '../helpers/translation-stage.js'
 
 // Clients that go, clients that are slow, and bodies that are large, where requests and answers are translated.
@@ -63,7 +63,7 @@ t.test('slow clients', async t => {
   for (const [client, upstream] of PAIRS) {
     await t.test(`F-C3 ${client.name} that does not read holds ${upstream.name} back`, async t => {
       const at = upstream.pieces.findIndex(piece => piece.includes('two '))
-      const framed = chunk((upstream.pieces[at] ?? '').replace('two ', big))
+      const framed = chunk(upstream.bytes((upstream.pieces[at] ?? '').replace('two ', big)))
       let written = 0
       const model = stage.play(upstream.protocol, async peer => {
         await begins(upstream, upstream.pieces.slice(0, at))(peer)
@@ -97,7 +97,8 @@ t.test('a client that reads slowly gets all of it in the end', async t => {
       await startStream(peer, { headers: { 'content-type': upstream.contentType } })
       for (const [index, piece] of upstream.pieces.entries()) {
         const many = index === at ? 400 : 1
-        for (let i = 0; i < many; i++) await peer.send(chunk(index === at ? piece.replace('two ', big) : piece))
+        for (let i = 0; i < many; i++)
+          await peer.send(chunk(upstream.bytes(index === at ? piece.replace('two ', big) : piece)))
       }
       await peer.send('0\r\n\r\n')
     })
@@ -109,7 +110,7 @@ t.test('a client that reads slowly gets all of it in the end', async t => {
     raw.socket.resume()
     const { body, whole } = await raw.body(head)
     t.equal(whole, true)
-    const ending = client.ending({ text: body.toString() })
+    const ending = client.ending({ body })
     t.match(ending, { good: 1, errors: [], trailing: false }, `${client.name} ← ${upstream.name}`)
     t.equal(ending.text.length, TEXT.length - 'two '.length + 400 * big.length)
     raw.socket.destroy()
@@ -134,9 +135,12 @@ t.test('F-C10 20 MiB of an image arrive whole, in the words of the upstream', as
       ],
     },
     generate: { contents: [{ role: 'user', parts: [{ inlineData: { mimeType: 'image/png', data: base64 } }] }] },
+    converse: {
+      messages: [{ role: 'user', content: [{ image: { format: 'png', source: { bytes: base64 } } }] }],
+    },
   }
-  for (const client of FOUR) {
-    for (const upstream of FOUR_UPSTREAMS) {
+  for (const client of EACH_CLIENT) {
+    for (const upstream of EACH_UPSTREAM) {
       await t.test(`${client.name} → ${upstream.name}`, async t => {
         const model = stage.play(upstream.protocol, answers(upstream))
         // How long the event loop stops is a figure of the bench; here others have to be served meanwhile.
@@ -163,7 +167,8 @@ t.test('F-C10 20 MiB of an answer arrive whole, streamed or not', async t => {
     [clientOf('chat'), upstreamOf('messages')],
     [clientOf('messages'), upstreamOf('generate')],
     [clientOf('generate'), upstreamOf('responses')],
-    [clientOf('responses'), upstreamOf('chat')],
+    [clientOf('responses'), upstreamOf('converse')],
+    [clientOf('converse'), upstreamOf('chat')],
   ] as const) {
     await t.test(`${client.name} ← ${upstream.name}`, async t => {
       const { origin, key } = stage.gateway

@@ -44,31 +44,33 @@ function beginnings(upstream: TextUpstream): readonly (readonly [name: string, s
   const failure = (message: string): string =>
     array ? `[${upstream.failure(message).replace(/^,\s*/, '')}` : upstream.failure(message)
   const raw =
-    (...pieces: readonly string[]): Script =>
+    (...pieces: readonly Buffer[]): Script =>
     async peer => {
       await begins(upstream, [])(peer)
-      for (const piece of pieces) if (piece !== '') await peer.send(chunk(piece))
+      for (const piece of pieces) if (piece.length > 0) await peer.send(chunk(piece))
       await ends(peer)
     }
+  const { bytes } = upstream
+  const nothing = upstream.protocol === 'converse' ? upstream.piece('{}', 'initial-response') : ': nothing\n\n'
   return [
     ['F-U4 a reset before the head', reset],
     ['F-U5 a reset behind the head', streams(upstream, [], reset)],
     ['F-U8 an end behind the head', streams(upstream, [], finish)],
-    ['F-U8 half of the first message', raw(first.slice(0, first.length / 2))],
+    ['F-U8 half of the first message', raw(halves(bytes(first))[0])],
     ['F-U13 no message at all', raw()],
-    ['F-U13 an array of nothing', raw(array ? '[]' : ': nothing\n\n')],
-    ['F-U14 an error as the first message', raw(failure('out of chalk')), true],
-    ['F-U14 an error in two pieces', raw(...halves(failure('out of chalk'))), true],
-    ['F-U15 a first message that is none', raw(at('hello'))],
-    ['F-U15 a first message that is none, behind nothing', raw(at('"x"') + second)],
+    ['F-U13 an array of nothing', raw(bytes(array ? '[]' : nothing))],
+    ['F-U14 an error as the first message', raw(bytes(failure('out of chalk'))), true],
+    ['F-U14 an error in two pieces', raw(...halves(bytes(failure('out of chalk')))), true],
+    ['F-U15 a first message that is none', raw(bytes(at('hello')))],
+    ['F-U15 a first message that is none, behind nothing', raw(bytes(at('"x"') + second))],
     ['F-U7 silence behind the head', streams(upstream, [], hang)],
     ['F-U7 silence in the first message', streams(upstream, [first.slice(0, 5)], hang)],
   ]
 }
 
-function halves(text: string): readonly [string, string] {
-  const middle = Math.floor(text.length / 2)
-  return [text.slice(0, middle), text.slice(middle)]
+function halves(bytes: Buffer): readonly [Buffer, Buffer] {
+  const middle = Math.floor(bytes.length / 2)
+  return [bytes.subarray(0, middle), bytes.subarray(middle)]
 }
 
 t.test('failures before anything was sent are errors by themselves', async t => {

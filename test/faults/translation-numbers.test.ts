@@ -1,11 +1,12 @@
 import t from 'tap'
 import { body, chunk, LAST_CHUNK, startStream } from '../helpers/answers.js'
 import { relaysAnything } from '../helpers/emitted.js'
+import { messagesOf } from '../helpers/eventstream.js'
 import { eventsOf } from '../helpers/expect.js'
-import { request } from '../helpers/raw-client.js'
+import { type Answer, request } from '../helpers/raw-client.js'
 import type { Script } from '../helpers/raw-upstream.js'
-import { FOUR, type Protocol } from '../helpers/text-clients.js'
-import { isStream } from '../helpers/text-upstreams.js'
+import { EACH_CLIENT, type Protocol } from '../helpers/text-clients.js'
+import { isStream, upstreamOf } from '../helpers/text-upstreams.js'
 import { startStage, translated } from '../helpers/translation-stage.js'
 
 // Schemas here hold more than the services would take.
@@ -42,6 +43,9 @@ const ASK: Readonly<Record<Protocol, (model: string, stream: boolean) => string>
   generate: () =>
     `{"contents":[{"role":"user","parts":[{"text":"hi"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":${ARGS}}}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":${RESULT}}}]}],` +
     `"tools":[{"functionDeclarations":[{"name":"f","parametersJsonSchema":${SCHEMA}}]}],"generationConfig":{"temperature":1.0,"maxOutputTokens":1e2,"responseMimeType":"application/json","responseJsonSchema":${SCHEMA}}}`,
+  converse: () =>
+    `{"messages":[{"role":"user","content":[{"text":"hi"}]},{"role":"assistant","content":[{"toolUse":{"toolUseId":"call_1","name":"f","input":${ARGS}}}]},{"role":"user","content":[{"toolResult":{"toolUseId":"call_1","content":[{"json":${RESULT}}]}}]}],` +
+    `"toolConfig":{"tools":[{"toolSpec":{"name":"f","inputSchema":{"json":${SCHEMA}}}}]},"outputConfig":{"textFormat":{"type":"json_schema","structure":{"jsonSchema":{"name":"out","schema":${quoted(SCHEMA)}}}}}}`,
 }
 
 /** A whole answer that calls the tool, and the pieces of a stream that does. */
@@ -83,6 +87,18 @@ const SAY: Readonly<Record<Protocol, { readonly whole: string; readonly pieces: 
     whole: native(`{"functionCall":{"name":"f","args":${ARGS}}}`),
     pieces: [native(`{"functionCall":{"name":"f","args":${ARGS}}}`)],
   },
+  converse: {
+    whole: `{"output":{"message":{"role":"assistant","content":[{"toolUse":{"toolUseId":"call_1","name":"f","input":${ARGS}}}]}},"stopReason":"tool_use","usage":{"inputTokens":3,"outputTokens":5.0,"totalTokens":8},"metrics":{"latencyMs":1}}`,
+    pieces: [
+      'messageStart {"role":"assistant"}',
+      'contentBlockStart {"contentBlockIndex":0,"start":{"toolUse":{"toolUseId":"call_1","name":"f"}}}',
+      `contentBlockDelta {"contentBlockIndex":0,"delta":{"toolUse":{"input":${quoted(ARGS.slice(0, 20))}}}}`,
+      `contentBlockDelta {"contentBlockIndex":0,"delta":{"toolUse":{"input":${quoted(ARGS.slice(20))}}}}`,
+      'contentBlockStop {"contentBlockIndex":0}',
+      'messageStop {"stopReason":"tool_use"}',
+      'metadata {"usage":{"inputTokens":3,"outputTokens":5,"totalTokens":8},"metrics":{"latencyMs":1}}',
+    ],
+  },
 }
 
 function item(args: string): string {
@@ -97,10 +113,12 @@ function says(protocol: Protocol): Script {
   const { whole, pieces } = SAY[protocol]
   return async peer => {
     if (!isStream(peer)) return body(whole)(peer)
-    await startStream(peer)
+    const { contentType, bytes } = upstreamOf(protocol)
+    await startStream(peer, { headers: { 'content-type': contentType } })
     for (const data of pieces) {
-      const type = /^\{"type":"([^"]+)"/.exec(data)?.[1]
-      await peer.send(chunk(`${type === undefined ? '' : `event: ${type}\n`}data: ${data}\n\n`))
+      const typed = /^\{"type":"([^"]+)"/.exec(data)?.[1]
+      const [, type = typed, rest = data] = /^([a-zA-Z]+) (.*)$/.exec(data) ?? []
+      await peer.send(chunk(bytes(`${type === undefined ? '' : `event: ${type}\n`}data: ${rest}\n\n`)))
     }
     await peer.send(LAST_CHUNK)
   }
@@ -112,7 +130,11 @@ function holds(text: string, part: string): boolean {
 }
 
 /** All that a streamed answer says of arguments, in one text. */
-function streamedArguments(protocol: Protocol, text: string): string {
+function streamedArguments(protocol: Protocol, { text, body: bytes }: Pick<Answer, 'text' | 'body'>): string {
+  if (protocol === 'converse') {
+    const payloads = messagesOf(bytes).map(({ payload }) => payload as { delta?: { toolUse?: { input?: string } } })
+    return payloads.map(({ delta }) => delta?.toolUse?.input ?? '').join('')
+  }
   const events = eventsOf(text).map(({ data }) => data)
   if (protocol === 'generate') return events.join('')
   return events
@@ -128,7 +150,7 @@ function streamedArguments(protocol: Protocol, text: string): string {
 
 t.test('numbers keep their digits on the way to the upstream and back', async t => {
   const stage = await startStage(t)
-  for (const [client, protocol] of translated(FOUR))
+  for (const [client, protocol] of translated(EACH_CLIENT))
     for (const stream of [false, true]) {
       const what = `${client.name} to ${protocol}${stream ? ', streamed' : ''}`
       const model = stage.play(protocol, says(protocol))
@@ -145,7 +167,7 @@ t.test('numbers keep their digits on the way to the upstream and back', async t 
       t.ok(holds(sent, ARGS), `${what}: arguments of the conversation ${holds(sent, ARGS) ? '' : sent}`)
       t.ok(holds(sent, RESULT), `${what}: the result of the conversation`)
       for (const number of SCHEMA_NUMBERS) t.ok(sent.split(number).length > 2, `${what}: ${number} in both schemas`)
-      const told = stream ? streamedArguments(client.protocol, answer.text) : answer.text
+      const told = stream ? streamedArguments(client.protocol, answer) : answer.text
       t.ok(holds(told, ARGS), `${what}: arguments of the answer ${holds(told, ARGS) ? '' : answer.text}`)
     }
 })
@@ -153,7 +175,7 @@ t.test('numbers keep their digits on the way to the upstream and back', async t 
 t.test('numbers keep their digits in the conversations that the gateway keeps', async t => {
   const stage = await startStage(t, { models: '', more: '' })
   const { gateway } = stage
-  for (const protocol of ['chat', 'messages', 'generate'] as const)
+  for (const protocol of ['chat', 'messages', 'generate', 'converse'] as const)
     for (const stream of [false, true]) {
       const what = `${protocol}${stream ? ', streamed' : ''}`
       const model = stage.play(protocol, says(protocol))

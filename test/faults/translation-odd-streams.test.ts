@@ -1,8 +1,9 @@
+import { crc32 } from 'node:zlib'
 import t from 'tap'
 import { chunk } from '../helpers/answers.js'
 import { proveNoLeak } from '../helpers/canaries.js'
 import type { Script } from '../helpers/raw-upstream.js'
-import { CLIENTS, FOUR, PROTOCOLS, type Protocol } from '../helpers/text-clients.js'
+import { CLIENTS, EACH_CLIENT, PROTOCOLS, type Protocol } from '../helpers/text-clients.js'
 import { begins, streams, TEXT, type TextUpstream, UPSTREAMS, upstreamOf } from '../helpers/text-upstreams.js'
 import { startStage, translated } from '../helpers/translation-stage.js'
 
@@ -37,7 +38,7 @@ t.test('odd but sound', async t => {
         const bytes = Buffer.from(write(upstream.pieces.join('')))
         const step = Math.max(1, Math.floor(bytes.length / 12))
         const cuts = [1, 2, 3, ...Array.from({ length: 12 }, (_, i) => i * step + (i % 3)), bytes.length - 1]
-        for (const client of FOUR.filter(({ protocol }) => protocol !== upstream.protocol)) {
+        for (const client of EACH_CLIENT.filter(({ protocol }) => protocol !== upstream.protocol)) {
           const seen = await Promise.all(
             cuts.map(async at => {
               const pieces = [bytes.subarray(0, at), bytes.subarray(at)].filter(({ length }) => length > 0)
@@ -57,15 +58,24 @@ t.test('odd but sound', async t => {
   }
 })
 
+/** The beginning of a message of that length, its own checksum right. */
+function preludeOf(length: number): Buffer {
+  const bytes = Buffer.alloc(12)
+  bytes.writeUInt32BE(length, 0)
+  bytes.writeUInt32BE(crc32(bytes.subarray(0, 8)), 8)
+  return bytes
+}
+
 const BAD = { good: 0, errors: [{ message: /malformed/ }], trailing: false }
 
 t.test('without bounds', async t => {
   const stage = await startStage(t, { more: 'limits: { line: 64KiB, event: 128KiB }\n' })
 
   const flood =
-    (upstream: TextUpstream, start: string, piece: string): Script =>
+    (upstream: TextUpstream, start: string | Buffer, piece: string): Script =>
     async peer => {
-      await begins(upstream, [...upstream.pieces.slice(0, 2), start])(peer)
+      await begins(upstream, upstream.pieces.slice(0, 2))(peer)
+      await peer.send(chunk(start))
       const bytes = chunk(piece)
       for (let sent = 0; sent < 64 * 1024 * 1024 && !peer.socket.destroyed; sent += bytes.length) {
         if (peer.socket.write(bytes)) await new Promise(resolve => setImmediate(resolve))
@@ -76,12 +86,15 @@ t.test('without bounds', async t => {
 
   for (const upstream of UPSTREAMS) {
     const array = upstream.name.endsWith('array')
+    const long = 'x'.repeat(65_536)
     const floods: readonly (readonly [string, Script, string])[] = array
-      ? [['a document that never ends', flood(upstream, ',{"x":"', 'x'.repeat(65_536)), 'json_event']]
-      : [
-          ['a line that never ends', flood(upstream, 'data: {"', 'x'.repeat(65_536)), 'sse_line'],
-          ['an event that never ends', flood(upstream, 'data: [\n', 'data: [1,\n'.repeat(1000)), 'sse_event'],
-        ]
+      ? [['a document that never ends', flood(upstream, ',{"x":"', long), 'json_event']]
+      : upstream.protocol === 'converse'
+        ? [['a message that never ends', flood(upstream, preludeOf(2 ** 31), long), 'eventstream_event']]
+        : [
+            ['a line that never ends', flood(upstream, 'data: {"', long), 'sse_line'],
+            ['an event that never ends', flood(upstream, 'data: [\n', 'data: [1,\n'.repeat(1000)), 'sse_event'],
+          ]
     for (const [name, script, limit] of floods) {
       await t.test(`F-U16 ${name} from ${upstream.name} is cut, with an error`, async t => {
         for (const client of CLIENTS.filter(({ protocol }) => protocol !== upstream.protocol)) {
@@ -98,7 +111,7 @@ t.test('without bounds', async t => {
 
   await t.test('F-U13 a whole answer over its bound is 502', async t => {
     const small = await startStage(t, { more: 'limits: { body: 64KiB, response: 128KiB }\n' })
-    for (const [client, protocol] of translated(FOUR)) {
+    for (const [client, protocol] of translated(EACH_CLIENT)) {
       const script: Script = async peer => {
         await peer.send('HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n')
         await peer.send(chunk(`{"x":"${'x'.repeat(200_000)}`))
@@ -133,7 +146,7 @@ t.test('usage that cannot be', async t => {
   const stage = await startStage(t)
   for (const [name, counts] of COUNTS) {
     await t.test(`F-U24 usage that is ${name}: the answer comes, and no count is made up of it`, async t => {
-      for (const [client, protocol] of translated(FOUR)) {
+      for (const [client, protocol] of translated(EACH_CLIENT)) {
         const upstream = upstreamOf(protocol)
         const pieces = upstream.pieces.map(piece =>
           piece.replace(/\{.*\}/, text => JSON.stringify(withUsage(JSON.parse(text), counts))),
@@ -160,7 +173,7 @@ t.test('usage that cannot be', async t => {
   }
 
   await t.test('F-U24 no usage at all: the answer comes, and the account has none', async t => {
-    for (const [client, protocol] of translated(FOUR)) {
+    for (const [client, protocol] of translated(EACH_CLIENT)) {
       const upstream = upstreamOf(protocol)
       const { usage: _, usageMetadata: __, ...bare } = upstream.answer
       const body = Buffer.from(JSON.stringify(bare))
@@ -175,62 +188,28 @@ t.test('usage that cannot be', async t => {
   })
 })
 
-/** Streams of calls whose indices and ids cannot be. */
-const ODD_CALLS: Readonly<Record<string, Partial<Record<Protocol, readonly string[]>>>> = {
-  'index 76': {
-    chat: chatCalls([{ index: 76, id: 'a', name: 'f', arguments: '{}' }]),
-    messages: messagesCalls([{ index: 76, id: 'a', name: 'f', arguments: '{}' }]),
-    responses: responsesCalls([{ index: 76, id: 'a', name: 'f', arguments: '{}' }]),
-    generate: generateCalls([{ index: 76, id: 'a', name: 'f', arguments: '{}' }]),
-  },
-  'one id twice': {
-    chat: chatCalls([
-      { index: 0, id: 'a', name: 'f', arguments: '{"x":1}' },
-      { index: 1, id: 'a', name: 'g', arguments: '{"x":2}' },
-    ]),
-    messages: messagesCalls([
-      { index: 0, id: 'a', name: 'f', arguments: '{"x":1}' },
-      { index: 1, id: 'a', name: 'g', arguments: '{"x":2}' },
-    ]),
-    responses: responsesCalls([
-      { index: 0, id: 'a', name: 'f', arguments: '{"x":1}' },
-      { index: 1, id: 'a', name: 'g', arguments: '{"x":2}' },
-    ]),
-    generate: generateCalls([
-      { index: 0, id: 'a', name: 'f', arguments: '{"x":1}' },
-      { index: 1, id: 'a', name: 'g', arguments: '{"x":2}' },
-    ]),
-  },
-  'arguments before the call': {
-    chat: chatCalls([{ index: 3, arguments: '{"x":1}' }]),
-    messages: messagesCalls([{ index: 3, arguments: '{"x":1}' }]),
-    responses: responsesCalls([{ index: 3, arguments: '{"x":1}' }]),
-    generate: generateCalls([{ index: 3, arguments: '{"x":1}' }]),
-  },
-  'a negative index': {
-    chat: chatCalls([{ index: -1, id: 'a', name: 'f', arguments: '{}' }]),
-    messages: messagesCalls([{ index: -1, id: 'a', name: 'f', arguments: '{}' }]),
-    responses: responsesCalls([{ index: -1, id: 'a', name: 'f', arguments: '{}' }]),
-    generate: generateCalls([{ index: -1, id: 'a', name: 'f', arguments: '{}' }]),
-  },
-  'a huge index': {
-    chat: chatCalls([{ index: 2 ** 53, id: 'a', name: 'f', arguments: '{}' }]),
-    messages: messagesCalls([{ index: 2 ** 53, id: 'a', name: 'f', arguments: '{}' }]),
-    responses: responsesCalls([{ index: 2 ** 53, id: 'a', name: 'f', arguments: '{}' }]),
-    generate: generateCalls([{ index: 2 ** 53, id: 'a', name: 'f', arguments: '{}' }]),
-  },
-  'an id that is __proto__': {
-    chat: chatCalls([{ index: 0, id: '__proto__', name: 'constructor', arguments: '{"__proto__":{"polluted":1}}' }]),
-    messages: messagesCalls([
-      { index: 0, id: '__proto__', name: 'constructor', arguments: '{"__proto__":{"polluted":1}}' },
-    ]),
-    responses: responsesCalls([
-      { index: 0, id: '__proto__', name: 'constructor', arguments: '{"__proto__":{"polluted":1}}' },
-    ]),
-    generate: generateCalls([
-      { index: 0, id: '__proto__', name: 'constructor', arguments: '{"__proto__":{"polluted":1}}' },
-    ]),
-  },
+/** Calls whose indices and ids cannot be. */
+const ODD_CALLS: Readonly<Record<string, readonly OddCall[]>> = {
+  'index 76': [{ index: 76, id: 'a', name: 'f', arguments: '{}' }],
+  'one id twice': [
+    { index: 0, id: 'a', name: 'f', arguments: '{"x":1}' },
+    { index: 1, id: 'a', name: 'g', arguments: '{"x":2}' },
+  ],
+  'arguments before the call': [{ index: 3, arguments: '{"x":1}' }],
+  'a negative index': [{ index: -1, id: 'a', name: 'f', arguments: '{}' }],
+  'a huge index': [{ index: 2 ** 53, id: 'a', name: 'f', arguments: '{}' }],
+  'an id that is __proto__': [
+    { index: 0, id: '__proto__', name: 'constructor', arguments: '{"__proto__":{"polluted":1}}' },
+  ],
+}
+
+/** The same in streams of each protocol. */
+const CALLS_OF: Readonly<Record<Protocol, (calls: readonly OddCall[]) => readonly string[]>> = {
+  chat: chatCalls,
+  responses: responsesCalls,
+  messages: messagesCalls,
+  generate: generateCalls,
+  converse: converseCalls,
 }
 
 interface OddCall {
@@ -306,6 +285,23 @@ function responsesCalls(calls: readonly OddCall[]): readonly string[] {
   )
 }
 
+function converseCalls(calls: readonly OddCall[]): readonly string[] {
+  const events = calls.flatMap(({ index: contentBlockIndex, id: toolUseId, name, arguments: input }) => [
+    ...(toolUseId === undefined
+      ? []
+      : [['contentBlockStart', { contentBlockIndex, start: { toolUse: { toolUseId, name } } }] as const]),
+    ['contentBlockDelta', { contentBlockIndex, delta: { toolUse: { input } } }] as const,
+    ['contentBlockStop', { contentBlockIndex }] as const,
+  ])
+  const { piece } = upstreamOf('converse')
+  return [
+    piece('{"role":"assistant"}', 'messageStart'),
+    ...events.map(([event, payload]) => piece(JSON.stringify(payload), event)),
+    piece('{"stopReason":"tool_use"}', 'messageStop'),
+    piece('{"usage":{"inputTokens":1,"outputTokens":1,"totalTokens":2},"metrics":{"latencyMs":1}}', 'metadata'),
+  ]
+}
+
 /** Here the candidates have indices, and calls come whole. */
 function generateCalls(calls: readonly OddCall[]): readonly string[] {
   const document = (index: number, part: object, more: object = {}): string =>
@@ -321,10 +317,9 @@ function generateCalls(calls: readonly OddCall[]): readonly string[] {
 
 t.test('calls that cannot be', async t => {
   const stage = await startStage(t)
-  for (const [name, byProtocol] of Object.entries(ODD_CALLS)) {
+  for (const [name, calls] of Object.entries(ODD_CALLS)) {
     for (const protocol of PROTOCOLS) {
-      const pieces = byProtocol[protocol]
-      if (pieces === undefined) continue
+      const pieces = CALLS_OF[protocol](calls)
       await t.test(`F-U25 ${name} from ${protocol}: passed on, put right or refused, and one end`, async t => {
         for (const client of CLIENTS.filter(one => one.protocol !== protocol)) {
           const answer = await stage.ask(client, stage.play(protocol, streams(upstreamOf(protocol), pieces)), true)

@@ -3,8 +3,8 @@ import { body, json, reset } from '../helpers/answers.js'
 import { canary, proveNoLeak } from '../helpers/canaries.js'
 import type { Answer } from '../helpers/raw-client.js'
 import type { Script } from '../helpers/raw-upstream.js'
-import { CLIENTS, FOUR, PROTOCOLS, type Protocol, type TextClient } from '../helpers/text-clients.js'
-import { answers, begins, ends, FOUR_UPSTREAMS, streams, TEXT, upstreamOf } from '../helpers/text-upstreams.js'
+import { CLIENTS, EACH_CLIENT, PROTOCOLS, type Protocol, type TextClient } from '../helpers/text-clients.js'
+import { answers, begins, EACH_UPSTREAM, ends, streams, TEXT, upstreamOf } from '../helpers/text-upstreams.js'
 import { type Stage, startStage, translated } from '../helpers/translation-stage.js'
 
 // Refusals of upstreams, and invalid answers: reported in the client's family, or another target answers.
@@ -215,7 +215,7 @@ t.test('F-U13 answers that are none', async t => {
 
 t.test('other targets', async t => {
   // The second target speaks the next protocol of the list.
-  const order = FOUR_UPSTREAMS.map(({ protocol }) => protocol)
+  const order = EACH_UPSTREAM.map(({ protocol }) => protocol)
   const next = (protocol: Protocol): Protocol => order[(order.indexOf(protocol) + 1) % order.length] ?? 'chat'
   const models = order.map(one => `  "two-${one}-*": [{ upstream: ${one} }, { upstream: ${next(one)} }]\n`).join('')
   const more = 'retry: { attempts: 2, on: [connect, reset, first_byte, bad_response, 429, 500, 502, 503, 504, 529] }\n'
@@ -257,7 +257,7 @@ t.test('other targets', async t => {
   for (const protocol of order) {
     for (const [name, fault] of faults(protocol)) {
       await t.test(`${name} of ${protocol}: the next target answers`, async t => {
-        for (const client of FOUR) {
+        for (const client of EACH_CLIENT) {
           const ask = (stream: boolean): Promise<Answer> =>
             stage.ask(client, stage.play(`two-${protocol}`, failing(protocol, fault)), stream)
           const streamed = await ask(true)
@@ -274,7 +274,7 @@ t.test('other targets', async t => {
 
     await t.test(`F-U6 a stream of ${protocol} that has begun is never tried again`, async t => {
       const upstream = upstreamOf(protocol)
-      for (const client of FOUR.filter(one => one.protocol !== protocol)) {
+      for (const client of EACH_CLIENT.filter(one => one.protocol !== protocol)) {
         const script = failing(protocol, async peer => {
           await begins(upstream, upstream.pieces.slice(0, upstream.enough - 1))(peer)
           peer.reset()
@@ -286,7 +286,7 @@ t.test('other targets', async t => {
     })
 
     await t.test(`F-U12 a refusal by ${protocol} is not tried elsewhere`, async t => {
-      for (const client of FOUR) {
+      for (const client of EACH_CLIENT) {
         const refusal = json(upstreamOf(protocol).refusal('bad words'), { status: 400 })
         const model = stage.play(`two-${protocol}`, failing(protocol, refusal))
         client.error(t, await stage.ask(client, model, false), 400)

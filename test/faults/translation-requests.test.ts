@@ -5,7 +5,7 @@ import { allowFault } from '../helpers/emitted.js'
 import { startTestGateway } from '../helpers/gateway.js'
 import type { Answer } from '../helpers/raw-client.js'
 import { startRawUpstream } from '../helpers/raw-upstream.js'
-import { clientOf, FOUR, type Protocol, type TextClient } from '../helpers/text-clients.js'
+import { clientOf, EACH_CLIENT, type Protocol, type TextClient } from '../helpers/text-clients.js'
 import { answers, TEXT, upstreamOf } from '../helpers/text-upstreams.js'
 import { PATIENT, type Stage, startStage, translated } from '../helpers/translation-stage.js'
 
@@ -17,6 +17,9 @@ t.setTimeout(300_000)
 allowFault(/source\.data: must match pattern/)
 
 type Members = Readonly<Record<string, unknown>>
+
+/** Clients whose body names the model; the others have it in the path. */
+const NAMED_IN_BODY = EACH_CLIENT.filter(({ protocol }) => protocol !== 'generate' && protocol !== 'converse')
 
 /** Sends exactly this text. */
 function post(stage: Stage, client: TextClient, model: string, text: string | Buffer) {
@@ -45,7 +48,7 @@ t.test('hostile JSON', async t => {
   ]
   for (const [name, member] of refused) {
     await t.test(`F-C11 ${name} is 400 in the family, and the upstream sees nothing`, async t => {
-      for (const [client, protocol] of translated(FOUR)) {
+      for (const [client, protocol] of translated(EACH_CLIENT)) {
         const model = stage.play(protocol, answers(upstreamOf(protocol)))
         client.error(t, await post(stage, client, model, withMember(client, model, member)), 400)
         t.equal(stage.asked(model).length, 0)
@@ -70,7 +73,7 @@ t.test('hostile JSON', async t => {
   })
 
   await t.test('F-C11 control members that occur twice are 400', async t => {
-    for (const client of FOUR.filter(({ protocol }) => protocol !== 'generate')) {
+    for (const client of NAMED_IN_BODY) {
       const model = stage.play('generate', answers(upstreamOf('generate')))
       for (const member of ['"model":"other"', '"stream":true', '"mod\\u0065l":"other"'])
         client.error(t, await post(stage, client, model, withMember(client, model, member)), 400)
@@ -87,7 +90,7 @@ t.test('hostile JSON', async t => {
   ]
   for (const [name, member] of harmless) {
     await t.test(`F-C11 ${name} does no harm, and is named as left out`, async t => {
-      for (const [client, protocol] of translated(FOUR)) {
+      for (const [client, protocol] of translated(EACH_CLIENT)) {
         const model = stage.play(protocol, answers(upstreamOf(protocol)))
         const answer = await post(stage, client, model, withMember(client, model, member))
         t.equal(({} as { polluted?: unknown }).polluted, undefined, 'no prototype was changed')
@@ -103,7 +106,7 @@ t.test('hostile JSON', async t => {
   }
 
   await t.test('F-C11 a lone surrogate in the words of the user is carried as what JSON can hold', async t => {
-    for (const [client, protocol] of translated(FOUR)) {
+    for (const [client, protocol] of translated(EACH_CLIENT)) {
       const model = stage.play(protocol, answers(upstreamOf(protocol)))
       const text = JSON.stringify(client.body(model, false)).replaceAll('"hello"', '"a\\ud800b"')
       const answer = await post(stage, client, model, text)
@@ -115,7 +118,7 @@ t.test('hostile JSON', async t => {
   await t.test('F-C12 megabytes of one character are answered all the same', async t => {
     const long = 1024 * 1024
     const texts = ['a', ' ', '\n', '-', '{', '"', '=', ';', '<', '\\'].map(one => one.repeat(long))
-    for (const [client, protocol] of translated(FOUR)) {
+    for (const [client, protocol] of translated(EACH_CLIENT)) {
       const model = stage.play(protocol, answers(upstreamOf(protocol)))
       for (const text of texts) {
         const body = JSON.stringify(client.body(model, false)).replaceAll('"hello"', () => JSON.stringify(text))
@@ -151,7 +154,7 @@ t.test('names in headers and paths', async t => {
 
   await t.test('F-C13 names of members that are left out go into a header without doing harm', async t => {
     const names = ['a\r\nx-evil: 1', 'a\u0000b', 'ключ', 'a, b', '😀', ' ', '', 'x'.repeat(10_000), '\u007f', '"']
-    for (const [client, protocol] of translated(FOUR)) {
+    for (const [client, protocol] of translated(EACH_CLIENT)) {
       const model = stage.play(protocol, answers(upstreamOf(protocol)))
       for (const name of names) {
         const answer = await stage.ask(client, model, false, { [name]: 1 })
@@ -166,7 +169,7 @@ t.test('names in headers and paths', async t => {
   })
 
   await t.test('F-C13 models with line breaks in their names are unknown', async t => {
-    for (const client of FOUR) {
+    for (const client of EACH_CLIENT) {
       for (const name of ['x\r\nx-evil: 1', 'x\u0000', '\u{1f600}', 'x'.repeat(300)]) {
         const answer = await stage.ask(client, name, false)
         t.ok([400, 404].includes(answer.status), `${client.name}: ${answer.status}`)
@@ -219,8 +222,17 @@ t.test('names in headers and paths', async t => {
         contents: [{ role: 'user', parts: [{ inlineData: { mimeType: 'application/pdf', data, displayName: evil } }] }],
         labels: { [evil]: evil },
       },
+      converse: {
+        messages: [
+          {
+            role: 'user',
+            content: [{ document: { format: 'pdf', name: evil, source: { bytes: data } } }, { text: 'x' }],
+          },
+        ],
+        requestMetadata: { [evil]: evil },
+      },
     }
-    for (const [client, protocol] of translated(FOUR)) {
+    for (const [client, protocol] of translated(EACH_CLIENT)) {
       const plain = stage.play(protocol, answers(upstreamOf(protocol)))
       await stage.ask(client, plain, false)
       const headers = (model: string): readonly string[] =>
@@ -246,8 +258,11 @@ t.test('names in headers and paths', async t => {
       responses: name => ({ tools: [{ type: 'function', name, parameters: { type: 'object' }, strict: false }] }),
       messages: name => ({ tools: [{ name, input_schema: { type: 'object' } }] }),
       generate: name => ({ tools: [{ functionDeclarations: [{ name, parameters: { type: 'OBJECT' } }] }] }),
+      converse: name => ({
+        toolConfig: { tools: [{ toolSpec: { name, inputSchema: { json: { type: 'object' } } } }] },
+      }),
     }
-    for (const [client, protocol] of translated(FOUR)) {
+    for (const [client, protocol] of translated(EACH_CLIENT)) {
       const model = stage.play(protocol, answers(upstreamOf(protocol)))
       for (const name of ['a\r\nb', '__proto__', 'constructor', '../x', 'ü', 'x'.repeat(200)]) {
         const answer = await stage.ask(client, model, false, tools[client.protocol](name))
@@ -325,7 +340,7 @@ t.test('F-C14 models in paths', async t => {
   })
 
   await t.test('F-C14 of clients that name the model in the body', async t => {
-    for (const client of FOUR.filter(({ protocol }) => protocol !== 'generate')) {
+    for (const client of NAMED_IN_BODY) {
       for (const name of ['../../x', '..', 'a/../b', 'x?y', 'x#y', 'x%2fy', 'x\r\ny', '/', '.', '\\', 'x\0', 'ü']) {
         const options = { headers: client.headers(gateway.key), body: client.body(name, false) }
         await check(

@@ -10,8 +10,8 @@ import { type Stage, startStage } from '../helpers/translation-stage.js'
 
 t.setTimeout(300_000)
 
-/** Streams of these two are relayed where both sides speak them; those of the others have their own file. */
-const RELAYED: ReadonlySet<string> = new Set(['messages', 'generate'])
+/** Streams of these are relayed where both sides speak them; those of the others have their own file. */
+const RELAYED: ReadonlySet<string> = new Set(['messages', 'generate', 'converse'])
 
 const PAIRS = CLIENTS.flatMap(client =>
   UPSTREAMS.filter(({ protocol }) => protocol !== client.protocol || RELAYED.has(protocol)).map(

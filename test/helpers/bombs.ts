@@ -65,6 +65,7 @@ const HEADS: Readonly<Record<Protocol, (model: string) => string>> = {
   responses: model => `"model":"${model}","store":false,"input":"hello"`,
   messages: model => `"model":"${model}","max_tokens":100,"messages":[{"role":"user","content":"hello"}]`,
   generate: () => `"contents":[{"role":"user","parts":[{"text":"hello"}]}]`,
+  converse: () => `"messages":[{"role":"user","content":[{"text":"hello"}]}]`,
 }
 
 const tools: Readonly<Record<Protocol, (json: string) => string>> = {
@@ -74,6 +75,8 @@ const tools: Readonly<Record<Protocol, (json: string) => string>> = {
   messages: json => `"tools":[{"name":"f","input_schema":{"type":"object","x":${json}}}]`,
   generate: json =>
     `"tools":[{"functionDeclarations":[{"name":"f","parametersJsonSchema":{"type":"object","x":${json}}}]}]`,
+  converse: json =>
+    `"toolConfig":{"tools":[{"toolSpec":{"name":"f","inputSchema":{"json":{"type":"object","x":${json}}}}}]}`,
 }
 
 /** Turns of a conversation, each with the document in the arguments of a call, or as an unknown member of a part. */
@@ -86,6 +89,8 @@ const parts: Readonly<Record<Protocol, (model: string, json: string) => string>>
     `"model":"${model}","max_tokens":100,"messages":[{"role":"user","content":"hello"},{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"f","input":{"x":${json}}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"ok"}]}]`,
   generate: (_model, json) =>
     `"contents":[{"role":"user","parts":[{"text":"hello"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{"x":${json}}}}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"ok":true}}}]}]`,
+  converse: (_model, json) =>
+    `"messages":[{"role":"user","content":[{"text":"hello"}]},{"role":"assistant","content":[{"toolUse":{"toolUseId":"c1","name":"f","input":{"x":${json}}}}]},{"role":"user","content":[{"toolResult":{"toolUseId":"c1","content":[{"json":{"ok":true}}]}}]}]`,
 }
 
 export const PLACES: readonly Place[] = [
@@ -105,6 +110,8 @@ export function manyTurns(protocol: Protocol, model: string, bytes: number): str
       return `{"model":"${model}","max_tokens":100,"messages":${list('{"role":"user","content":"a"}', bytes)}}`
     case 'generate':
       return `{"contents":${list('{"role":"user","parts":[{"text":"a"}]}', bytes)}}`
+    case 'converse':
+      return `{"messages":${list('{"role":"user","content":[{"text":"a"}]}', bytes)}}`
   }
 }
 
@@ -133,6 +140,11 @@ export function bombAnswer(protocol: Protocol, place: 'unknown' | 'call', json: 
       const content = { role: 'model', parts: 'PARTS' }
       const text = JSON.stringify({ ...answer, candidates: [{ content, index: 0, finishReason: 'STOP' }] })
       return text.replace('"PARTS"', () => `[{"functionCall":{"name":"f","args":${args}}}]`)
+    }
+    case 'converse': {
+      const message = { role: 'assistant', content: 'CONTENT' }
+      const text = JSON.stringify({ ...answer, output: { message }, stopReason: 'tool_use' })
+      return text.replace('"CONTENT"', () => `[{"toolUse":{"toolUseId":"c1","name":"f","input":${args}}}]`)
     }
   }
 }

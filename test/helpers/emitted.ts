@@ -21,6 +21,7 @@ const KINDS: readonly (readonly [RegExp, OpenApiName])[] = [
   [/\/messages\/count_tokens$/, 'messages-count.request'],
   [/:(?:stream)?generateContent$/i, 'generate.request'],
   [/:countTokens$/, 'generate-count.request'],
+  [/\/model\/[^/]+\/converse(?:-stream)?$/, 'converse.request'],
   [/:embedContent$/, 'embed.request'],
   [/:batchEmbedContents$/, 'embed-batch.request'],
 ]

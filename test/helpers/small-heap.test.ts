@@ -1,6 +1,6 @@
 import t from 'tap'
 import { startSmallHeap } from './small-heap.js'
-import { FOUR_UPSTREAMS, upstreamOf } from './text-upstreams.js'
+import { EACH_UPSTREAM, upstreamOf } from './text-upstreams.js'
 
 t.test('a gateway with little memory tells how it fares', async t => {
   const stage = await startSmallHeap(
@@ -9,7 +9,7 @@ t.test('a gateway with little memory tells how it fares', async t => {
 listen: { port: 0 }
 store: { type: memory }
 keys: { caller: { secret: { env: CALLER_KEY }, models: ["*"] } }
-upstreams: { up: { base: "${origin}", ${FOUR_UPSTREAMS[0].yaml} } }
+upstreams: { up: { base: "${origin}", ${EACH_UPSTREAM[0].yaml} } }
 models: { m: up }
 `,
     { heap: 64 },

@@ -1,9 +1,10 @@
 import type { Test } from 'tap'
+import { messagesOf } from './eventstream.js'
 import { eventsOf } from './expect.js'
 import type { Answer, RequestOptions } from './raw-client.js'
 
-/** The four text protocols, as client and upstream protocols of the tests of translation. */
-export const PROTOCOLS = ['chat', 'responses', 'messages', 'generate'] as const
+/** The text protocols, as client and upstream protocols of the tests of translation. */
+export const PROTOCOLS = ['chat', 'responses', 'messages', 'generate', 'converse'] as const
 export type Protocol = (typeof PROTOCOLS)[number]
 
 type Members = Readonly<Record<string, unknown>>
@@ -21,7 +22,7 @@ export interface Ending {
 /** What a client learns of a failure. */
 export interface Failure {
   readonly message: string
-  /** The family's own word for it: `code`, `type` or `status`. */
+  /** The family's own word for it: `code`, `type`, `status` or the name of the exception. */
   readonly word: string
   readonly param?: string | null
 }
@@ -32,14 +33,14 @@ export interface TextClient {
   readonly name: string
   readonly protocol: Protocol
   path(model: string, stream: boolean): string
-  /** A plain request; `more` goes on top. */
+  /** A plain request; `more` is added to it. */
   body(model: string, stream: boolean, more?: Members): Members
   headers(key: string): Readonly<Record<string, string>>
   /** The text of a whole answer. */
   text(answer: Pick<Answer, 'json'>): string
   /** Asserts a whole error answer of the family. */
   error(t: Test, answer: Answer, status: number): Failure
-  ending(answer: Pick<Answer, 'text'>): Ending
+  ending(answer: Pick<Answer, 'body'>): Ending
 }
 
 /** The options of a request of this client. */
@@ -56,8 +57,8 @@ const chat: TextClient = {
   headers: bearer,
   text: answer => (answer.json() as ChatAnswer).choices[0]?.message.content ?? '',
   error: (t, answer, status) => compatible(t, answer, status),
-  ending: ({ text }) => {
-    const datas = eventsOf(text).map(({ data }) => data)
+  ending: ({ body }) => {
+    const datas = eventsOf(body.toString()).map(({ data }) => data)
     const documents = datas.map(data => (data === '[DONE]' ? {} : (JSON.parse(data) as ChatChunk)))
     return {
       text: documents.map(({ choices }) => choices?.[0]?.delta?.content ?? '').join(''),
@@ -80,8 +81,8 @@ const responses: TextClient = {
       .map(({ text }) => text ?? '')
       .join(''),
   error: (t, answer, status) => compatible(t, answer, status),
-  ending: ({ text }) => {
-    const documents = eventsOf(text).map(({ data }) => JSON.parse(data) as ResponsesEvent)
+  ending: ({ body }) => {
+    const documents = eventsOf(body.toString()).map(({ data }) => JSON.parse(data) as ResponsesEvent)
     const ends = documents.filter(({ type }) => RESPONSES_ENDS.has(type))
     const told = documents.filter(({ type }) => type === 'error')
     // A failure is reported twice: by an `error`, and by `response.failed` once there is a response.
@@ -120,8 +121,8 @@ const messages: TextClient = {
     t.same(Object.keys(error).sort(), ['message', 'type'])
     return { message: error.message ?? '', word: error.type ?? '' }
   },
-  ending: ({ text }) => {
-    const events = eventsOf(text)
+  ending: ({ body }) => {
+    const events = eventsOf(body.toString())
     const documents = events.map(({ data }) => JSON.parse(data) as MessagesEvent)
     const isEnd = ({ type }: MessagesEvent): boolean => type === 'message_stop' || type === 'error'
     return {
@@ -151,8 +152,8 @@ function generate(framing: 'sse' | 'ndjson' | 'array'): TextClient {
       t.equal(error.code as unknown, status, 'the body repeats the status')
       return { message: error.message ?? '', word: error.status ?? '' }
     },
-    ending: ({ text }) => {
-      const documents = documentsOf(text, framing)
+    ending: ({ body }) => {
+      const documents = documentsOf(body.toString(), framing)
       const isEnd = (one: GenerateAnswer): boolean =>
         one.error !== undefined || (one.candidates?.some(({ finishReason }) => finishReason !== undefined) ?? false)
       return {
@@ -181,6 +182,39 @@ function documentsOf(text: string, framing: 'sse' | 'ndjson' | 'array'): readonl
   }
 }
 
+const converse: TextClient = {
+  name: 'converse',
+  protocol: 'converse',
+  path: (model, stream) => `/model/${encodeURIComponent(model)}/converse${stream ? '-stream' : ''}`,
+  body: (_model, _stream, more) => ({ messages: [{ role: 'user', content: [{ text: 'hello' }] }], ...more }),
+  headers: bearer,
+  text: answer => (answer.json() as ConverseAnswer).output.message.content.map(({ text }) => text ?? '').join(''),
+  error: (t, answer, status) => {
+    sound(t, answer, status)
+    const { __type, ...error } = answer.json() as { __type?: string; message: string }
+    // The service itself has the name in a header; the gateway says it in the body.
+    t.same(Object.keys(error), ['message'])
+    return { message: error.message, word: __type ?? '' }
+  },
+  ending: ({ body }) => {
+    const events = messagesOf(body)
+    const isEnd = ({ kind, name }: (typeof events)[number]): boolean => kind !== 'event' || name === 'metadata'
+    const failed = events.filter(({ kind }) => kind !== 'event')
+    return {
+      text: events
+        .map(({ name, payload }) => (name === 'contentBlockDelta' ? (payload as ConverseDelta).delta.text : '') ?? '')
+        .join(''),
+      good: events.filter(one => one.kind === 'event' && isEnd(one)).length,
+      // In streams, names of exceptions begin with a small letter.
+      errors: failed.map(({ name, payload }) => ({
+        message: (payload as Inner).message ?? '',
+        word: name.charAt(0).toUpperCase() + name.slice(1),
+      })),
+      trailing: events.findIndex(isEnd) < events.length - 1,
+    }
+  },
+}
+
 /** Every way in which a client can ask for text. */
 export const CLIENTS: readonly TextClient[] = [
   chat,
@@ -189,13 +223,14 @@ export const CLIENTS: readonly TextClient[] = [
   generate('sse'),
   generate('ndjson'),
   generate('array'),
+  converse,
 ]
 
 /** One client a protocol, where framings do not matter. */
-export const FOUR = [chat, responses, messages, generate('sse')] as const
+export const EACH_CLIENT = [chat, responses, messages, generate('sse'), converse] as const
 
 export function clientOf(protocol: Protocol): TextClient {
-  const found = FOUR.find(client => client.protocol === protocol)
+  const found = EACH_CLIENT.find(client => client.protocol === protocol)
   if (found === undefined) throw new Error(`no client of ${protocol}`)
   return found
 }
@@ -259,6 +294,14 @@ interface MessagesEvent {
   readonly type: string
   readonly delta?: { readonly text?: string }
   readonly error?: Inner
+}
+
+interface ConverseAnswer {
+  readonly output: { readonly message: { readonly content: readonly { readonly text?: string }[] } }
+}
+
+interface ConverseDelta {
+  readonly delta: { readonly text?: string }
 }
 
 interface GenerateAnswer {

@@ -4,7 +4,7 @@ import type { Answer } from './raw-client.js'
 import { asking, type TextClient } from './text-clients.js'
 
 /** What {@link askLarge} knows of an answer. */
-export type LargeAnswer = Pick<Answer, 'status' | 'text' | 'whole' | 'json'>
+export type LargeAnswer = Pick<Answer, 'status' | 'body' | 'text' | 'whole' | 'json'>
 
 /** One exchange whose answer may have a hundred megabytes, over Node's own client: it reads in linear time. */
 export async function askLarge(
@@ -24,6 +24,13 @@ export async function askLarge(
   const [response] = (await once(sent, 'response')) as [IncomingMessage]
   const chunks: Buffer[] = []
   for await (const chunk of response) chunks.push(chunk as Buffer)
-  const text = Buffer.concat(chunks).toString('utf8')
-  return { status: response.statusCode ?? 0, text, whole: response.complete, json: () => JSON.parse(text) as unknown }
+  const bytes = Buffer.concat(chunks)
+  const text = bytes.toString('utf8')
+  return {
+    status: response.statusCode ?? 0,
+    body: bytes,
+    text,
+    whole: response.complete,
+    json: () => JSON.parse(text) as unknown,
+  }
 }

@@ -5,6 +5,7 @@ import { isObject, type Json, type JsonObject } from '../../src/core/json.js'
 import { SseDecoder } from '../../src/wire/sse.js'
 import { type Recording, readRecordings, recordingsFile } from './recordings.js'
 
+/** The protocols that were recorded: converse was not. */
 export const TEXT_PROTOCOLS = ['chat', 'responses', 'messages', 'generate'] as const
 export type TextProtocol = (typeof TEXT_PROTOCOLS)[number]
 
@@ -35,7 +36,7 @@ const PATHS: readonly (readonly [TextProtocol, RegExp])[] = [
 
 const LIMITS = { line: 16 * 1024 * 1024, event: 16 * 1024 * 1024 }
 
-/** Every recorded exchange of the four text protocols; none (said aloud) where the recordings are not here. */
+/** Every recorded exchange of these protocols; none (said aloud) where the recordings are not here. */
 export async function textExchanges(): Promise<readonly TextExchange[]> {
   const file = recordingsFile()
   if (file === undefined) return []

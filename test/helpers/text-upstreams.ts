@@ -1,4 +1,5 @@
 import { chunk, json, LAST_CHUNK, startStream } from './answers.js'
+import { EVENTSTREAM, messageBytes } from './eventstream.js'
 import type { Peer, Script } from './raw-upstream.js'
 import type { Protocol } from './text-clients.js'
 
@@ -15,12 +16,14 @@ export interface TextUpstream {
   /** More headers of its streams. */
   readonly headers?: Readonly<Record<string, string>>
   readonly answer: Members
-  /** Pieces of a whole stream, a message each. */
+  /** Pieces of a whole stream, a message each: as they are sent, or as {@link TextUpstream.bytes} makes bytes of them. */
   readonly pieces: readonly string[]
   /** So many of them have to come before the answer counts as whole, if the transfer then ends well. */
   readonly enough: number
   /** One message of a stream: the data of an event, or a document. */
   piece(data: string, event?: string): string
+  /** The bytes of pieces. */
+  bytes(pieces: string): Buffer
   refusal(message: string, more?: Members): Members
   /** A message of a stream that tells of a failure. */
   failure(message: string): string
@@ -33,6 +36,8 @@ const sse = (data: string, event?: string): string =>
   event === undefined ? `data: ${data}\n\n` : `event: ${event}\ndata: ${data}\n\n`
 
 const EVENTS = 'text/event-stream; charset=utf-8'
+/** Pieces are sent as they are. */
+const asWritten = (pieces: string): Buffer => Buffer.from(pieces)
 const WORDS = ['one ', 'two ', 'three']
 export const TEXT = WORDS.join('')
 
@@ -75,6 +80,7 @@ const chat: TextUpstream = {
   // Many servers leave out `[DONE]`: a finish reason and a transfer that ended well will do.
   enough: 5,
   piece: sse,
+  bytes: asWritten,
   refusal: (message, more) => ({ error: { message, type: 'server_error', param: null, code: null, ...more } }),
   failure: message => sse(JSON.stringify({ error: { message, type: 'server_error', param: null, code: null } })),
 }
@@ -119,6 +125,7 @@ const responses: TextUpstream = {
   ),
   enough: 11,
   piece: sse,
+  bytes: asWritten,
   refusal: chat.refusal,
   failure: message =>
     sse(
@@ -168,6 +175,7 @@ const messages: TextUpstream = {
   pieces: messagesEvents.map(event => sse(JSON.stringify(event), String(event.type))),
   enough: 8,
   piece: sse,
+  bytes: asWritten,
   refusal: (message, more) => ({ type: 'error', error: { type: 'api_error', message, ...more }, request_id: 'req_up' }),
   failure: message => sse(JSON.stringify({ type: 'error', error: { type: 'api_error', message } }), 'error'),
 }
@@ -208,6 +216,7 @@ const generate: TextUpstream = {
   pieces: generateDocuments.map(crlf),
   enough: 3,
   piece: crlf,
+  bytes: asWritten,
   refusal: (message, more) => ({ error: { code: 400, message, status: 'INVALID_ARGUMENT', ...more } }),
   failure: message => crlf(JSON.stringify(nativeFailure(message))),
 }
@@ -223,11 +232,44 @@ const generateArray: TextUpstream = {
   failure: message => `,\r\n${JSON.stringify(nativeFailure(message))}`,
 }
 
-export const UPSTREAMS: readonly TextUpstream[] = [chat, responses, messages, generate, generateArray]
-export const FOUR_UPSTREAMS = [chat, responses, messages, generate] as const
+// ── converse
+
+const CONVERSE_USAGE = { inputTokens: 3, outputTokens: 5, totalTokens: 8 }
+const METRICS = { latencyMs: 1 }
+
+const converseEvents: readonly (readonly [event: string, payload: Members])[] = [
+  ['messageStart', { role: 'assistant' }],
+  ...WORDS.map(text => ['contentBlockDelta', { contentBlockIndex: 0, delta: { text } }] as const),
+  ['contentBlockStop', { contentBlockIndex: 0 }],
+  ['messageStop', { stopReason: 'end_turn' }],
+  ['metadata', { usage: CONVERSE_USAGE, metrics: METRICS }],
+]
+
+/** Its pieces are written as events of text; each becomes a message of the binary framing. */
+const converse: TextUpstream = {
+  name: 'converse',
+  protocol: 'converse',
+  yaml: `speaks: { converse: { call: "POST /model/{model}/converse", stream: "POST /model/{model}/converse-stream" } }, ${credential('authorization', 'scheme: Bearer, ')}`,
+  contentType: EVENTSTREAM,
+  answer: {
+    output: { message: { role: 'assistant', content: [{ text: TEXT }] } },
+    stopReason: 'end_turn',
+    usage: CONVERSE_USAGE,
+    metrics: METRICS,
+  },
+  pieces: converseEvents.map(([event, payload]) => sse(JSON.stringify(payload), event)),
+  enough: 7,
+  piece: (data, event = 'contentBlockDelta') => sse(data, event),
+  bytes: messageBytes,
+  refusal: (message, more) => ({ message, ...more }),
+  failure: message => sse(JSON.stringify({ message }), 'internalServerException'),
+}
+
+export const UPSTREAMS: readonly TextUpstream[] = [chat, responses, messages, generate, generateArray, converse]
+export const EACH_UPSTREAM = [chat, responses, messages, generate, converse] as const
 
 export function upstreamOf(protocol: Protocol): TextUpstream {
-  const found = FOUR_UPSTREAMS.find(upstream => upstream.protocol === protocol)
+  const found = EACH_UPSTREAM.find(upstream => upstream.protocol === protocol)
   if (found === undefined) throw new Error(`no upstream of ${protocol}`)
   return found
 }
@@ -236,7 +278,7 @@ export function upstreamOf(protocol: Protocol): TextUpstream {
 export function begins(upstream: TextUpstream, pieces: readonly string[]): Script {
   return async peer => {
     await startStream(peer, { headers: { 'content-type': upstream.contentType, ...upstream.headers } })
-    for (const piece of pieces) await peer.send(chunk(Buffer.from(piece)))
+    for (const piece of pieces) await peer.send(chunk(upstream.bytes(piece)))
   }
 }
 
@@ -257,6 +299,7 @@ export function answers(upstream: TextUpstream): Script {
 
 export function isStream(peer: Peer): boolean {
   const { target } = peer.request
+  if (target.startsWith('/model/')) return target.endsWith('/converse-stream')
   if (target.includes(':')) return target.includes('stream')
   return (peer.request.json() as { stream?: boolean }).stream === true
 }

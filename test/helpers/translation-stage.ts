@@ -3,7 +3,7 @@ import { CALLER, type GatewayOptions, type LogLine, startTestGateway, type TestG
 import { type Answer, connectRaw, type RawClient, request, requestBytes } from './raw-client.js'
 import { type RawUpstream, type RecordedRequest, type Script, startRawUpstream } from './raw-upstream.js'
 import { asking, type Protocol, type TextClient } from './text-clients.js'
-import { FOUR_UPSTREAMS } from './text-upstreams.js'
+import { EACH_UPSTREAM } from './text-upstreams.js'
 
 type Test = Pick<typeof t, 'teardown'>
 type Members = Readonly<Record<string, unknown>>
@@ -22,7 +22,7 @@ export interface StageOptions extends GatewayOptions {
   readonly upstreams?: string
 }
 
-/** A gateway before one upstream that speaks all four text protocols, each by an entry of its own. */
+/** A gateway before one upstream that speaks all text protocols, each by an entry of its own. */
 export interface Stage {
   readonly gateway: TestGateway
   readonly upstream: RawUpstream
@@ -69,14 +69,14 @@ export async function startStage(test: Test, options: StageOptions = {}): Promis
 }
 
 function yaml(origin: string, { keys = CALLER, more = '', models = '', upstreams = '' }: StageOptions): string {
-  const entries = FOUR_UPSTREAMS.map(({ protocol, yaml }) => `  ${protocol}: { base: "${origin}", ${yaml} }\n`)
-  const names = FOUR_UPSTREAMS.map(({ protocol }) => `  "${protocol}-*": ${protocol}\n`)
+  const entries = EACH_UPSTREAM.map(({ protocol, yaml }) => `  ${protocol}: { base: "${origin}", ${yaml} }\n`)
+  const names = EACH_UPSTREAM.map(({ protocol }) => `  "${protocol}-*": ${protocol}\n`)
   return `version: 1\n${keys}\nupstreams:\n${entries.join('')}${upstreams.replaceAll('ORIGIN', origin)}models:\n${models}${names.join('')}${more}`
 }
 
 /** The model that a request to the upstream names, in its path or in its body. */
 export function modelOf({ target, body }: RecordedRequest): string {
-  const inPath = /^\/v1beta\/models\/([^:]+):/.exec(target)?.[1]
+  const inPath = /^\/(?:v1beta\/models|model)\/([^:/]+)[:/]/.exec(target)?.[1]
   if (inPath !== undefined) return decodeURIComponent(inPath)
   return String((JSON.parse(body.toString('utf8')) as { model: unknown }).model)
 }
@@ -84,7 +84,7 @@ export function modelOf({ target, body }: RecordedRequest): string {
 /** Pairs of a client and a protocol of an upstream that need a translation. */
 export function translated(clients: readonly TextClient[]): readonly (readonly [TextClient, Protocol])[] {
   return clients.flatMap(client =>
-    FOUR_UPSTREAMS.filter(({ protocol }) => protocol !== client.protocol).map(
+    EACH_UPSTREAM.filter(({ protocol }) => protocol !== client.protocol).map(
       ({ protocol }) => [client, protocol] as const,
     ),
   )

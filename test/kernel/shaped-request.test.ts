@@ -123,7 +123,7 @@ t.test('take: what comes from the other places is there as if it had been set', 
   )
 })
 
-/** The body in another format, with the media type that the upstream is told. */
+/** The body in another format, with its media type. */
 function formatted(doc: Document, format: BodyFormat): { readonly type: string; readonly body: Buffer } {
   const shape = shapeOf([], format)
   if (shape === undefined) throw new Error('no shape')

@@ -89,7 +89,10 @@ t.test('globs lead to providers', async t => {
 
 t.test('every client of a text protocol reaches every model of the simulator', async t => {
   const plan = planOf(await loadFile(file))
-  const paths = ['/v1/chat/completions', '/v1/responses', '/v1/messages', '/v1beta/models/x:generateContent']
+  const paths = [
+    ...['/v1/chat/completions', '/v1/responses', '/v1/messages', '/v1beta/models/x:generateContent'],
+    '/model/x/converse',
+  ]
   const models = ['sim-text', 'sim-responses', 'sim-messages', 'sim-generate']
   const translated = paths.map(path => {
     const { route } = plan.match('POST', path)
@@ -103,6 +106,8 @@ t.test('every client of a text protocol reaches every model of the simulator', a
     ['chat', 'relayed', 'messages', 'generate'],
     ['chat', 'responses', 'relayed', 'generate'],
     ['chat', 'responses', 'messages', 'relayed'],
+    // No model of that file is of a kind that speaks converse alone.
+    ['chat', 'responses', 'messages', 'generate'],
   ])
 })
 

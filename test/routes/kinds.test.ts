@@ -219,8 +219,8 @@ t.test('kinds of the native protocol have a call of their own for streams', asyn
   t.equal(found?.streamCall.target({ model: 'm' }), '/v1beta/models/m:streamGenerateContent?alt=sse')
 })
 
-t.test('the simulator comes as four more kinds, each of which speaks one text protocol', async t => {
-  const text = ['chat', 'responses', 'messages', 'generate']
+t.test('the simulator comes as five more kinds, each of which speaks one text protocol', async t => {
+  const text = ['chat', 'responses', 'messages', 'generate', 'converse']
   for (const protocol of text) {
     const { config } = await loadText(
       `version: 1\nupstreams: { up: { kind: simulator-${protocol} } }\nmodels: { m: up }\n`,

@@ -25,6 +25,7 @@ const SPOKEN: readonly (readonly [string, string, string])[] = [
   ['messages', 'messages', 'POST /v1/messages'],
   ['count_tokens', 'messages.count_tokens', 'POST /v1/messages/count_tokens'],
   ['generate', 'generate', 'POST /v1beta/models/{model}:generateContent'],
+  ['converse', 'converse', 'POST /model/{model}/converse'],
   ['embeddings', 'embeddings', 'POST /v1/embeddings'],
 ]
 

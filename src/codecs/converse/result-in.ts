@@ -46,10 +46,13 @@ export function decodeUsage(usage: JsonObject | undefined): TextUsage | undefine
   return Object.keys(read).length === 0 ? undefined : read
 }
 
-/** A whole answer. Throws `bad_upstream_response`. */
+/** A whole answer. Throws `bad_upstream_response`, or the error that it is in place of an answer. */
 export function decodeResult(body: Json): TextResult {
   if (!isObject(body)) throw badUpstream('It is not an object.')
   const content = objectOf(objectOf(body.output)?.message)?.content
+  if (body.output === undefined && messageOf(body) !== undefined) {
+    throw exceptionOf(/\w+(?=:|$)/.exec(stringOf(body.__type) ?? '')?.[0] ?? '', body)
+  }
   if (!Array.isArray(content)) throw badUpstream('It has no message.')
   const ids = new MadeIds('')
   const parts = arrayOf(content).map((block, i) => {
@@ -137,7 +140,7 @@ const STATUSES: ReadonlyMap<string, number> = new Map([
   ['modeltimeoutexception', 504],
 ])
 
-/** An exception that came as an event of a stream. */
+/** An exception that came as an event of a stream, or in place of an answer. */
 export function exceptionOf(name: string, body: JsonObject | undefined): GatewayError {
   const word = name.toLowerCase()
   if (word === 'accessdeniedexception' || word === 'unrecognizedclientexception') {

@@ -24,7 +24,9 @@ export class HeldRelay implements Relay {
 
   constructor(attempt: Source, headers: UpstreamHeaders, options: HeldOptions) {
     this.#attempt = attempt
-    this.#isStream = single(headers['content-type'])?.toLowerCase().startsWith('text/event-stream') === true
+    this.#isStream = /^(?:text\/event-stream|application\/vnd\.amazon\.eventstream)/i.test(
+      single(headers['content-type']) ?? '',
+    )
     this.#options = options
   }
 

@@ -1,5 +1,7 @@
 import { GatewayError } from '../../core/errors.js'
 import { parseJson } from '../../core/json.js'
+import { EVENTSTREAM_TYPE, EventStreamDecoder } from '../../wire/eventstream.js'
+import { frameOf } from '../../wire/eventstream-frame.js'
 import { SseDecoder } from '../../wire/sse.js'
 import { sumOfUsage, usageOf } from '../../wire/usage.js'
 import { responseHeaders, single, type UpstreamHeaders } from '../response-headers.js'
@@ -35,7 +37,7 @@ export class InspectedRelay implements Relay {
     this.#open = open
     this.#type = single(begun.headers['content-type'])?.toLowerCase() ?? ''
     // What cannot be read here cannot be inspected.
-    if (!/json|event-stream/.test(this.#type) || begun.headers['content-encoding'] !== undefined)
+    if (!/json|event-?stream/.test(this.#type) || begun.headers['content-encoding'] !== undefined)
       this.release(this.#held.take())
   }
 
@@ -107,8 +109,19 @@ export class InspectedRelay implements Relay {
 
 /** The data of all events, or the document itself. */
 function documentsOf(bytes: Buffer, type: string): readonly Buffer[] {
+  if (type.startsWith(EVENTSTREAM_TYPE)) return payloadsOf(bytes)
   if (!type.startsWith('text/event-stream')) return [bytes]
   const limits = { line: MAX_HELD_BYTES, event: MAX_HELD_BYTES }
   const frames = new SseDecoder(limits).push(Buffer.concat([bytes, Buffer.from('\n\n')]))
   return frames.map(({ data }) => Buffer.from(data))
+}
+
+/** Of binary messages; none where they are torn, which the relay reports. */
+function payloadsOf(bytes: Buffer): readonly Buffer[] {
+  try {
+    const messages = new EventStreamDecoder({ event: MAX_HELD_BYTES }).push(bytes)
+    return messages.map(message => Buffer.from(frameOf(message).data))
+  } catch {
+    return []
+  }
 }

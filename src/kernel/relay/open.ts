@@ -75,7 +75,17 @@ export function openRelay(attempt: Source, status: number, headers: UpstreamHead
 }
 
 /** Of a stream of binary messages: as such a stream again, or as the event stream that they hold. */
-function binaryRelay(attempt: Source, status: number, headers: string[], type: string, framing: Framing): Relay {
+function binaryRelay(
+  attempt: Source,
+  status: number,
+  headers: string[],
+  type: string,
+  framing: Framing,
+): Relay | undefined {
+  if (!attempt.call.stream) {
+    attempt.failed('bad_response', malformed('It is a stream, and none was requested.'))
+    return undefined
+  }
   const frames = framesOf(type, attempt.route.limits, attempt.exchange.response)
   return framing === 'sse' || framing === 'sse-crlf'
     ? new UnwrappedRelay(attempt, status, headers, frames, framing)

@@ -72,9 +72,13 @@ export class ReframeRelay implements Relay {
       this.fail(truncated('fin'))
       return
     }
+    this.complete(true)
+  }
+
+  private complete(upstreamEnded: boolean): void {
     this.settle()
     this.#done = true
-    this.#attempt.complete(true)
+    this.#attempt.complete(upstreamEnded)
     this.#out.close()
     this.#attempt.call.end(this.#out.take())
   }
@@ -100,7 +104,7 @@ export class ReframeRelay implements Relay {
   }
 
   private pass(frames: ReturnType<Frames['push']>): void {
-    const paths = this.#attempt.route.protocol?.usage
+    const { usage: paths, end } = this.#attempt.route.protocol ?? {}
     for (const frame of frames) {
       const message = parse(frame.data)
       if (message === undefined || isObject(message.error) || isException(frame.event)) {
@@ -113,8 +117,14 @@ export class ReframeRelay implements Relay {
       // Counts are cumulative, and not every message has them.
       if (paths !== undefined) this.count(message, paths)
       if (this.#members?.standAt(message) === true) this.#members = undefined
-      if (frame.event !== undefined && this.#events?.includes(frame.event) === true) this.#events = undefined
       this.#attempt.call.tally.events++
+      if (frame.event === undefined || this.#events?.includes(frame.event) !== true) continue
+      this.#events = undefined
+      if (end?.repeats === true) continue
+      // What follows the last event is dropped, and a transfer that does not end holds no client.
+      this.send()
+      this.complete(false)
+      return
     }
     this.send()
   }

@@ -1,5 +1,9 @@
+import type { Frame } from '../../core/codec.js'
+import { errorBody } from '../../core/error-bodies.js'
 import { GatewayError } from '../../core/errors.js'
+import { isObject, parseJson } from '../../core/json.js'
 import type { Framing } from '../../core/route-settings.js'
+import { isException } from '../../wire/eventstream-frame.js'
 import { contentType, FrameWriter } from '../../wire/framing.js'
 import { EventRelay } from './events.js'
 import type { Frames } from './frames.js'
@@ -28,7 +32,7 @@ export class UnwrappedRelay implements Relay {
   data(chunk: Buffer): void {
     if (this.#isOver) return
     this.#guarded(() => {
-      for (const frame of this.#frames.push(chunk)) this.#out.add(frame)
+      for (const frame of this.#frames.push(chunk)) this.#out.add(isException(frame.event) ? this.#told(frame) : frame)
       if (!this.#out.isEmpty) this.#events.data(this.#out.take())
     })
   }
@@ -49,6 +53,15 @@ export class UnwrappedRelay implements Relay {
 
   settle(): void {
     this.#events.settle()
+  }
+
+  /** An exception does not belong to the protocol inside: its words come as an error of the client's family. */
+  #told({ event = '', data }: Frame): Frame {
+    const said = parseJson(data)
+    const words = isObject(said) && typeof said.message === 'string' ? said.message : 'The upstream failed.'
+    const error = new GatewayError(event.startsWith('throttling') ? 'rate_limited' : 'upstream_failed', words)
+    const { route, call } = this.#attempt
+    return { event: 'error', data: JSON.stringify(errorBody(error, route.errors, call.id)) }
   }
 
   /** A malformed message ends the stream with an error event, or the attempt if nothing was sent. */

@@ -3,6 +3,7 @@ import { body, CHAT_ANSWER, chatEvent, DONE, stream as events, json } from '../.
 import { startTestGateway, upstreamYaml } from '../../helpers/gateway.js'
 import { ledgerRecords } from '../../helpers/ledger-records.js'
 import { type RawUpstream, type Script, startRawUpstream } from '../../helpers/raw-upstream.js'
+import { streams, upstreamOf } from '../../helpers/text-upstreams.js'
 
 type Test = Pick<typeof t, 'teardown'>
 
@@ -19,11 +20,13 @@ upstreams:
   chat: ${upstreamYaml(a.origin)}
   native: ${kind('native-generate')}
   messages: ${kind('messages')}
+  converse: ${kind('bedrock-key')}
   other: ${upstreamYaml(b.origin)}
 models:
   chat: { targets: [chat], fallbacks: { content_refused: [careful] } }
   native: { targets: [native], fallbacks: { content_refused: [careful] } }
   messages: { targets: [messages], traits: { max_output: 4096 }, fallbacks: { content_refused: [careful] } }
+  converse: { targets: [converse], fallbacks: { content_refused: [careful] } }
   plain: chat
   careful: ${careful}
 ${more}`,
@@ -53,6 +56,14 @@ const refusalEvents = [
   `event: message_stop\n${data({ type: 'message_stop' })}`,
 ]
 
+const { answer: said, piece, pieces } = upstreamOf('converse')
+const filtered = { ...said, output: { message: { role: 'assistant', content: [] } }, stopReason: 'content_filtered' }
+const filteredEvents = [
+  pieces[0] ?? '',
+  piece('{"stopReason":"guardrail_intervened"}', 'messageStop'),
+  pieces.at(-1) ?? '',
+]
+
 const REFUSALS: readonly (readonly [string, string, boolean, Script])[] = [
   ['a whole answer of chat', 'chat', false, json(chatRefused(null))],
   ['one whose content is empty', 'chat', false, json(chatRefused(''))],
@@ -62,6 +73,8 @@ const REFUSALS: readonly (readonly [string, string, boolean, Script])[] = [
   ['an unsafe answer of the native protocol', 'native', false, json(unsafe)],
   ['a refusal of messages', 'messages', false, json(refusal)],
   ['one in a stream of messages', 'messages', true, events(refusalEvents)],
+  ['an answer of converse that is filtered', 'converse', false, json(filtered)],
+  ['one in a stream of converse', 'converse', true, streams(upstreamOf('converse'), filteredEvents)],
 ]
 
 for (const [what, model, isStream, script] of REFUSALS) {

@@ -112,7 +112,7 @@ t.test(
   },
 )
 
-t.test('an issuer that is away is no refusal of the token', async t => {
+t.test('an issuer that is away does not make its tokens wrong', async t => {
   const { issuer, gateway } = await stage(t)
   issuer.away = true
   t.match(await open(t, gateway, PATH, bearer(await issuer.sign())), { status: 503 })

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { json } from '../../helpers/answers.js'
 import { proveNoLeak } from '../../helpers/canaries.js'
-import { FOUR } from '../../helpers/text-clients.js'
+import { EACH_CLIENT } from '../../helpers/text-clients.js'
 import { isStream, streams, upstreamOf } from '../../helpers/text-upstreams.js'
 import { startStage } from '../../helpers/translation-stage.js'
 
@@ -38,7 +38,7 @@ const NATIVE: Members = {
 
 t.test('names that the upstream rejects are replaced, and restored in the answer', async t => {
   const stage = await startStage(t)
-  const client = FOUR.find(({ protocol }) => protocol === 'generate')
+  const client = EACH_CLIENT.find(({ protocol }) => protocol === 'generate')
   if (client === undefined) throw new Error('no client')
   let sent: readonly string[] = []
   const model = stage.play('chat', async peer => {
@@ -84,7 +84,7 @@ t.test('names that the upstream rejects are replaced, and restored in the answer
 
 t.test('the same name is the same in every turn', async t => {
   const stage = await startStage(t)
-  const client = FOUR.find(({ protocol }) => protocol === 'messages')
+  const client = EACH_CLIENT.find(({ protocol }) => protocol === 'messages')
   if (client === undefined) throw new Error('no client')
   const model = stage.play('responses', json(upstreamOf('responses').answer))
   const ask = (more: Members) =>
@@ -110,7 +110,7 @@ t.test('a count is asked for by the same names', async t => {
     upstreams: `  counting: { base: "ORIGIN", speaks: { ${speaks} } }\n`,
     models: '  "counting-*": counting\n',
   })
-  const client = FOUR.find(({ protocol }) => protocol === 'messages')
+  const client = EACH_CLIENT.find(({ protocol }) => protocol === 'messages')
   if (client === undefined) throw new Error('no client')
   const model = stage.play('counting', json({ object: 'response.input_tokens', input_tokens: 7 }))
   const tools = [{ name: LONG, input_schema: { type: 'object' } }]

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { proveNoLeak } from '../../helpers/canaries.js'
 import { eventsOf } from '../../helpers/expect.js'
-import { FOUR } from '../../helpers/text-clients.js'
+import { EACH_CLIENT } from '../../helpers/text-clients.js'
 import { answers, upstreamOf } from '../../helpers/text-upstreams.js'
 import { startStage, translated } from '../../helpers/translation-stage.js'
 
@@ -13,7 +13,7 @@ const COUNTED = { input_tokens: 3, output_tokens: 5, total_tokens: 8 }
 
 t.test('usage of every pair is in the log, streamed or not, asked for or not', async t => {
   const stage = await startStage(t)
-  for (const [client, protocol] of translated(FOUR)) {
+  for (const [client, protocol] of translated(EACH_CLIENT)) {
     for (const stream of [false, true]) {
       const model = stage.play(protocol, answers(upstreamOf(protocol)))
       const answer = await stage.ask(client, model, stream)
@@ -25,7 +25,7 @@ t.test('usage of every pair is in the log, streamed or not, asked for or not', a
 
 t.test('a chat client gets one chunk of usage if it asks for it, and none if not', async t => {
   const stage = await startStage(t)
-  for (const [client, protocol] of translated(FOUR.filter(one => one.protocol === 'chat'))) {
+  for (const [client, protocol] of translated(EACH_CLIENT.filter(one => one.protocol === 'chat'))) {
     const chunks = async (more: Readonly<Record<string, unknown>>) => {
       const model = stage.play(protocol, answers(upstreamOf(protocol)))
       const { text } = await stage.ask(client, model, true, more)
