@@ -3,6 +3,7 @@ import t from 'tap'
 import { Response } from 'undici'
 import type { VerbConfig } from '../../src/core/config.js'
 import { GatewayError } from '../../src/core/errors.js'
+import type { Exchange } from '../../src/core/plan.js'
 import type { BodyFormat } from '../../src/core/shape.js'
 import type { Call } from '../../src/kernel/call.js'
 import { shapedJson, withTaken } from '../../src/kernel/shaped-request.js'
@@ -110,7 +111,8 @@ t.test('take: what comes from the other places is there as if it had been set', 
           undefined,
         )
         const call = { params, query: new URLSearchParams(query), request: { headers } } as unknown as Call
-        const made = shape === undefined ? text(doc) : withTaken(shape, call, text(doc))
+        const exchange = { model: 'unused' } as unknown as Exchange
+        const made = shape === undefined ? text(doc) : withTaken(shape, call, exchange, text(doc))
         const wanted = takes.reduce<unknown>((value, [from, to]) => {
           const [where = '', name = ''] = from.split('.')
           const found = { path: params, query, header: headers }[where]?.[name.toLowerCase()]

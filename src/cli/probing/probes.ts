@@ -186,7 +186,6 @@ export const PROBES: readonly Probe[] = [
     model => ({ model, messages: said('Say yes.') }),
     ({ body }) => number(valueAt(body, 'input_tokens')),
   ),
-<<<<<<< HEAD
   other(
     'generate',
     'the protocol generate',
@@ -198,16 +197,17 @@ export const PROBES: readonly Probe[] = [
     }),
     ({ body }) => (Array.isArray(valueAt(body, 'candidates')) ? 'yes' : 'no'),
   ),
-=======
-  other('generate', 'the protocol generate', 'generate', '/v1beta/models/{model}:generateContent', () => ({
-    contents: [{ role: 'user', parts: [{ text: 'Say yes.' }] }],
-    generationConfig: { maxOutputTokens: MAX_OUTPUT_TOKENS },
-  })),
-  other('converse', 'the protocol converse', 'converse', '/model/{model}/converse', () => ({
-    messages: [{ role: 'user', content: [{ text: 'Say yes.' }] }],
-    inferenceConfig: { maxTokens: MAX_OUTPUT_TOKENS },
-  })),
->>>>>>> h-five
+  other(
+    'converse',
+    'the protocol converse',
+    'converse',
+    '/model/{model}/converse',
+    () => ({
+      messages: [{ role: 'user', content: [{ text: 'Say yes.' }] }],
+      inferenceConfig: { maxTokens: MAX_OUTPUT_TOKENS },
+    }),
+    ({ body }) => (valueAt(body, 'output.message.role') === 'assistant' ? 'yes' : 'no'),
+  ),
   other(
     'embeddings',
     'the dimension of embeddings',
