@@ -270,7 +270,7 @@ t.test('watch runs the tests again after a change', async t => {
   t.equal((await bin.ended).code, 0)
 })
 
-t.test('a recorded session answers offline, and a message that it has not fails the test', async t => {
+t.test('a recorded session answers offline, and an error event names the nearest recording', async t => {
   const frames = [
     { from: 'upstream', json: { type: 'session.created' } },
     { from: 'client', json: { type: 'response.create', words: 1 } },

@@ -2,7 +2,7 @@ import { isSecretName, keyHeaders } from '../../core/hidden-headers.js'
 import type { Route } from '../../core/plan.js'
 import type { Call } from '../../kernel/call.js'
 
-/** Shorter texts are no credentials: `Bearer`, `Basic`, the name of a subprotocol. */
+/** Shorter texts are not credentials: `Bearer`, `Basic`, the name of a subprotocol. */
 const MIN_CREDENTIAL_CHARS = 12
 
 /** Texts that the client presented as credentials: it may repeat them in what it says. */

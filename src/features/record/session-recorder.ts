@@ -5,6 +5,8 @@ import type { Frame, RecordedBegin } from '../../sinks/recordings/whole-exchange
 
 /** Most of a session that is recorded, bytes: its recording ends where that is reached. */
 const MAX_SESSION_BYTES = 32 * 1024 * 1024
+/** Largest message that is recorded, bytes: each is cleaned in one step. */
+const MAX_MESSAGE_BYTES = 8 * 1024 * 1024
 /** What a frame takes beside its bytes, about. */
 const FRAME_OVERHEAD_BYTES = 256
 
@@ -21,6 +23,7 @@ export class SessionRecorder implements SessionObserver {
   readonly #elapsed: () => number
   readonly #frames: Frame[] = []
   readonly #pieces: Record<SessionSide, Buffer[]> = { client: [], upstream: [] }
+  readonly #sizes: Record<SessionSide, number> = { client: 0, upstream: 0 }
   #reserved = 0
   #cut: string | undefined
   #isOver = false
@@ -33,6 +36,8 @@ export class SessionRecorder implements SessionObserver {
   }
 
   onPiece(by: SessionSide, bytes: Buffer): void {
+    this.#sizes[by] += bytes.length
+    if (this.#sizes[by] > MAX_MESSAGE_BYTES) this.#end(`a message has more than ${MAX_MESSAGE_BYTES} bytes`)
     if (!this.#reserve(bytes.length)) return
     try {
       this.#pieces[by].push(Buffer.from(bytes))
@@ -44,6 +49,7 @@ export class SessionRecorder implements SessionObserver {
   onMessage(by: SessionSide, isText: boolean): void {
     const pieces = this.#pieces[by]
     this.#pieces[by] = []
+    this.#sizes[by] = 0
     if (this.#reserve(FRAME_OVERHEAD_BYTES)) this.#frames.push({ from: by, at: this.#elapsed(), isText, pieces })
   }
 
@@ -74,7 +80,7 @@ export class SessionRecorder implements SessionObserver {
 
   /** Nothing more is recorded: a session without its middle could not be played. */
   #end(reason: string): void {
-    this.#cut = reason
+    this.#cut ??= reason
     for (const by of ['client', 'upstream'] as const) this.#pieces[by] = []
   }
 }

@@ -78,7 +78,7 @@ export class SessionPlay {
     })
     if (going.length === 0) {
       this.#miss(
-        `No recording goes on: ${this.#current.exchange.file} has ${at} messages of the client, this is ${number}`,
+        `No recording continues: ${this.#current.exchange.file} has ${at} messages of the client, this is ${number}`,
       )
       return false
     }

@@ -3,13 +3,14 @@ import { Masker } from '../../core/masks.js'
 import { MASKED } from '../../core/recording.js'
 import type { RecordedAbout } from './whole-exchange.js'
 
+// Repetitions have bounds: a pattern that tries all of a large text runs out of the engine's stack.
 /** Texts that are credentials by their form: after `Bearer`, or with a prefix such as `sk-`. */
-const CREDENTIALS = /\b(Bearer +)[\w.~+/=-]{8,}|\b(sk|pk|rk|ek|gw)[-_][\w-]{16,}/gi
+const CREDENTIALS = /\b(Bearer +)[\w.~+/=-]{8,8192}|\b(sk|pk|rk|ek|gw)[-_][\w-]{16,512}/gi
 /** Members of JSON whose texts are credentials: also `"client_secret": { "value": … }`. */
 const SECRET_MEMBERS =
-  /("(?:authorization|api[-_]?key|access[-_]?token|client[-_]?secret)"\s*:\s*(?:\{\s*"value"\s*:\s*)?")(?:[^"\\]|\\.)+"/gi
-/** Sound and pictures in base64: a mask would break them. */
-const ENCODED = /^[\w+/-]{512,}={0,2}$/
+  /("(?:authorization|api[-_]?key|access[-_]?token|client[-_]?secret)"\s*:\s*(?:\{\s*"value"\s*:\s*)?")(?:[^"\\]|\\.){1,8192}"/gi
+/** Fewer characters are not taken for sound or a picture. */
+const MIN_ENCODED_CHARS = 512
 const HIDDEN = '[secret]'
 /** Numbers that a double may not give back. */
 const LONG_NUMBER = /[:,[]\s*-?(?=[\d.]*\d{16}|\d+\.?\d*[eE])/
@@ -21,7 +22,7 @@ export class Cleaner {
   readonly #secrets: readonly string[]
 
   constructor({ config: { mask, words, members }, upstream, presented }: RecordedAbout) {
-    this.#masker = new Masker(mask, words, text => ENCODED.test(text))
+    this.#masker = new Masker(mask, words, isEncoded)
     this.#members = members.map(path => path.split('.'))
     this.#secrets = [...upstream.secrets, ...presented].filter(secret => secret !== '')
   }
@@ -72,6 +73,11 @@ export class Cleaner {
       .replace(CREDENTIALS, (_, bearer?: string) => `${bearer ?? ''}${HIDDEN}`)
       .replace(SECRET_MEMBERS, (_, head: string) => `${head}${HIDDEN}"`)
   }
+}
+
+/** Sound and pictures in base64: a mask would break them. */
+function isEncoded(text: string): boolean {
+  return text.length >= MIN_ENCODED_CHARS && !/[^\w+/=-]/.test(text)
 }
 
 /** The document with the member at a path masked; `*` is any element. */

@@ -186,7 +186,7 @@ t.test('how a session ends is recorded and played: a close code, a connection th
   }
 })
 
-t.test('a client that goes away in the middle of a session is told in its recording', async t => {
+t.test('a recording says that the client disconnected in the middle of its session', async t => {
   const live = await recording(t)
   const talk = new Talk(t, live, 'sim-realtime')
   await talk.until('session.created')
@@ -248,7 +248,7 @@ t.test('a message that no recording fits ends the session: the nearest one and w
   await third.say(UPDATE, says('two'), CREATE)
   third.socket.send(JSON.stringify(CREATE))
   t.match(JSON.parse(await third.until('error')), {
-    error: { message: /^No recording goes on: [\w.-]+\.json has 3 messages of the client, this is 4$/ },
+    error: { message: /^No recording continues: [\w.-]+\.json has 3 messages of the client, this is 4$/ },
   })
 
   const wrong = new Talk(t, strict, 'sim-realtime?pace=1')
@@ -399,7 +399,7 @@ t.test('a folder that cannot be written harms no session', async t => {
   t.match(await live.log.find(({ msg }) => msg === 'an exchange is not recorded'), { reason: /EEXIST|ENOTDIR/ })
 })
 
-t.test('sound in base64 stays as it is, whatever in it looks like a telephone number', async t => {
+t.test('sound in base64 stays as it is, also if a part of it looks like a telephone number', async t => {
   const stage = await startRealtime(t, RECORD)
   const { client, server } = await open(t, stage)
   const audio = `${'A'.repeat(600)}/12/34567890/${'B'.repeat(600)}`
@@ -409,6 +409,39 @@ t.test('sound in base64 stays as it is, whatever in it looks like a telephone nu
   await lineOf(stage.gateway)
   const [session] = await recorded(stage.gateway)
   t.same(session?.frames?.[0]?.json, { audio, text: 'call [phone]' })
+})
+
+t.test('a message that is too large to be recorded passes, and ends the recording', async t => {
+  const live = await recording(t)
+  const talk = new Talk(t, live, 'sim-realtime')
+  await talk.say(UPDATE, says('x'.repeat(9 * 1024 * 1024)), CREATE)
+  t.match(await talk.end(), { code: 1000 })
+  const [session] = await recorded(live)
+  t.match(session?.end, { by: 'client', code: 1000, cut: 'a message has more than 8388608 bytes' })
+  t.match(session?.frames?.[1], { json: UPDATE })
+  t.ok((session?.frames?.length ?? 0) < 4)
+})
+
+t.test('a large message is cleaned and recorded whole', async t => {
+  const live = await recording(t)
+  const talk = new Talk(t, live, 'sim-realtime')
+  const words = 'the quick brown fox '.repeat(200_000)
+  await talk.say(UPDATE, says(`${words}ann@example.com ${live.key}`), CREATE)
+  await talk.end()
+  const [session] = await recorded(live)
+  t.notOk(session?.end?.cut)
+  const [text = ''] = /the quick brown[^"]*/.exec(JSON.stringify(session?.frames)) ?? []
+  t.equal(text.length, words.length + '[email] [secret]'.length)
+  t.ok(text.endsWith('[email] [secret]'))
+})
+
+t.test('a recording says that the gateway ended the session to stop', async t => {
+  const live = await recording(t)
+  const talk = new Talk(t, live, 'sim-realtime')
+  await talk.until('session.created')
+  const [session] = await recorded(live)
+  t.match(await talk.closed.count(1), [{ code: 1001 }])
+  t.match(session?.end, { by: 'gateway', code: 1001, error: 'unavailable' })
 })
 
 for (const slow of ['upstream', 'client'] as const) {
