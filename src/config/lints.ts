@@ -6,6 +6,7 @@ import { type Entries, sectionOf } from './entries.js'
 import { shippedNames } from './kinds.js'
 import type { ReadModel } from './models.js'
 import type { RawKey, RawKind, RawModel, RawUpstream } from './raw.generated.js'
+import { warnOfUnrecorded } from './recordings.js'
 import { quoted } from './report.js'
 import type { ReadRoute } from './routes.js'
 import type { ReadUpstream } from './upstreams.js'
@@ -30,6 +31,8 @@ export function lint(linted: Linted, context: Context): void {
   warnOfUnusedUpstreams(linted, context)
   warnOfKinds(linted, context)
   warnOfTimeouts(linted, context)
+  const { main, routes } = linted
+  warnOfUnrecorded(main, [...new Set([...routes].map(([id, { config }]) => config.protocol ?? id))], context)
 }
 
 /** What regular expressions have and names of models have not. `model-4.*` is a glob that makes sense. */

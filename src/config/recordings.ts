@@ -8,6 +8,7 @@ import { sectionOf } from './entries.js'
 import type { Layer } from './kinds.js'
 import type { RawRecord, RawUpstream } from './raw.generated.js'
 import { quoted } from './report.js'
+import { suggest } from './suggest.js'
 
 /** `base` of upstreams whose recorded answers are played. */
 export const RECORDED_BASE = 'embedded:recordings'
@@ -33,6 +34,18 @@ export function readRecord(
       words: raw?.words ?? [],
       members: raw?.members ?? [],
     },
+  }
+}
+
+/** Warns of names in `record.routes` that no route has. `names`: by their protocols, and by themselves where they have none. */
+export function warnOfUnrecorded(main: Document, names: readonly string[], { report }: Context): void {
+  const section = sectionOf(main, 'record') as Partial<RawRecord> | undefined
+  if (!Array.isArray(section?.routes)) return
+  for (const [index, name] of section.routes.entries()) {
+    if (typeof name !== 'string' || name.includes('$') || names.includes(name)) continue
+    const message = `no route has the protocol ${quoted(name)}, so nothing of it is recorded`
+    const site = new Site(main, ['record']).child('routes', index)
+    report.warn('unknown-route', site, message, { meant: () => suggest(name, names) })
   }
 }
 

@@ -58,8 +58,11 @@ export const MASK_MARKS: readonly string[] = [...Object.values(MARKS), '[word]']
 /** Masks texts. */
 export class Masker {
   readonly #masks: readonly (Mask & { readonly mark: string })[]
+  readonly #isKept: (text: string) => boolean
 
-  constructor(mask: readonly MaskName[], words: readonly string[]) {
+  /** `isKept`: texts that have to stay as they are. */
+  constructor(mask: readonly MaskName[], words: readonly string[], isKept: (text: string) => boolean = () => false) {
+    this.#isKept = isKept
     const named = mask.map(name => ({ ...MASKS[name], mark: MARKS[name] }))
     // The longest first: a word may be part of another one.
     const texts = words.toSorted((one, other) => other.length - one.length).map(escaped)
@@ -100,6 +103,7 @@ export class Masker {
   }
 
   text(text: string): string {
+    if (this.#isKept(text)) return text
     let masked = text
     for (const { pattern, isMeant, mark } of this.#masks)
       masked = masked.replace(pattern, found => (isMeant === undefined || isMeant(found) ? mark : found))

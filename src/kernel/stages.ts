@@ -70,7 +70,10 @@ export interface Stage {
   beforeSend?(attempt: AttemptView): Maybe<GatewayError | undefined>
   /** Last changes of a request's headers, relayed or translated: trace headers. `headers` is a flat name, value list. */
   onUpstreamRequest?(attempt: AttemptView, headers: string[]): void
-  /** The request is about to be sent, credential included: what is returned sees the upstream's answer. */
+  /**
+   * The request is about to be sent, credential included: what is returned sees the upstream's answer. Also the handshake of a
+   * tunnel, of whose session it then sees the messages.
+   */
   watches?(attempt: AttemptView, request: UpstreamRequest): ExchangeObserver | undefined
   /** Another body for a candidate that speaks the route's protocol. */
   onUpstreamBody?(call: Call, body: Uint8Array): Uint8Array

@@ -17,7 +17,13 @@ import { SignedExchange } from './signed-exchange.js'
 import type { RequestSigner } from './signer.js'
 import { Pool } from './undici.js'
 
-export type { ExchangeObserver, UpstreamController, UpstreamRequest } from '../transport/client/handler.js'
+export type {
+  ExchangeObserver,
+  SessionObserver,
+  SessionSide,
+  UpstreamController,
+  UpstreamRequest,
+} from '../transport/client/handler.js'
 
 export interface PoolSettings {
   /** The upstream's name: two upstreams at one origin do not take each other's connections. */

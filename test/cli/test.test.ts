@@ -269,3 +269,32 @@ t.test('watch runs the tests again after a change', async t => {
   bin.child.kill('SIGINT')
   t.equal((await bin.ended).code, 0)
 })
+
+t.test('a recorded session answers offline, and an error event names the nearest recording', async t => {
+  const frames = [
+    { from: 'upstream', json: { type: 'session.created' } },
+    { from: 'client', json: { type: 'response.create', words: 1 } },
+    { from: 'upstream', after_ms: 900, json: { type: 'response.done', said: 'recorded' } },
+  ]
+  const url = 'https://north.example/v1/realtime?model=talker'
+  const cwd = t.testdir({
+    'gateway.yaml': `version: 1
+keys: { team: { secret: { env: TEAM_KEY }, models: ["*"] } }
+upstreams: { north: { kind: openai, secret: { env: NORTH_KEY } } }
+models: { voice: { upstream: north, as: talker } }
+`,
+    tapes: { 'a.json': JSON.stringify({ request: { method: 'WS', url }, response: { status: 101 }, frames }) },
+    'a.test.yaml': `tests:
+  a voice answers:
+    request: { to: WS /v1/realtime?model=voice, send: [{ type: response.create, words: 1 }], until: response.done }
+    upstream: { north: { recordings: tapes } }
+    expect: { status: 101, upstream: north, body: { 0.type: session.created, 1.said: recorded } }
+  it says what it was not asked:
+    request: { to: WS /v1/realtime?model=voice, send: [{ type: response.create, words: 2 }], until: error }
+    upstream: { north: { recordings: tapes } }
+    expect: { text: "The nearest is a.json, with other words: recorded 1, asked 2" }
+`,
+  })
+  const { code, stdout } = await run(['test'], { cwd })
+  t.equal(code, 0, stdout)
+})

@@ -1,15 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import OpenAI from 'openai'
-import { OpenAIRealtimeWS } from 'openai/realtime/ws'
-import type { RealtimeClientEvent, RealtimeServerEvent } from 'openai/resources/realtime/realtime'
+import type { RealtimeClientEvent } from 'openai/resources/realtime/realtime'
 import t from 'tap'
 import { WebSocket } from 'ws'
 import { packageRoot } from '../../src/core/package-root.js'
 import { closeFrame, pingFrame, textFrame } from '../../src/wire/frames.js'
 import { start } from '../cli/bin.js'
+import { Conversation } from '../helpers/conversation.js'
 import { CALLER, startTestGateway, type TestGateway } from '../helpers/gateway.js'
-import { Journal } from '../helpers/journal.js'
 import { seeded } from '../helpers/random.js'
 import { startRawUpstream } from '../helpers/raw-upstream.js'
 import { ask, lineOf, open, realtimeYaml, startRealtime, startSocketUpstream } from '../helpers/realtime.js'
@@ -23,32 +21,6 @@ async function startSecure(test: Test, more = ''): Promise<TestGateway> {
   const tls = (name: string): string => join(packageRoot(), 'test/fixtures/tls', name)
   const listen = `listen: { tls: { cert: "${tls('first.pem')}", key: "${tls('first.key')}" } }\n`
   return startTestGateway(test, SIMULATED + listen + more)
-}
-
-class Conversation {
-  readonly socket: OpenAIRealtimeWS
-  readonly events = new Journal<RealtimeServerEvent>('events')
-
-  constructor(test: Test, gateway: TestGateway, model: string) {
-    const sdk = new OpenAI({ apiKey: gateway.key, baseURL: `${gateway.origin}/v1` })
-    this.socket = new OpenAIRealtimeWS({ model, options: { rejectUnauthorized: false } }, sdk)
-    this.socket.on('event', event => this.events.push(event))
-    this.socket.on('error', () => undefined)
-    test.teardown(() => this.socket.socket.terminate())
-  }
-
-  send(...events: readonly RealtimeClientEvent[]): void {
-    for (const event of events) this.socket.send(event)
-  }
-
-  /** The first event of a type. */
-  async event<T extends RealtimeServerEvent['type']>(type: T): Promise<RealtimeServerEvent & { type: T }> {
-    return (await this.events.find(event => event.type === type)) as RealtimeServerEvent & { type: T }
-  }
-
-  all<T extends RealtimeServerEvent['type']>(type: T): (RealtimeServerEvent & { type: T })[] {
-    return this.events.items.filter((event): event is RealtimeServerEvent & { type: T } => event.type === type)
-  }
 }
 
 const SAYS = (text: string): RealtimeClientEvent => ({

@@ -71,3 +71,19 @@ t.test('facts of a refused request say which error its client gets', async t => 
 t.test('only compiled plans can be explained', async t => {
   t.throws(() => explainRequest({} as Plan, POST), TypeError)
 })
+
+t.test('explain shows what is recorded and what is played, for the plan and for a request', async t => {
+  const recordings = { from: '/data/tapes', match: ['type'], timing: 'recorded' } as const
+  const config = chatConfig({
+    record: { into: '/data/new', models: ['n*'], mask: [], words: [], members: [] },
+    upstreams: {
+      north: upstreamOf('https://north.example'),
+      south: upstreamOf('https://south.example', { recordings }),
+    },
+    models: { m: modelOf('north'), n: modelOf('south') },
+  })
+  const { plan } = compiled(config)
+  t.match(explainPlan(plan, config), 'plays /data/tapes, match type, timing recorded')
+  t.match(explainRequest(plan, { ...POST, model: 'n' }), 'recorded  into /data/new')
+  t.equal(requestFacts(plan, { ...POST, model: 'm' }).recorded, undefined)
+})

@@ -1,12 +1,13 @@
 import type { UpstreamHeaders } from '../../kernel/response-headers.js'
-import type { ExchangeObserver } from '../../net/pools.js'
+import type { ExchangeObserver, SessionObserver } from '../../net/pools.js'
 import type { RecordingsSink } from '../../sinks/recordings/recordings-sink.js'
 import type { Piece, RecordedAbout, WholeExchange } from '../../sinks/recordings/whole-exchange.js'
+import { SessionRecorder } from './session-recorder.js'
 
 /** Most of an exchange that is recorded, bytes: a larger one is not. */
 const MAX_EXCHANGE_BYTES = 32 * 1024 * 1024
 
-/** Gathers one exchange. One that breaks off, or is too large, is not recorded. */
+/** Gathers one exchange. One that breaks off, or is too large, is not recorded; of a session what there was is. */
 export class Recorder implements ExchangeObserver {
   readonly #about: RecordedAbout
   readonly #request: WholeExchange['request']
@@ -35,13 +36,17 @@ export class Recorder implements ExchangeObserver {
   }
 
   onEnd(): void {
-    if (this.#head === undefined) return
-    if (this.#size > MAX_EXCHANGE_BYTES) {
-      this.#sink.leftOut(this.#about, 'it is too large')
-      return
-    }
-    const [about, request, pieces] = [this.#about, this.#request, this.#pieces]
-    this.#sink.write({ about, time: this.#time, request, pieces, ...this.#head }, this.#size)
+    const [about, request, pieces, head, size] = [this.#about, this.#request, this.#pieces, this.#head, this.#size]
+    if (head === undefined) return
+    if (size > MAX_EXCHANGE_BYTES) this.#sink.leftOut(about, 'it is too large')
+    else if (!this.#sink.reserve(size)) this.#sink.leftOut(about, 'too many wait to be written')
+    else this.#sink.write({ about, time: this.#time, request, pieces, ...head }, size)
+  }
+
+  onSession(): SessionObserver {
+    const [about, time, request] = [this.#about, this.#time, this.#request]
+    const { status, headers, headAt } = this.#head ?? { status: 101, headers: {}, headAt: this.#elapsed() }
+    return new SessionRecorder({ about, time, request, status, headers, headAt }, this.#sink, () => this.#elapsed())
   }
 
   #elapsed(): number {

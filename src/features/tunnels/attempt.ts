@@ -2,13 +2,14 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { GatewayError } from '../../core/errors.js'
 import type { RetryCondition } from '../../core/limits.js'
+import { CLOSED } from '../../kernel/closed.js'
 import type { Failure } from '../../kernel/failure.js'
 import { presentable } from '../../kernel/passed-refusal.js'
 import { responseHeaders } from '../../kernel/response-headers.js'
 import { classify, errorOfStatus, phaseOf } from '../../kernel/upstream-errors.js'
 import { upstreamMessage } from '../../kernel/upstream-words.js'
 import { acceptMessages, openUpstream, type Passed } from '../../net/message-socket.js'
-import type { UpstreamRequest } from '../../net/pools.js'
+import type { ExchangeObserver, SessionObserver, UpstreamRequest } from '../../net/pools.js'
 import { openRaw } from '../../net/raw-tunnel.js'
 import type { TunnelContext } from './context.js'
 
@@ -29,6 +30,8 @@ export class TunnelAttempt {
   #phase: Phase = 'connect'
   #status: number | undefined
   #session: Session | undefined
+  #watched: ExchangeObserver | undefined
+  #observer: SessionObserver | undefined
   #giveUp: () => void = () => undefined
 
   constructor(context: TunnelContext, report: (failure: Failure) => void) {
@@ -38,7 +41,8 @@ export class TunnelAttempt {
 
   start(): void {
     const { call, exchange, gated } = this.#context
-    const request = upstreamRequest(gated)
+    const request = gated.watched(upstreamRequest(gated))
+    this.#watched = request.observer
     const { signer } = call.generation.reach(exchange.upstream).pool
     if (signer === undefined) this.open(request)
     else {
@@ -85,15 +89,22 @@ export class TunnelAttempt {
       upstream.destroy()
       return
     }
-    this.#phase = 'open'
-    this.#status = 101
-    this.#context.gated.answered()
-    this.note('ok')
+    this.begin(headers)
     client.leave()
     client.socket.write(clientAnswer(call, route, exchange, headers), 'latin1')
     call.status = 101
     call.tally.firstByte = performance.now()
-    this.#session = new RawSession(this.#context, upstream)
+    this.#session = new RawSession({ ...this.#context, observer: this.#observer }, upstream)
+  }
+
+  /** The upstream has accepted. */
+  private begin(headers: IncomingHttpHeaders): void {
+    this.#phase = 'open'
+    this.#status = 101
+    this.#context.gated.answered()
+    this.note('ok')
+    this.#watched?.onHead(101, headers)
+    this.#observer = this.#watched?.onSession()
   }
 
   private async openFramed(headers: IncomingHttpHeaders, upstream: Passed): Promise<void> {
@@ -102,10 +113,7 @@ export class TunnelAttempt {
       upstream.socket.terminate()
       return
     }
-    this.#phase = 'open'
-    this.#status = 101
-    this.#context.gated.answered()
-    this.note('ok')
+    this.begin(headers)
     client.leave()
     // Messages that arrive before the session exists have to wait.
     upstream.socket.pause()
@@ -121,13 +129,18 @@ export class TunnelAttempt {
       client.settle()
       return
     }
-    this.#session = new FramedSession(this.#context, own, upstream)
+    this.#session = new FramedSession({ ...this.#context, observer: this.#observer }, own, upstream)
     upstream.socket.resume()
   }
 
   private refused(status: number, headers: IncomingHttpHeaders, body: Buffer | undefined): void {
     const { call, exchange } = this.#context
     this.#status = status
+    if (body !== undefined) {
+      this.#watched?.onHead(status, headers)
+      this.#watched?.onData(body)
+      this.#watched?.onEnd()
+    }
     const error =
       status < 300
         ? noSocket(status)
@@ -174,7 +187,11 @@ export class TunnelAttempt {
 
   cancel(): void {
     // The attempt of a session ends with its call.
-    if (this.#phase === 'open') this.#context.gated.end(this.endOfSession(), this.#status, this.#context.call.error)
+    if (this.#phase === 'open') {
+      const { call, gated } = this.#context
+      this.#observer?.onEnd(call.get(CLOSED), call.error)
+      gated.end(this.endOfSession(), this.#status, call.error)
+    }
     if (this.#session !== undefined) {
       this.#session.terminate()
       return

@@ -1,6 +1,7 @@
 import type { Exchange, Route } from '../../core/plan.js'
 import type { Call } from '../../kernel/call.js'
 import type { GatedAttempt } from '../../kernel/gated-attempt.js'
+import type { SessionObserver } from '../../net/pools.js'
 import type { HandshakeExchange } from '../../transport/handshake-exchange.js'
 
 /** What an attempt belongs to. */
@@ -13,4 +14,10 @@ export interface TunnelContext {
   readonly client: HandshakeExchange
   /** When the first attempt of the call began. */
   readonly dispatched: number
+}
+
+/** What a session belongs to. */
+export interface SessionContext extends TunnelContext {
+  /** Absent: no stage looks on. */
+  readonly observer: SessionObserver | undefined
 }

@@ -1,5 +1,6 @@
+import type { SessionObserver } from '../../net/pools.js'
 import { FrameReader, type FrameSink } from '../../wire/frame-reader.js'
-import type { TunnelContext } from './context.js'
+import type { SessionContext } from './context.js'
 import { Messages } from './messages.js'
 
 /** Callbacks for frames. */
@@ -20,31 +21,42 @@ export class FrameObserver {
   readonly down: FrameReader
   readonly messages: Messages
 
-  constructor(context: TunnelContext, events: FrameEvents) {
+  constructor(context: SessionContext, events: FrameEvents) {
     const messages = new Messages(context, false)
+    const { observer } = context
     this.messages = messages
-    this.up = new FrameReader(true, messages.mayNameModel, upSink(messages, events))
-    this.down = new FrameReader(false, messages.usage !== undefined, downSink(context, messages, events))
+    this.up = new FrameReader(true, messages.mayNameModel || observer !== undefined, upSink(messages, events, observer))
+    const readsDown = messages.usage !== undefined || observer !== undefined
+    this.down = new FrameReader(false, readsDown, downSink(context, messages, events))
   }
 }
 
-function upSink(messages: Messages, events: FrameEvents): FrameSink {
+function upSink(messages: Messages, events: FrameEvents, observer: SessionObserver | undefined): FrameSink {
+  const read = (bytes: Buffer, start: number, end: number): boolean => {
+    if (messages.mayNameModel && !messages.push(bytes, start, end)) return false
+    observer?.onPiece('client', bytes.subarray(start, end))
+    return true
+  }
   return {
     begin: () => {
       events.message()
       messages.begin()
     },
-    text: (bytes, start, end) => messages.push(bytes, start, end),
+    text: read,
     // Some protocols send their JSON in binary messages.
-    binary: (bytes, start, end) => messages.push(bytes, start, end),
-    end: () => true,
+    binary: read,
+    end: isText => {
+      observer?.onMessage('client', isText)
+      return true
+    },
     close: (code, reason) => events.closed('client', code, reason),
   }
 }
 
-function downSink({ gated }: TunnelContext, { usage }: Messages, events: FrameEvents): FrameSink {
+function downSink({ gated, observer }: SessionContext, { usage }: Messages, events: FrameEvents): FrameSink {
   const read = (bytes: Buffer, start: number, end: number): boolean => {
     usage?.push(bytes, start, end)
+    observer?.onPiece('upstream', bytes.subarray(start, end))
     return true
   }
   return {
@@ -54,9 +66,10 @@ function downSink({ gated }: TunnelContext, { usage }: Messages, events: FrameEv
     },
     text: read,
     binary: read,
-    end: () => {
+    end: isText => {
       usage?.end()
       gated.usage = usage?.usage
+      observer?.onMessage('upstream', isText)
       return true
     },
     close: (code, reason) => events.closed('upstream', code, reason),

@@ -15,7 +15,7 @@ import {
   timedOut,
   UPSTREAM_FAILED,
 } from './close-codes.js'
-import type { TunnelContext } from './context.js'
+import type { SessionContext } from './context.js'
 import { errorEvent } from './error-event.js'
 import { Messages } from './messages.js'
 import { openingMessage } from './opening-message.js'
@@ -47,7 +47,7 @@ type State = 'open' | 'parting' | 'closing' | 'over'
 
 /** A session that passes whole messages, up to the route's limit of size; the gateway answers pings of each side. */
 export class FramedSession implements Session {
-  readonly #context: TunnelContext
+  readonly #context: SessionContext
   readonly #ends: Readonly<Record<By, End>>
   readonly #messages: Messages
   readonly #opened = performance.now()
@@ -57,14 +57,17 @@ export class FramedSession implements Session {
   /** When the session began to end. */
   #closingSince = 0
 
-  constructor(context: TunnelContext, client: Passed, upstream: Passed) {
+  constructor(context: SessionContext, client: Passed, upstream: Passed) {
     const { call } = context
     this.#context = context
     this.#messages = new Messages(context, true)
     this.#ends = { client: this.end('client', client), upstream: this.end('upstream', upstream) }
     call.kernel.need(TUNNELS).add(this)
     const opening = openingMessage(call, context.route, context.exchange)
-    if (typeof opening === 'string') this.#ends.upstream.socket.send(opening, true)
+    if (typeof opening === 'string') {
+      this.observe('client', Buffer.from(opening), true)
+      this.#ends.upstream.socket.send(opening, true)
+    }
     if (call.kernel.draining) this.drain()
   }
 
@@ -96,8 +99,15 @@ export class FramedSession implements Session {
     else call.tally.bytesOut += data.length
     const passed = this.read(from, data)
     if (passed === undefined) return
+    this.observe(from, passed, isText)
     this.#ends[to].side.sent += passed.length
     if (!this.#ends[to].socket.send(passed, isText)) this.#ends[from].socket.pause()
+  }
+
+  private observe(by: By, data: Buffer, isText: boolean): void {
+    const { observer } = this.#context
+    observer?.onPiece(by, data)
+    observer?.onMessage(by, isText)
   }
 
   /** The message to pass on; undefined if it must not pass. */
@@ -140,6 +150,7 @@ export class FramedSession implements Session {
     if (this.#state === 'open') {
       const { call } = this.#context
       noteClosed(call, { code, by })
+      this.#context.observer?.onClose(by, code, reason)
       if (by === 'upstream') call.error ??= closeError(code, reason)
       this.begin('parting', { to: by, code, reason })
       this.#ends[other].socket.close(code, reason)

@@ -17,7 +17,7 @@ import {
   timedOut,
   UPSTREAM_FAILED,
 } from './close-codes.js'
-import type { TunnelContext } from './context.js'
+import type { SessionContext } from './context.js'
 import { errorEvent } from './error-event.js'
 import { FrameObserver } from './frame-observer.js'
 import { Lane } from './lane.js'
@@ -43,7 +43,7 @@ type State = 'open' | 'parting' | 'closing' | 'over'
  * like any other, which RFC 6455 §5.5.3 allows), and a close frame if one side is gone or the gateway ends the session.
  */
 export class RawSession implements Session {
-  readonly #context: TunnelContext
+  readonly #context: SessionContext
   readonly #client: Duplex
   readonly #upstream: Duplex
   readonly #observer: FrameObserver
@@ -66,7 +66,7 @@ export class RawSession implements Session {
   #checked = 0
   readonly #opened = performance.now()
 
-  constructor(context: TunnelContext, upstream: Duplex) {
+  constructor(context: SessionContext, upstream: Duplex) {
     this.#context = context
     this.#client = context.client.socket
     this.#upstream = upstream
@@ -92,7 +92,7 @@ export class RawSession implements Session {
     upstream.on('end', () => this.upstreamEnded())
     upstream.on('close', () => this.upstreamEnded())
     const opening = openingMessage(call, context.route, context.exchange)
-    if (typeof opening === 'string') this.toUpstream(textFrame(opening, true))
+    if (typeof opening === 'string') this.open(opening)
     if (context.client.rest.length > 0) this.#fromClient.push(context.client.rest)
     if (call.kernel.draining) this.drain()
   }
@@ -113,6 +113,13 @@ export class RawSession implements Session {
     if (this.#down.reader.stopped) this.stopped('upstream')
     this.endFinishedSides()
     if (!fits) this.#fromUpstream.pause()
+  }
+
+  /** The gateway's own first message. */
+  private open(message: string): void {
+    this.#context.observer?.onPiece('client', Buffer.from(message))
+    this.#context.observer?.onMessage('client', true)
+    this.toUpstream(textFrame(message, true))
   }
 
   private toUpstream(bytes: Buffer): boolean {
@@ -143,6 +150,7 @@ export class RawSession implements Session {
     const { call } = this.#context
     if (call.get(CLOSED) === undefined) {
       noteClosed(call, { code, by })
+      this.#context.observer?.onClose(by, code, reason)
       if (by === 'upstream') call.error ??= closeError(code, reason)
     }
     this.#closingSince ||= performance.now()

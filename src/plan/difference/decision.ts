@@ -17,7 +17,7 @@ export interface Decision {
   readonly lost: ReadonlySet<string>
 }
 
-type Comparable = Omit<RequestFacts, 'key' | 'bounds' | 'error' | 'request' | 'route'>
+type Comparable = Omit<RequestFacts, 'key' | 'bounds' | 'error' | 'request' | 'route' | 'recorded'>
 
 const MISSING: Decision = { refused: '404 no such route', facts: [], shown: '404 no such route', lost: new Set() }
 
@@ -45,7 +45,7 @@ export function decide({ plan }: Side, route: Route | undefined, model: string, 
   const exchanges = perStream[0]?.exchanges ?? []
   return {
     refused: undefined,
-    facts: perStream.map(({ key: _, bounds: __, request: ___, route: ____, ...facts }) => facts),
+    facts: perStream.map(({ key: _, bounds: _2, request: _3, route: _4, recorded: _5, ...facts }) => facts),
     shown: shownOrder(exchanges),
     lost: lossesOf(route, model),
   }

@@ -1,18 +1,17 @@
 import { codecOf, declaredCodec, partnersOf, textProtocols } from '../../codecs/index.js'
-import type { Codec, Traits } from '../../core/codec.js'
+import type { Codec } from '../../core/codec.js'
 import type { AlsoConfig, Config, KeyConfig, VerbConfig } from '../../core/config.js'
 import type { FeatureSettings } from '../../core/feature-settings.generated.js'
 import type { Placement } from '../../core/placement.js'
-import type { Plan, Route, Upstream } from '../../core/plan.js'
+import type { Plan, Route } from '../../core/plan.js'
 import type { KeySecret } from '../../core/process-config.js'
 import type { ResourceRule } from '../../core/resources.js'
 import type { ModelPointer, Pointer } from '../../core/route-settings.js'
 import type { StoreConfig } from '../../core/store-config.js'
 import { TASK_CALLS, taskFamily } from '../../core/task.js'
-import { type EgressFacts, egressFacts } from './egress-facts.js'
-import { duration, headerLines } from './format.js'
+import { duration } from './format.js'
 import { type IdentityFacts, identityFacts } from './identity-facts.js'
-import { type GroupFacts, groupFacts, limitFacts, type RuleFacts, ruleFacts } from './limit-facts.js'
+import { type GroupFacts, groupFacts, type RuleFacts, ruleFacts } from './limit-facts.js'
 import { managerFacts } from './manager-facts.js'
 import { type ModelFacts, modelFacts } from './model-facts.js'
 import { captureFact, receiptsFact } from './receipt-facts.js'
@@ -20,6 +19,7 @@ import { recordFact } from './record-fact.js'
 import { type RegionFacts, regionFacts } from './region-facts.js'
 import { reloadFact } from './reload-fact.js'
 import { telemetryFacts, traceContentFact } from './telemetry-facts.js'
+import { type UpstreamFacts, upstreamFacts } from './upstream-facts.js'
 
 /** A plan as plain data, without a secret in it: what `explain --json` prints. Words of single features are members. */
 export interface PlanFacts extends FeatureSettings {
@@ -72,21 +72,6 @@ export interface KeyFacts extends RuleFacts {
   readonly off?: string
   /** ISO 8601. */
   readonly expires?: string
-}
-
-export interface UpstreamFacts extends EgressFacts {
-  readonly name: string
-  readonly kind?: string
-  readonly off?: string
-  /** Only of those that are on. */
-  readonly base?: string
-  readonly region?: string
-  /** What goes with every request, `name: value`, secrets masked. */
-  readonly headers: readonly string[]
-  readonly speaks: readonly string[]
-  /** The declared traits of its models. */
-  readonly traits: Traits
-  readonly bounds?: readonly string[]
 }
 
 export interface RouteFacts {
@@ -217,21 +202,6 @@ function secretText(secret: KeySecret): string {
       return `sha256:${secret.sha256.slice(0, 4)}…`
     case 'generated':
       return 'created on the first start'
-  }
-}
-
-function upstreamFacts({ name, kind, off, shownHeaders, region }: Upstream, { upstreams }: Config): UpstreamFacts {
-  const { base, speaks = {}, traits = {}, limits, egress } = upstreams[name] ?? {}
-  return {
-    name,
-    ...(kind === undefined ? {} : { kind }),
-    ...(off === undefined ? {} : { off }),
-    ...(off !== undefined || base === undefined ? {} : { base }),
-    ...(region === undefined ? {} : { region }),
-    headers: headerLines(shownHeaders),
-    speaks: Object.keys(speaks),
-    traits,
-    ...{ ...limitFacts(limits), ...egressFacts(egress) },
   }
 }
 

@@ -7,8 +7,9 @@ import { columns, section } from './format.js'
 import { identityRows } from './identity-facts.js'
 import { type GroupFacts, ruleRows } from './limit-facts.js'
 import type { ModelFacts, TargetFacts } from './model-facts.js'
-import type { KeyFacts, PlanFacts, RouteFacts, UpstreamFacts } from './plan-facts.js'
+import type { KeyFacts, PlanFacts, RouteFacts } from './plan-facts.js'
 import { regionRows } from './region-facts.js'
+import type { UpstreamFacts } from './upstream-facts.js'
 
 /** Lists of words in one line, the rest as JSON. */
 function settingText(value: Json): string {
@@ -100,11 +101,13 @@ function upstreamRows({
   bounds,
   egress = [],
   region,
+  recordings,
 }: UpstreamFacts): readonly (readonly string[])[] {
   if (off !== undefined) return [[name, 'off', off]]
   return [
     [name, 'on', kind === undefined ? `${base}` : `${base} (kind ${kind})`],
     ...(region === undefined ? [] : [['', '', `region ${region}`]]),
+    ...(recordings === undefined ? [] : [['', '', `plays ${recordings}`]]),
     ['', '', `speaks ${speaks.join(', ') || 'nothing'}`],
     ...traitRows(traits),
     ...ruleRows({ ...(bounds === undefined ? {} : { bounds }) }),

@@ -5,6 +5,7 @@ import type { JsonObject } from '../../core/json.js'
 import type { Params } from '../../core/params.js'
 import { type Phase, phasesOf } from '../../core/phases.js'
 import type { Choice, Match, Miss, Route, TaskRoute } from '../../core/plan.js'
+import { recordFilter } from '../../core/recording.js'
 import {
   switchedOff,
   unauthenticated,
@@ -56,6 +57,8 @@ export interface RequestFacts {
   readonly fallbacks?: readonly string[]
   /** Which of such requests are copied, and for which model. */
   readonly mirror?: string
+  /** Into which folder its exchanges are recorded. */
+  readonly recorded?: string
   /** Ways to serve it, in order; those of one group are drawn from by weight. */
   readonly exchanges: readonly ExchangeFacts[]
   readonly error?: ErrorFacts
@@ -178,6 +181,9 @@ const CHECKS: Readonly<Partial<Record<Phase, (explained: Explained) => void>>> =
     const reached = inRegions(choice, caller, { route, model: read.model, facts })
     const asker = { caller, plan }
     Object.assign(facts, routingFacts(reached, { route, read, asker }))
+    const { record } = plan
+    if (record !== undefined && recordFilter(record, route.protocol?.name ?? route.id)?.(read.model, caller.name))
+      facts.recorded = record.into
     facts.exchanges = exchangeFacts(arranged(reached, { route, read, asker }), {
       // What each of its requests gets, no other route says.
       ...{ route, params, query, read: route.batch === undefined ? read : { ...read, body: undefined } },

@@ -25,6 +25,7 @@ export function requestText(facts: RequestFacts): string {
     canary,
     fallbacks = [],
     mirror,
+    recorded,
     exchanges,
     error,
   } = facts
@@ -50,6 +51,7 @@ export function requestText(facts: RequestFacts): string {
     ...exchanges.flatMap(exchange => exchangeLines(exchange, stream === true)),
     ...fallbacks.map((line, index) => `${index === 0 ? '\n' : ''}if ${line}`),
     ...(mirror === undefined ? [] : ['', `copies  ${mirror}`]),
+    ...(recorded === undefined ? [] : ['', `recorded  into ${recorded}`]),
   ]
   return `${lines.join('\n')}\n`
 }

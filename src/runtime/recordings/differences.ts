@@ -9,18 +9,23 @@ const MAX_SHOWN_CHARS = 60
 /** What means any text in a recording. */
 const MARKS = new RegExp([...MASK_MARKS, MASKED, '[secret]'].map(mark => mark.replaceAll(/[[\]]/g, '\\$&')).join('|'))
 
-/** What differs, a sentence each: `messages.0.content: recorded "a", asked "b"`. */
-export function differences(recorded: Json | undefined, asked: Json | undefined, path = ''): readonly string[] {
+/** What differs, a sentence each: `messages.0.content: recorded "a", asked "b"`. `whole`: what the value is, if it has no path. */
+export function differences(
+  recorded: Json | undefined,
+  asked: Json | undefined,
+  path = '',
+  whole = 'the body',
+): readonly string[] {
   const found: string[] = []
   compare(recorded, asked, path, found)
-  return found
+  return path === '' ? found.map(one => (one.startsWith(':') ? whole + one : one)) : found
 }
 
 function compare(recorded: Json | undefined, asked: Json | undefined, path: string, found: string[]): void {
   if (found.length >= MAX_DIFFERENCES || isAlike(recorded, asked)) return
   const names = namesOf(recorded, asked)
   if (names === undefined) {
-    found.push(`${path === '' ? 'the body' : path}: recorded ${shown(recorded)}, asked ${shown(asked)}`)
+    found.push(`${path}: recorded ${shown(recorded)}, asked ${shown(asked)}`)
     return
   }
   for (const name of names)

@@ -1,5 +1,7 @@
+import { isUtf8 } from 'node:buffer'
 import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib'
 import { type Json, parseJson } from '../../core/json.js'
+import { isSecretQuery } from '../../core/recording.js'
 
 /** A recorded exchange in the form in which it is played. */
 export interface PlayedExchange {
@@ -14,7 +16,25 @@ export interface PlayedExchange {
   /** When the head came after the request, milliseconds. */
   readonly headAt: number
   readonly pieces: readonly PlayedPiece[]
+  /** Of a WebSocket that was opened. Its `body` is the query of the handshake; undefined: that is not known, so any fits. */
+  readonly session?: PlayedSession
 }
+
+export interface PlayedSession {
+  /** Up to where the client closed, in the order in which they passed. */
+  readonly frames: readonly PlayedFrame[]
+  /** The upstream's connection broke off after the last frame. */
+  readonly breaksOff: boolean
+  /** Why frames after the last one are missing. */
+  readonly cut?: string
+}
+
+/** A message, or a close frame of the upstream. */
+export type PlayedFrame = { readonly at: number } & (
+  | { readonly from: 'client'; readonly said: Json }
+  | { readonly from: 'upstream'; readonly said: Json; readonly bytes: Buffer; readonly isBinary: boolean }
+  | { readonly from: 'upstream'; readonly close: number; readonly reason: string }
+)
 
 export interface PlayedPiece {
   readonly at: number
@@ -25,6 +45,9 @@ export interface PlayedPiece {
 const MAX_DECODED_BYTES = 64 * 1024 * 1024
 /** Headers that belong to the connection, or to how a body was encoded. */
 const OF_TRANSFER = /^(content-length|transfer-encoding|connection|keep-alive|content-encoding|date|trailer|upgrade)$/
+
+/** The method of recorded handshakes of WebSockets. */
+export const SOCKET_METHOD = 'WS'
 
 /** Method and path; a recording may have no more of the address than these. */
 export function placeOf(method: string, url: string): Pick<PlayedExchange, 'method' | 'path'> {
@@ -38,6 +61,19 @@ export function comparable(text: string, contentType: string): Json | undefined 
   if (document !== undefined) return document
   const boundary = /boundary="?([^";]+)/.exec(contentType)?.[1]
   return boundary === undefined ? text : text.replaceAll(boundary, 'boundary')
+}
+
+/** A message as it is compared: JSON, else text, else base64. */
+export function saidIn(bytes: Buffer): Json {
+  if (!isUtf8(bytes)) return bytes.toString('base64')
+  const text = bytes.toString('utf8')
+  return parseJson(text) ?? text
+}
+
+/** The query of a handshake, in which sessions name their models, without credentials. */
+export function queryOf(url: string): Json {
+  const { searchParams } = new URL(url, 'http://recorded')
+  return Object.fromEntries([...searchParams].filter(([name]) => !isSecretQuery(name)))
 }
 
 /** Headers of others: a name and one value, or a list of them. */

@@ -1,5 +1,20 @@
 import { isObject, type Json, type JsonObject, parseJson } from '../../core/json.js'
-import { comparable, decoded, type PlayedExchange, type PlayedPiece, placeOf, playedHeaders } from './exchange.js'
+import { StartError } from '../problems.js'
+import {
+  comparable,
+  decoded,
+  type PlayedExchange,
+  type PlayedPiece,
+  type PlayedSession,
+  placeOf,
+  playedHeaders,
+  queryOf,
+  SOCKET_METHOD,
+} from './exchange.js'
+import { cassetteSession, harSession, ownSession } from './frames.js'
+
+/** Status of a handshake that has opened a WebSocket. */
+const SWITCHING = 101
 
 /**
  * The exchanges of a document: ours; VCR cassettes of several languages (`interactions`, `http_interactions`); HAR
@@ -10,7 +25,11 @@ export function exchangesOf(document: Json, file: string): readonly PlayedExchan
   const { log, interactions, http_interactions, request, response } = document
   if (isObject(log) && Array.isArray(log.entries)) return log.entries.flatMap(entry => harExchange(entry, file))
   const list = http_interactions ?? interactions
-  if (Array.isArray(list)) return list.flatMap(entry => exchange(entry, file))
+  if (Array.isArray(list)) {
+    const session = cassetteSession(list)
+    const exchanges = list.flatMap(entry => exchange(entry, file))
+    return session === undefined ? exchanges : [...exchanges, { ...sessionExchange('/', session, file), ...ANYWHERE }]
+  }
   return isObject(request) && isObject(response) ? exchange(document, file) : []
 }
 
@@ -26,17 +45,36 @@ function exchange(entry: Json | undefined, file: string): readonly PlayedExchang
   const answered = playedHeaders(pairsOf(response.headers))
   const headAt = numberOf(response.after_ms)
   const isStream = /[?&]alt=sse/.test(url)
+  const place = placeOf(request.method, url)
+  const { frames } = entry
+  if (status === SWITCHING && !Array.isArray(frames)) return withoutFrames(place.method, file)
   return [
     {
       file,
-      ...placeOf(request.method, url),
-      body: comparable(bytesOf(request, false).toString('utf8'), type),
+      ...place,
+      body: place.method === SOCKET_METHOD ? queryOf(url) : comparable(bytesOf(request, false).toString('utf8'), type),
       status,
       headers: answered,
       headAt,
       pieces: piecesOf(response, headAt, isStream),
+      ...(Array.isArray(frames) ? { session: ownSession(frames, entry.end, file) } : {}),
     },
   ]
+}
+
+/** Of sessions whose handshake was not recorded. */
+const ANYWHERE = { path: '', body: undefined }
+
+/** A session whose recorder kept nothing of the handshake but its address. */
+function sessionExchange(url: string, session: PlayedSession, file: string): PlayedExchange {
+  const place = placeOf(SOCKET_METHOD, url)
+  return { file, ...place, body: queryOf(url), status: 101, headers: [], headAt: 0, pieces: [], session }
+}
+
+/** Other programs keep handshakes without the session. */
+function withoutFrames(method: string, file: string): readonly [] {
+  if (method === SOCKET_METHOD) throw new StartError(`recordings: ${file}: frames is missing here: a list of frames`)
+  return []
 }
 
 function piecesOf(response: JsonObject, headAt: number, isStream: boolean): readonly PlayedPiece[] {
@@ -80,12 +118,13 @@ function segments(parts: readonly Json[], isStream: boolean): Buffer {
 function statusOf({ status, statusCode, code, status_code }: JsonObject): number | undefined {
   const written = isObject(status) ? status.code : (code ?? statusCode ?? status_code ?? status)
   const number = typeof written === 'string' ? Number.parseInt(written, 10) : written
-  return typeof number === 'number' && number >= 200 && number <= 599 ? number : undefined
+  return typeof number === 'number' && ((number >= 200 && number <= 599) || number === SWITCHING) ? number : undefined
 }
 
 function harExchange(entry: Json, file: string): readonly PlayedExchange[] {
   if (!isObject(entry) || !isObject(entry.request) || !isObject(entry.response)) return []
-  const { request, response, time, timings } = entry
+  const { request, response, time, timings, _webSocketMessages: messages } = entry
+  if (Array.isArray(messages)) return [sessionExchange(String(request.url ?? '/'), harSession(messages), file)]
   const { postData } = request
   const content = isObject(response.content) ? response.content : {}
   const text = typeof content.text === 'string' ? content.text : ''

@@ -1,25 +1,32 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer, type IncomingMessage, type Server, ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Plan, Upstream } from '../../core/plan.js'
+import { type WebSocket, WebSocketServer } from '../../net/framed-socket.js'
 import { textOfRequest } from '../request-text.js'
-import { comparable, type PlayedExchange, placeOf } from './exchange.js'
+import { comparable, type PlayedExchange, placeOf, queryOf, SOCKET_METHOD } from './exchange.js'
+import { SessionPlay } from './play-session.js'
 import { Player } from './player.js'
 import { readExchanges } from './read.js'
 
 /** Largest request that is compared with recordings, bytes. */
 const MAX_REQUEST_BYTES = 64 * 1024 * 1024
+/** Largest message of a client that is compared with recordings, bytes. */
+const MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 /** What a request gets that no recording fits. No upstream is asked instead of one whose recording is missing. */
 const MISS_STATUS = 400
 const TO = 'x-recorded-upstream'
 const KEY = 'x-recordings-key'
+const PROTOCOL_HEADER = 'sec-websocket-protocol'
 
 /** Upstreams whose recorded answers are played: a server on loopback, which runs once a plan has one. */
 export class RecordedUpstreams {
   readonly #players = new Map<string, Player>()
   readonly #key = randomBytes(32).toString('base64url')
+  readonly #sockets = new Set<Duplex>()
   #server: Server | undefined
   #starting: Promise<void> | undefined
 
@@ -48,6 +55,7 @@ export class RecordedUpstreams {
   async close(): Promise<void> {
     if (this.#server === undefined) return
     this.#server.closeAllConnections()
+    for (const socket of this.#sockets) socket.destroy()
     this.#server.close()
     await once(this.#server, 'close')
   }
@@ -56,14 +64,20 @@ export class RecordedUpstreams {
     const server = createServer((request, response) => {
       this.#answer(request, response).catch(() => response.destroy())
     })
+    server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
+      this.#sockets.add(socket)
+      socket.on('error', () => undefined)
+      socket.once('close', () => this.#sockets.delete(socket))
+      this.#open(request, socket, head).catch(() => socket.destroy())
+    })
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
     this.#server = server
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const player = this.#players.get(String(request.headers[TO]))
-    if (request.headers[KEY] !== this.#key || player === undefined) {
+    const player = this.#playerOf(request)
+    if (player === undefined) {
       response.writeHead(401).end()
       return
     }
@@ -74,6 +88,65 @@ export class RecordedUpstreams {
     if ('miss' in found) refuse(response, found.miss)
     else await play(response, found, player.timing === 'recorded')
   }
+
+  /** A handshake: its session is played, or the refusal that was recorded. */
+  async #open(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
+    const player = this.#playerOf(request)
+    if (player === undefined) {
+      socket.destroy()
+      return
+    }
+    const { url = '' } = request
+    const { path } = placeOf(SOCKET_METHOD, url)
+    const fitting = player.fitting({ method: SOCKET_METHOD, path, body: queryOf(url) })
+    const next = 'miss' in fitting ? undefined : player.next(fitting)
+    if (!('miss' in fitting) && next?.session !== undefined) {
+      await new Promise<void>((resolve, reject) => {
+        // At once: messages may have come with the handshake.
+        acceptLike(next, request, socket, head, opened => {
+          new SessionPlay(opened, path, next, fitting, player).play().then(resolve, reject)
+        })
+      })
+      return
+    }
+    const response = new ServerResponse(request)
+    response.shouldKeepAlive = false
+    response.assignSocket(socket)
+    response.once('finish', () => socket.end())
+    if ('miss' in fitting) refuse(response, fitting.miss)
+    if (next === undefined) return
+    player.note(next)
+    await play(response, next, player.timing === 'recorded')
+  }
+
+  #playerOf({ headers }: IncomingMessage): Player | undefined {
+    return headers[KEY] === this.#key ? this.#players.get(String(headers[TO])) : undefined
+  }
+}
+
+/** Accepts a WebSocket, with the recorded subprotocol if the client offers it. */
+function acceptLike(
+  { headers }: PlayedExchange,
+  request: IncomingMessage,
+  socket: Socket,
+  head: Buffer,
+  opened: (webSocket: WebSocket) => void,
+): void {
+  const [, recorded = ''] = headers.find(([name]) => name === PROTOCOL_HEADER) ?? []
+  const server = new WebSocketServer({
+    noServer: true,
+    perMessageDeflate: false,
+    maxPayload: MAX_MESSAGE_BYTES,
+    clientTracking: false,
+    // Clients that offer some expect one of them.
+    handleProtocols: offered => (offered.has(recorded) ? recorded : ([...offered][0] ?? false)),
+  })
+  const others = headers.filter(([name]) => name !== PROTOCOL_HEADER)
+  server.on('headers', lines => lines.push(...others.map(([name, value]) => `${name}: ${value}`)))
+  server.handleUpgrade(request, socket, head, webSocket => {
+    webSocket.on('error', () => undefined)
+    opened(webSocket)
+  })
 }
 
 /** An error that all families of protocols can read. */

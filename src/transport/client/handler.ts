@@ -1,3 +1,5 @@
+import type { GatewayError } from '../../core/errors.js'
+
 /** A request to an upstream. */
 export interface UpstreamRequest {
   readonly method: string
@@ -18,6 +20,26 @@ export interface ExchangeObserver {
   onData(chunk: Buffer): void
   /** The answer is whole. One that breaks off has no end. */
   onEnd(): void
+  /** After a head with the status 101, in place of data and end: what is returned sees the WebSocket. */
+  onSession(): SessionObserver
+}
+
+/** A side of a WebSocket that is passed through. */
+export type SessionSide = 'client' | 'upstream'
+
+/**
+ * Sees the messages that pass to and from an upstream, and changes nothing. Pings do not count; messages that the gateway
+ * itself sends to the upstream are the client's.
+ */
+export interface SessionObserver {
+  /** More bytes of a message; they are valid until this returns. */
+  onPiece(by: SessionSide, bytes: Buffer): void
+  /** The message whose pieces came is whole. One that may not pass never is. */
+  onMessage(by: SessionSide, isText: boolean): void
+  /** The close frame that ends the session. `code` is 1005 if the frame has none (RFC 6455 §7.1.5). */
+  onClose(by: SessionSide, code: number, reason: string): void
+  /** Once, and last. `closed` is absent if nothing ended the session but the end of its call. */
+  onEnd(closed: { readonly code: number; readonly by: string } | undefined, error: GatewayError | undefined): void
 }
 
 /** Headers of an answer by their names in lower case; several of one name are a list. */

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { RecordedExchange } from '../../../src/core/recording.js'
 import { CALLER, startTestGateway, type TestGateway } from '../../helpers/gateway.js'
+import { tryPlan } from '../../helpers/plans.js'
 
 type Test = Pick<typeof t, 'teardown'>
 
@@ -149,4 +150,20 @@ t.test('only chosen models, keys and routes are recorded', async t => {
   const exchanges = await recorded(live, 'tapes')
   t.equal(exchanges.length, 1)
   t.match(JSON.stringify(exchanges), 'yes')
+})
+
+t.test('an unknown route under record is a warning at its place', async t => {
+  const config = `version: 1\n${CALLER}\nupstreams: { sim: { kind: simulator } }\nmodels: { "sim-*": sim }\nrecord: { into: tapes, routes: [chat, realtme] }\n`
+  const { problems } = await tryPlan(t, config)
+  const found = problems.filter(({ path }) => path.startsWith('record'))
+  t.match(found, [
+    {
+      severity: 'warning',
+      rule: 'unknown-route',
+      suggestion: 'realtime',
+      message: 'no route has the protocol "realtme", so nothing of it is recorded',
+      position: { line: 5 },
+    },
+  ])
+  t.equal(found.length, 1)
 })

@@ -5,8 +5,10 @@ import t from 'tap'
 import type { PlayedExchange } from '../../../src/runtime/recordings/exchange.js'
 import { Player } from '../../../src/runtime/recordings/player.js'
 import { readExchanges } from '../../../src/runtime/recordings/read.js'
+import { textFrame } from '../../../src/wire/frames.js'
 import { CALLER, startTestGateway } from '../../helpers/gateway.js'
 import { tryPlan } from '../../helpers/plans.js'
+import { ask } from '../../helpers/realtime.js'
 import { referenceFolder } from '../../helpers/recordings.js'
 
 const URL = 'https://api.example.com/v1/chat/completions'
@@ -129,6 +131,71 @@ t.test('the timing of a recording is kept where it is asked for', async t => {
   )
   const { text } = await gateway.chat({ model: 'm', stream: true })
   t.match(text, 'data: {"n":2}')
+})
+
+/** The same session, as each recorder writes it. */
+const SESSIONS: Readonly<Record<string, string>> = {
+  'cassette.yaml': `version: 1
+interactions:
+- { kind: message, direction: received, data: { type: session.created } }
+- { kind: message, direction: sent, data: { type: hello } }
+- { kind: message, direction: received, data: { type: said, by: cassette } }
+`,
+  'browser.har': JSON.stringify({
+    log: {
+      entries: [
+        {
+          request: { method: 'GET', url: 'wss://api.example.com/v1/realtime?model=m&key=secret', headers: [] },
+          response: { status: 101, headers: [], content: {} },
+          _webSocketMessages: [
+            { type: 'receive', time: 1700000000.1, opcode: 1, data: '{"type":"session.created"}' },
+            { type: 'send', time: 1700000000.2, opcode: 1, data: '{"type":"hello"}' },
+            { type: 'receive', time: 1700000000.25, opcode: 1, data: '{"type":"said","by":"browser"}' },
+          ],
+        },
+      ],
+    },
+  }),
+}
+
+t.test('sessions of other programs are played as they are', async t => {
+  const folder = t.testdir(SESSIONS)
+  t.match((await readExchanges(join(folder, 'browser.har')))[0]?.session?.frames, [{ at: 0 }, { at: 100 }, { at: 150 }])
+  for (const name of Object.keys(SESSIONS)) {
+    const gateway = await startTestGateway(
+      t,
+      `version: 1\n${CALLER}\nupstreams: { up: { kind: recorded, recordings: "${join(folder, name)}" } }\nmodels: { m: up }\n`,
+    )
+    const { end } = await ask(t, gateway)
+    end.send(textFrame('{"type":"hello"}', true))
+    t.same(await end.texts.count(2), [
+      '{"type":"session.created"}',
+      `{"type":"said","by":"${name.replace(/\..*/, '')}"}`,
+    ])
+  }
+})
+
+t.test('each recorded session of the reference is played to its own client', async t => {
+  const folder = join(referenceFolder(), 'recordings/pydantic-ai/tests/realtime/cassettes')
+  if (!existsSync(folder)) return t.comment('SKIPPED: no recordings (set REFERENCE_DIR)')
+  const sessions = (await readExchanges(folder)).filter(({ session }) => session !== undefined)
+  t.ok(sessions.length >= 25, `${sessions.length} sessions`)
+  const models = 'models: { m: up, "gpt-*": up, "grok-*": up, "whisper-*": up, "azure-*": up }'
+  for (const { file, session } of sessions) {
+    const recordings = `recordings: "${join(folder, file)}"`
+    const gateway = await startTestGateway(
+      t,
+      `version: 1\n${CALLER}\nupstreams: { up: { kind: recorded, ${recordings} } }\n${models}\n`,
+    )
+    const { end } = await ask(t, gateway)
+    const texts: string[] = []
+    for (const frame of session?.frames ?? []) {
+      if (frame.from === 'client') end.send(textFrame(JSON.stringify(frame.said), true))
+      else if ('bytes' in frame) await end.texts.count(texts.push(frame.bytes.toString('utf8')))
+    }
+    t.same(end.texts.items, texts, file)
+    end.socket.destroy()
+  }
 })
 
 /** A folder of each recorder. */

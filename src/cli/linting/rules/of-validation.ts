@@ -86,9 +86,9 @@ export const VALIDATION_RULES: readonly Explained[] = [
   ),
   warning(
     'unknown-route',
-    'a pattern of `routes` of a key or a group that fits no route',
-    'It permits nothing.',
-    'Take the id of a route, as `gateway routes` prints it.',
+    'a pattern of `routes` of a key, a group or `record` that fits no route',
+    'It permits nothing, or nothing is recorded.',
+    'Take the id of a route, as `gateway routes` prints it; of `record` its protocol.',
   ),
   warning(
     'unknown-model',
