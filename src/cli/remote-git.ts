@@ -32,7 +32,7 @@ export const fetchGit: Fetch = async (place, tag) => {
   if (revision === undefined)
     throw new SourceFault('failed', 'it has not the form git+https://HOST/REPOSITORY#REVISION:PATH')
   const { repository, name, path } = revision
-  const git = gitOf(place)
+  const git = gitOf(place, repository)
   const commit = COMMIT.test(name) ? name : commitIn(await git(['ls-remote', repository, name, `${name}^{}`]), name)
   if (commit === undefined) throw new SourceFault('failed', `the repository has no ${name}`)
   if (commit === tag.etag) return undefined
@@ -70,14 +70,12 @@ async function blobOf(git: Git, folder: string, object: string, most: number): P
   return await git(['-C', folder, 'cat-file', 'blob', object], most)
 }
 
-function gitOf({ bearer, timeoutMs: timeout }: Place): Git {
-  // In the environment: arguments are seen by every user of the machine.
-  const login = bearer && {
-    GIT_CONFIG_COUNT: '1',
-    GIT_CONFIG_KEY_0: 'http.extraHeader',
-    GIT_CONFIG_VALUE_0: `Authorization: Bearer ${bearer.reveal()}`,
+function gitOf(place: Place, repository: string): Git {
+  const { timeoutMs: timeout } = place
+  const env = {
+    ...{ ...process.env, ...settingsOf(place, repository) },
+    ...{ GIT_TERMINAL_PROMPT: '0', GIT_ALLOW_PROTOCOL: 'https:http:ssh:file' },
   }
-  const env = { ...process.env, ...login, GIT_TERMINAL_PROMPT: '0', GIT_ALLOW_PROTOCOL: 'https:http:ssh:file' }
   return async (args, maxBuffer = MAX_LIST_BYTES) => {
     try {
       return (await run('git', args, { encoding: 'buffer', env, maxBuffer, timeout })).stdout
@@ -85,6 +83,19 @@ function gitOf({ bearer, timeoutMs: timeout }: Place): Git {
       throw new SourceFault('failed', reasonOf(error))
     }
   }
+}
+
+/** In the environment, behind those that are there: arguments are seen by every user of the machine. */
+function settingsOf({ authorization }: Place, repository: string): Readonly<Record<string, string>> {
+  const settings = [['http.followRedirects', 'false']]
+  if (authorization !== undefined)
+    settings.push([`http.${new URL(repository).origin}/.extraHeader`, `Authorization: ${authorization.reveal()}`])
+  const before = Number(process.env.GIT_CONFIG_COUNT ?? 0)
+  const named = settings.flatMap(([name = '', value = ''], at) => [
+    [`GIT_CONFIG_KEY_${before + at}`, name],
+    [`GIT_CONFIG_VALUE_${before + at}`, value],
+  ])
+  return { ...Object.fromEntries(named), GIT_CONFIG_COUNT: String(before + settings.length) }
 }
 
 function reasonOf(error: unknown): string {
@@ -99,5 +110,7 @@ function reasonOf(error: unknown): string {
     ?.toString()
     .split('\n')
     .findLast(one => one.startsWith('fatal: ') || one.startsWith('error: '))
+  if (line !== undefined && /could not read (?:Username|Password)|Authentication failed/.test(line))
+    return 'git: the server wants a login, or refuses the one that it gets (--basic-env, --bearer-env)'
   return `git: ${line?.replace(/^(?:fatal|error): /, '').replace(/:\/\/[^@/\s]*@/g, '://') ?? 'it failed'}`
 }
