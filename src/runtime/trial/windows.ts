@@ -13,7 +13,7 @@ interface Window {
   readonly stable: Counts
 }
 
-/** What is to be expected of the new one's failures. */
+/** How many failures of the new one are likely. */
 interface Expected {
   readonly failures: number
   readonly variance: number
