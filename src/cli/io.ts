@@ -5,6 +5,7 @@ export interface RemoteOptions {
   readonly digest?: string
   readonly signedBy?: readonly string[]
   readonly bearerEnv?: string
+  readonly basicEnv?: string
   /** Of a gateway that follows it: milliseconds between requests, and the folder that keeps the last good document. */
   readonly poll?: number
   readonly cache?: string

@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { MAX_FILE_BYTES } from '../config/open.js'
-import type { Secret } from '../core/secret.js'
 import { SourceFault } from '../runtime/source/fault.js'
 import { type Fetch, MAX_SIGNATURE_BYTES, type Place } from '../runtime/source/fetching.js'
 
@@ -33,7 +32,7 @@ export const fetchGit: Fetch = async (place, tag) => {
   if (revision === undefined)
     throw new SourceFault('failed', 'it has not the form git+https://HOST/REPOSITORY#REVISION:PATH')
   const { repository, name, path } = revision
-  const git = gitOf(place)
+  const git = gitOf(place, repository)
   const commit = COMMIT.test(name) ? name : commitIn(await git(['ls-remote', repository, name, `${name}^{}`]), name)
   if (commit === undefined) throw new SourceFault('failed', `the repository has no ${name}`)
   if (commit === tag.etag) return undefined
@@ -71,12 +70,11 @@ async function blobOf(git: Git, folder: string, object: string, most: number): P
   return await git(['-C', folder, 'cat-file', 'blob', object], most)
 }
 
-function gitOf({ bearer, timeoutMs: timeout }: Place): Git {
+function gitOf(place: Place, repository: string): Git {
+  const { timeoutMs: timeout } = place
   const env = {
-    ...process.env,
-    ...settingsOf(bearer),
-    GIT_TERMINAL_PROMPT: '0',
-    GIT_ALLOW_PROTOCOL: 'https:http:ssh:file',
+    ...{ ...process.env, ...settingsOf(place, repository) },
+    ...{ GIT_TERMINAL_PROMPT: '0', GIT_ALLOW_PROTOCOL: 'https:http:ssh:file' },
   }
   return async (args, maxBuffer = MAX_LIST_BYTES) => {
     try {
@@ -87,19 +85,17 @@ function gitOf({ bearer, timeoutMs: timeout }: Place): Git {
   }
 }
 
-/**
- * Behind those that the environment has, and in it: arguments are seen by every user of the machine. git sends the login to the host
- * that a redirect names.
- */
-function settingsOf(bearer: Secret | undefined): Record<string, string> {
-  const first = Number(process.env.GIT_CONFIG_COUNT) || 0
-  const login = bearer && ['http.extraHeader', `Authorization: Bearer ${bearer.reveal()}`]
-  const settings = [['http.followRedirects', 'false'], ...(login === undefined ? [] : [login])]
-  const variables = settings.flatMap(([name = '', value = ''], at) => [
-    [`GIT_CONFIG_KEY_${first + at}`, name],
-    [`GIT_CONFIG_VALUE_${first + at}`, value],
+/** In the environment, behind those that are there: arguments are seen by every user of the machine. */
+function settingsOf({ authorization }: Place, repository: string): Readonly<Record<string, string>> {
+  const settings = [['http.followRedirects', 'false']]
+  if (authorization !== undefined)
+    settings.push([`http.${new URL(repository).origin}/.extraHeader`, `Authorization: ${authorization.reveal()}`])
+  const before = Number(process.env.GIT_CONFIG_COUNT) || 0
+  const named = settings.flatMap(([name = '', value = ''], at) => [
+    [`GIT_CONFIG_KEY_${before + at}`, name],
+    [`GIT_CONFIG_VALUE_${before + at}`, value],
   ])
-  return { GIT_CONFIG_COUNT: String(first + settings.length), ...Object.fromEntries(variables) }
+  return { ...Object.fromEntries(named), GIT_CONFIG_COUNT: String(before + settings.length) }
 }
 
 function reasonOf(error: unknown): string {
@@ -114,5 +110,7 @@ function reasonOf(error: unknown): string {
     ?.toString()
     .split('\n')
     .findLast(one => one.startsWith('fatal: ') || one.startsWith('error: '))
+  if (line !== undefined && /could not read (?:Username|Password)|Authentication failed/.test(line))
+    return 'git: the server wants a login, or refuses the one that it gets (--basic-env, --bearer-env)'
   return `git: ${line?.replace(/^(?:fatal|error): /, '').replace(/:\/\/[^@/\s]*@/g, '://') ?? 'it failed'}`
 }

@@ -4,10 +4,12 @@ import { proxyOfVariables } from '../config/proxy.js'
 import { Secret } from '../core/secret.js'
 import { Egress } from '../net/egress.js'
 import { SourceFault } from '../runtime/source/fault.js'
+import type { Fetch } from '../runtime/source/fetching.js'
 import { fetchHttp } from '../runtime/source/http.js'
 import { FETCH_TIMEOUT_MS, RemoteSource } from '../runtime/source/remote.js'
 import { CommandError, EXIT, type Io, print } from './io.js'
 import { fetchGit, revisionOf } from './remote-git.js'
+import { fetchS3, objectOf, urlOfObject } from './remote-s3.js'
 
 const DEFAULT_POLL_MS = 30_000
 /** Most keys of `--signed-by`. */
@@ -15,9 +17,10 @@ const MAX_KEYS = 20
 
 /** A configuration at an address, by what the command line says of it. Throws {@link CommandError}. */
 export function remoteSource(address: string, io: Io): RemoteSource {
-  const { digest, signedBy = [], bearerEnv, poll = DEFAULT_POLL_MS, cache } = io.remote ?? {}
+  const { digest, signedBy = [], poll = DEFAULT_POLL_MS, cache } = io.remote ?? {}
   const isVerified = digest !== undefined || signedBy.length > 0
-  checkAddress(address, isVerified)
+  const url = urlOf(address, io)
+  checkAddress(address, url, isVerified)
   if (signedBy.length > MAX_KEYS) throw new CommandError(`--signed-by is given more than ${MAX_KEYS} times`)
   const proxy = proxyOfVariables(
     name => io.env[name],
@@ -25,10 +28,11 @@ export function remoteSource(address: string, io: Io): RemoteSource {
       throw new CommandError(fault)
     },
   )
+  const egress = new Egress({ proxy, pool: {} })
   return new RemoteSource({
-    fetch: address.startsWith('git+') ? fetchGit : fetchHttp,
-    ...{ address, poll, timeoutMs: FETCH_TIMEOUT_MS, egress: new Egress({ proxy, pool: {} }) },
-    ...(bearerEnv === undefined ? {} : { bearer: bearerOf(bearerEnv, io) }),
+    fetch: fetchOf(address, url, egress, io),
+    ...{ address, poll, timeoutMs: FETCH_TIMEOUT_MS, egress },
+    ...authorizationOf(address, io),
     ...(cache === undefined ? {} : { cache }),
     proof: { keys: signedBy.map(publicKey), ...(digest === undefined ? {} : { digest }) },
   })
@@ -55,13 +59,33 @@ function failed(source: RemoteSource, error: unknown): never {
   throw new CommandError(`${source.name}:1:1  ${error.message}`, error.kind === 'refused' ? EXIT.failed : EXIT.usage)
 }
 
-function checkAddress(address: string, isVerified: boolean): void {
-  const isGit = address.startsWith('git+')
-  const plain = isGit ? address.slice('git+'.length) : address
+/** Where it is asked for. */
+function urlOf(address: string, { env }: Io): URL {
+  if (isObject(address)) {
+    const object = objectOf(address)
+    if (object === undefined) throw new CommandError('expected s3://BUCKET/KEY, such as s3://fleet/gateway.yaml')
+    return new URL(urlOfObject(object, env))
+  }
+  const plain = address.startsWith('git+') ? address.slice('git+'.length) : address
   if (!URL.canParse(plain)) throw new CommandError('the address of the configuration is not one')
-  const url = new URL(plain)
+  return new URL(plain)
+}
+
+function isObject(address: string): boolean {
+  return address.startsWith('s3://')
+}
+
+function fetchOf(address: string, url: URL, egress: Egress, io: Io): Fetch {
+  if (isObject(address)) return fetchS3(url.href, io, egress)
+  return address.startsWith('git+') ? fetchGit : fetchHttp
+}
+
+function checkAddress(address: string, url: URL, isVerified: boolean): void {
+  const isGit = address.startsWith('git+')
   if (url.password !== '' || (url.username !== '' && url.protocol !== 'ssh:'))
-    throw new CommandError('the address has a login: give --bearer-env NAME, which names a variable with a token')
+    throw new CommandError(
+      'the address has a login: give --bearer-env NAME or --basic-env NAME, which names a variable with it',
+    )
   if (isGit && revisionOf(address) === undefined)
     throw new CommandError(
       'expected git+https://HOST/REPOSITORY#REVISION:PATH, such as git+https://git.example/fleet.git#main:gateway.yaml',
@@ -77,11 +101,26 @@ function isLoopback({ hostname }: URL): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname)
 }
 
-function bearerOf(name: string, io: Io): Secret {
-  const value = io.env[name]
-  if (value === undefined || value === '') throw new CommandError(`the variable ${name} of --bearer-env is not set`)
+/** What the options say of the header `authorization`. */
+function authorizationOf(address: string, { env, remote }: Io): { readonly authorization?: Secret } {
+  const { bearerEnv, basicEnv } = remote ?? {}
+  const [option, name] = bearerEnv === undefined ? ['--basic-env', basicEnv] : ['--bearer-env', bearerEnv]
+  if (name === undefined) return {}
+  if (bearerEnv !== undefined && basicEnv !== undefined)
+    throw new CommandError('of --bearer-env and --basic-env one is enough')
+  if (isObject(address)) throw new CommandError(`s3:// is asked with a signature: ${option} is not used`)
+  const value = env[name]
+  if (value === undefined || value === '') throw new CommandError(`the variable ${name} of ${option} is not set`)
+  if (basicEnv !== undefined) return { authorization: basic(name, value) }
   if (!/^[!-~]+$/.test(value)) throw new CommandError(`the variable ${name} has characters that no token has`)
-  return new Secret(value)
+  return { authorization: new Secret(`Bearer ${value}`) }
+}
+
+/** RFC 7617. */
+function basic(name: string, login: string): Secret {
+  if (!/^[^:\p{Cc}]+:\P{Cc}*$/u.test(login))
+    throw new CommandError(`the variable ${name} has not the form USER:PASSWORD`)
+  return new Secret(`Basic ${Buffer.from(login).toString('base64')}`)
 }
 
 function publicKey(file: string): KeyObject {

@@ -14,7 +14,7 @@ export interface SourceOptions extends RemoteOptions {
 const MAX_ENV_FILE_BYTES = 1024 * 1024
 
 export const FILE_WORDS =
-  'configuration: file, folder of *.yaml files, https:// or git+https:// address; "-" reads standard input'
+  'configuration: file, folder of *.yaml files, https://, s3:// or git+https:// address; "-" reads standard input'
 
 /** Adds the options by which a command learns its file and its variables. */
 export function takesSource(command: Command): Command {
@@ -37,6 +37,7 @@ export function takesAddress(command: Command): Command {
       append,
     )
     .option('--bearer-env <name>', 'the same: variable with the bearer token for its server')
+    .option('--basic-env <name>', 'the same: variable with USER:PASSWORD for its server')
 }
 
 function digest(text: string): string {

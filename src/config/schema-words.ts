@@ -77,8 +77,11 @@ export function alternative(error: ErrorObject): string | undefined {
     if (asked.startsWith('expected a rate')) return `${text}/min`
     if (asked.startsWith('expected a budget')) return `${text} USD/month`
     if (asked.startsWith('expected a number of days')) return `${text}d`
-    if (asked.startsWith('expected a share')) return `${text}%`
+    if (asked.startsWith('expected a share')) return percentage(data)
+    if (asked.startsWith('expected an increase')) return `+${percentage(data)}`
   }
+  if (keyword === 'pattern' && asked.startsWith('expected an increase'))
+    return /^\d+(\.\d+)? ?%$/.test(text) ? `+${text}` : undefined
   if (isSize(error)) return text.replace(/^(\d+) ?([kmg])i?b?$/i, (_, count, unit) => `${count}${unit.toUpperCase()}iB`)
   if (keyword === 'type' && params.type === 'array' && typeof data === 'string' && data.length <= 60)
     return asList(data)
@@ -120,9 +123,14 @@ function isDuration(error: ErrorObject): boolean {
   return String(error.parentSchema?.errorMessage).includes('duration')
 }
 
+/** `5` → `5%`, and a fraction as it is meant: `0.05` → `5%`. */
+function percentage(written: number): string {
+  return `${written > 0 && written < 1 ? Number((written * 100).toPrecision(6)) : written}%`
+}
+
 /** Quotes do not make a number right where a unit or a window is missing. */
 function hasUnit(error: ErrorObject): boolean {
-  return /duration|number of days|a rate|a budget|a share/.test(String(error.parentSchema?.errorMessage))
+  return /duration|number of days|a rate|a budget|a share|an increase/.test(String(error.parentSchema?.errorMessage))
 }
 
 function isSize(error: ErrorObject): boolean {

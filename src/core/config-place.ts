@@ -1,7 +1,7 @@
 import { dirname, relative, resolve } from 'node:path'
 import { withSlashes } from './platform.js'
 
-const ADDRESS = /^(?:https?|git\+(?:https?|ssh|file)):\/\//
+const ADDRESS = /^(?:https?|s3|git\+(?:https?|ssh|file)):\/\//
 
 /** Whether a configuration is at an address, and not on this machine. */
 export function isAddress(source: string): boolean {

@@ -35,6 +35,8 @@ export interface HealthSettings extends Partial<HealthRule> {
 /** What health is learned of: an upstream, one of its credentials, or a model on it. */
 export interface HealthPart {
   readonly upstream: string
+  /** Which upstream of that name: generations, and gateways of one store, may have several. */
+  readonly definition: string
   /** The credential's reference, never the secret; empty where there is none. */
   readonly credential?: string
   /** By the upstream's name for it. */
@@ -69,7 +71,8 @@ export interface HealthChange extends HealthPart {
 /** Whether a value from elsewhere is a standing: another version of the program may have written it. */
 export function isStanding(value: unknown): value is PartStanding {
   if (typeof value !== 'object' || value === null) return false
-  const { upstream, credential, model, isOpen, until, openings, changed, reason } = value as Record<string, unknown>
-  const isText = [upstream, credential ?? '', model ?? '', reason].every(one => typeof one === 'string')
+  const { upstream, definition, credential, model, reason, ...standing } = value as Record<string, unknown>
+  const { isOpen, until, openings, changed } = standing
+  const isText = [upstream, definition, credential ?? '', model ?? '', reason].every(one => typeof one === 'string')
   return isText && typeof isOpen === 'boolean' && [until, openings, changed].every(one => Number.isFinite(one))
 }

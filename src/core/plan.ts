@@ -283,6 +283,8 @@ export interface RetryPolicy extends Retry {
 
 export interface Upstream {
   readonly name: string
+  /** Tells it from upstreams of that name in other plans whose address, credential or calls are others: what is learned of one says nothing of the other. */
+  readonly definition: string
   readonly kind: string | undefined
   /** `https://host:port`, `embedded:simulator` or `embedded:recordings`. */
   readonly origin: string

@@ -15,6 +15,7 @@ import type { TaskShapeConfig } from '../core/task.js'
 import type { CheapestCall, UpstreamProbe } from '../core/upstream-call.js'
 import { UpstreamCall } from './calls.js'
 import { credentialReference, type Placed, placeCredential } from './credential.js'
+import { definitionOf } from './definition.js'
 import { requestFilter, responseFilter } from './headers.js'
 import { mergeHealth, mergeTimeouts } from './settings.js'
 import { namesInPath } from './shape.js'
@@ -64,7 +65,7 @@ function compileUpstream(
   config: UpstreamConfig,
   { timeouts, health }: Pick<Config, 'timeouts' | 'health'>,
   callerHeaders: ReadonlySet<string>,
-  isOneOfSeveral = config.otherSecrets !== undefined,
+  shared = { isOneOfSeveral: config.otherSecrets !== undefined, definition: definitionOf(name, config) },
 ): CompiledUpstream {
   const { origin, prefix } = locate(config.base)
   const credential = placeCredential(config.credential)
@@ -78,7 +79,7 @@ function compileUpstream(
       if (config.credential === undefined) return []
       const { otherSecrets: _, ...rest } = config
       const other = { ...rest, credential: withSecret(config.credential, one), previousSecrets: [] }
-      return [compileUpstream(name, other, { timeouts, health }, callerHeaders, isOneOfSeveral)]
+      return [compileUpstream(name, other, { timeouts, health }, callerHeaders, shared)]
     })
   const others = alike(config.otherSecrets ?? [])
   const former = alike(config.previousSecrets)
@@ -89,6 +90,7 @@ function compileUpstream(
   const probe = cheapest && compileProbe(config, health, cheapest)
   const upstream: Upstream = {
     name,
+    definition: shared.definition,
     kind: config.kind,
     origin,
     off: config.off,
@@ -100,7 +102,7 @@ function compileUpstream(
     credential: reference,
     former: former.map(one => one.upstream),
     others: others.map(one => one.upstream),
-    keeper: isOneOfSeveral && reference !== undefined ? keeperName(name, reference) : name,
+    keeper: shared.isOneOfSeveral && reference !== undefined ? keeperName(name, reference) : name,
     ...(cheapest === undefined ? {} : { cheapest }),
     ...(probe === undefined ? {} : { probe }),
     passesUnknown: config.passesUnknown,

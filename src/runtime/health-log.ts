@@ -16,7 +16,7 @@ export class HealthLog {
     this.#log = log
   }
 
-  changed({ to, pause, ...part }: HealthChange): void {
+  changed({ to, pause, definition: _, ...part }: HealthChange): void {
     const now = performance.now()
     if (now - this.#since >= WINDOW_MS) {
       this.#since = now

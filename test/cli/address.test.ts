@@ -1,9 +1,8 @@
 import { execFileSync } from 'node:child_process'
-import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { createHash } from 'node:crypto'
+import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { Egress } from '../../src/net/egress.js'
 import { fetchHttp } from '../../src/runtime/source/http.js'
 import { RemoteSource } from '../../src/runtime/source/remote.js'
@@ -11,50 +10,10 @@ import { ADMIN_SECRET } from '../helpers/admin.js'
 import { Authority, withoutOpenssl } from '../helpers/authority.js'
 import { startConnectProxy } from '../helpers/connect-proxy.js'
 import { type DocumentServer, startDocumentServer } from '../helpers/document-server.js'
-import { freePort } from '../helpers/store-servers.js'
-import { type Bin, run, start } from './bin.js'
+import { run, start } from './bin.js'
 import { GOOD, TEST_KEY } from './files.js'
+import { ADDRESS, ENV, Fleet, models, SERVED, signer } from './fleet.js'
 import { command } from './in-process.js'
-
-const ADDRESS = /^listening on (http:\/\/127\.0\.0\.1:\d+)$/m
-const SERVED = `${GOOD}admin: { port: 1, secret: { env: GATEWAY_ADMIN_KEY }, metrics: { open: true } }\nlog: { level: debug }\n`
-const ENV = { TEST_KEY, GATEWAY_ADMIN_KEY: ADMIN_SECRET }
-
-async function models(origin: string): Promise<readonly string[]> {
-  const answer = await fetch(`${origin}/v1/models`, { headers: { authorization: `Bearer ${TEST_KEY}` } })
-  const { data = [] } = (await answer.json()) as { data?: readonly { id: string }[] }
-  return data.map(one => one.id)
-}
-
-/** A gateway that follows a document, and its metrics. */
-class Fleet {
-  readonly bin: Bin
-  readonly #admin: string
-
-  constructor(bin: Bin, admin: string) {
-    this.bin = bin
-    this.#admin = admin
-  }
-
-  static async join(t: Test, address: string, ...more: readonly string[]): Promise<Fleet> {
-    const port = String(await freePort())
-    const args = ['serve', address, '--port', '0', '--admin-port', port, '--poll', '1s', '--cache', 'kept', ...more]
-    const cwd = mkdtempSync(join(tmpdir(), 'gateway-fleet-'))
-    const fleet = new Fleet(start(t, args, { cwd, env: ENV }), `http://127.0.0.1:${port}`)
-    t.teardown(() => rmSync(cwd, { recursive: true, force: true }))
-    return fleet
-  }
-
-  async origin(): Promise<string> {
-    return (await this.bin.until(ADDRESS))[1] ?? ''
-  }
-
-  async metric(name: string): Promise<string> {
-    const answer = await fetch(`${this.#admin}/metrics`, { headers: { authorization: `Bearer ${ADMIN_SECRET}` } })
-    const lines = (await answer.text()).split('\n').filter(line => line.startsWith(name))
-    return lines.join('\n')
-  }
-}
 
 t.test(
   'a fleet follows an address: one digest, conditional requests, and the last good document where a new one is bad',
@@ -97,18 +56,6 @@ t.test(
     t.match(await one.metric('gateway_config_valid'), /valid 1$/)
   },
 )
-
-/** Keys in a folder of their own, since `testdir` is that of a gateway. */
-function signer(t: Test): { readonly folder: string; sign(text: string): Buffer } {
-  const { publicKey, privateKey } = generateKeyPairSync('ed25519')
-  const folder = mkdtempSync(join(tmpdir(), 'gateway-signer-'))
-  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-  const write = (file: string, key: KeyObject): void =>
-    writeFileSync(join(folder, file), key.export({ type: 'spki', format: 'pem' }))
-  write('fleet.pem', publicKey)
-  write('other.pem', generateKeyPairSync('ed25519').publicKey)
-  return { folder, sign: text => sign(null, Buffer.from(text), privateKey) }
-}
 
 function put({ documents }: DocumentServer, text: string, signature: Buffer): void {
   documents.set('/gateway.yaml.sig', signature)

@@ -5,6 +5,7 @@ import { declarationOf } from '../../src/cli/probing/findings.js'
 import { runProbes } from '../../src/cli/probing/run.js'
 import { loadPlan } from '../../src/runtime/load.js'
 import { UpstreamLine } from '../../src/runtime/upstream-line.js'
+import { sameAsGolden } from '../helpers/golden-file.js'
 import { run } from './bin.js'
 
 interface Case {
@@ -67,6 +68,7 @@ t.test('probe prints what to paste, and tells what is declared otherwise', async
   const asked = ['probe', 'fixed', '--model', 'sim-text']
   const { code, stdout } = await run(asked, { cwd, env: { TEAM_KEY: 'x'.repeat(40) } })
   t.equal(code, 0)
+  sameAsGolden(t, 'probe', stdout)
   t.match(stdout, /^# sampling +no: 400 This server has no support for 'sampling'\.$/m)
   t.match(stdout, '    kind: simulator\n    traits: {"sampling":false}\n')
   const drift = await run([...asked, '--compare'], { cwd })

@@ -53,7 +53,9 @@ upstreams:
 models: { m: [first, second] }
 store: ${await storeOf(t)}
 `
-    const one = await startTestGateway(t, yaml)
+    // An upstream with another secret is another one.
+    const env = { UPSTREAM_KEY: 'one-secret-of-all-gateways' }
+    const one = await startTestGateway(t, yaml, { env })
     t.equal((await one.chat()).status, 200)
     const store = await openStore(one.gateway.plan.store, heard().events)
     t.teardown(() => store.close())
@@ -63,10 +65,12 @@ store: ${await storeOf(t)}
     }
     let known = await written()
     for (; known === undefined; known = await written()) await delay(20)
-    t.match(known, [{ upstream: 'first', model: 'm', isOpen: true, reason: 'status 429' }])
+    t.match(known, [
+      { upstream: 'first', definition: /^[0-9a-f]{12}$/, model: 'm', isOpen: true, reason: 'status 429' },
+    ])
     t.ok((known as unknown[]).every(isStanding))
 
-    const other = await startTestGateway(t, yaml)
+    const other = await startTestGateway(t, yaml, { env })
     const resting = async (): Promise<object> =>
       ((await other.request('/readyz?verbose', { method: 'GET' })).json() as { resting: object }).resting
     while (Object.keys(await resting()).length === 0) await delay(20)
@@ -76,10 +80,18 @@ store: ${await storeOf(t)}
 }
 
 t.test('only standings are taken over', async t => {
-  const sound = { upstream: 'a', isOpen: true, until: 1, openings: 1, changed: 1, reason: 'x' }
+  const sound = { upstream: 'a', definition: 'd', isOpen: true, until: 1, openings: 1, changed: 1, reason: 'x' }
   t.ok(isStanding(sound))
   t.ok(isStanding({ ...sound, model: 'm', credential: 'c' }))
-  for (const odd of [null, 1, {}, { ...sound, until: 'x' }, { ...sound, upstream: 1 }, { ...sound, model: 2 }]) {
+  for (const odd of [
+    null,
+    1,
+    {},
+    { ...sound, until: 'x' },
+    { ...sound, upstream: 1 },
+    { ...sound, definition: undefined },
+    { ...sound, model: 2 },
+  ]) {
     t.notOk(isStanding(odd))
   }
 })

@@ -234,3 +234,28 @@ t.test('what cannot serve side by side takes over at once, with the reason', asy
   t.match(await all.gateway.log.find(({ reason }) => reason === 'it has no reload.canary'), {})
   t.equal(all.gateway.gateway.health.generation, 4)
 })
+
+t.test('a new upstream that fails takes none of the requests of the old one of its name', async t => {
+  const spare = await startRawUpstream(t)
+  spare.answer(json(CHAT_ANSWER))
+  const reload = 'reload: { canary: 50%, for: 1h, back_if: { ttft_p95: "+1000%" } }'
+  const text = (up: RawUpstream): string =>
+    yaml(up, reload, 'retry: { attempts: 2 }\n')
+      .replace('retry: { attempts: 1 }\nhealth: off\n', '')
+      .replace('models: { m: up }', `  spare: ${upstreamYaml(spare.origin)}\nmodels: { m: [up, spare] }`)
+  const [old, fresh] = [await startRawUpstream(t), await startRawUpstream(t)]
+  old.answer(json(CHAT_ANSWER))
+  fresh.answer(json({ error: { message: 'broken', type: 'server_error' } }, { status: 500 }))
+  const env = { ALICE_KEY: ALICE, BOB_KEY: BOB }
+  const gateway = await startTestGateway(t, text(old), { env })
+  await gateway.write('gateway.yaml', text(fresh))
+  await gateway.gateway.reload()
+  const ask = (): Promise<Answer> => request(t, gateway.origin, '/v1/chat/completions', { key: ALICE, body: CHAT })
+  for (let at = 0; at < 40; at++) t.equal((await ask()).status, 200)
+  await gateway.log.find(({ msg }) => msg === 'an upstream fails and is asked last')
+  t.equal(old.requests.items.length, 20, 'all that the old file serves')
+  t.ok(fresh.requests.items.length < 20, `${fresh.requests.items.length} to the new one before it is asked last`)
+  t.equal(spare.requests.items.length, 20)
+  const verbose = await gateway.request('/readyz?verbose', { method: 'GET' })
+  t.same((verbose.json() as { resting?: object }).resting ?? {}, {}, 'what serves does not rest')
+})

@@ -24,8 +24,8 @@ export interface DocumentServer {
   readonly close: () => Promise<void>
 }
 
-/** Serves documents under entity tags, as web servers and object stores do. */
-export async function startDocumentServer(test: Test, tls?: Pair): Promise<DocumentServer> {
+/** Serves documents under entity tags, as web servers and object stores do. `location`: that of answers with a status alone. */
+export async function startDocumentServer(test: Test, tls?: Pair, location = '/elsewhere'): Promise<DocumentServer> {
   const documents: DocumentServer['documents'] = new Map()
   const asked = new Journal<Asked>('requests for documents')
   const answer = (request: IncomingMessage, response: ServerResponse): void => {
@@ -36,7 +36,7 @@ export async function startDocumentServer(test: Test, tls?: Pair): Promise<Docum
     if (found === 'hang') return
     const etag = typeof found === 'number' ? '' : `"${createHash('sha1').update(found).digest('hex')}"`
     const status = typeof found === 'number' ? found : condition === etag ? 304 : 200
-    response.writeHead(status, etag === '' ? { location: '/elsewhere' } : { etag })
+    response.writeHead(status, etag === '' ? { location } : { etag })
     response.end(status === 200 ? found : undefined)
     asked.push({ path, condition, authorization, status })
   }

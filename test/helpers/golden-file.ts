@@ -1,3 +1,8 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { packageRoot } from '../../src/core/package-root.js'
+
 /** A golden file: rule lines, the files of a configuration, and what a person reads. */
 export interface GoldenFile {
   /** Everything before the output, as it is written. */
@@ -19,4 +24,16 @@ export function parseGolden(text: string): GoldenFile {
     else files[title.slice('file: '.length)] = content
   }
   return { head: text.slice(0, text.indexOf('--- output\n')), files, output }
+}
+
+const COMMANDS = join(packageRoot(), 'test/golden/commands')
+
+/** Compares what a command prints with its golden text. UPDATE_GOLDEN=1 writes it. */
+export function sameAsGolden(t: Test, name: string, text: string): void {
+  const file = join(COMMANDS, `${name}.txt`)
+  if (process.env.UPDATE_GOLDEN === '1') {
+    mkdirSync(COMMANDS, { recursive: true })
+    writeFileSync(file, text)
+  }
+  t.equal(text, readFileSync(file, 'utf8'), `what ${name} prints`)
 }

@@ -91,3 +91,28 @@ t.test("its connect time-out is its own, else everybody's", async t => {
   t.equal(speakerOf('https://up.example').upstream.connect, 3000)
   t.equal(speakerOf('https://up.example', { timeouts: { connect: 5 } }).upstream.connect, 5)
 })
+
+t.test('a definition tells another address, credential, way or call apart, and nothing else', async t => {
+  const base = 'https://up.example'
+  const definition = (parts: Partial<UpstreamConfig> = {}, at = base): string =>
+    speakerOf(at, { credential: BEARER, ...parts }).upstream.definition
+  const one = definition()
+  t.match(one, /^[0-9a-f]{12}$/)
+  t.equal(definition(), one)
+  t.equal(definition({ region: 'eu', retry: { attempts: 5 }, health: { failures: 9 } }), one)
+  const others = [
+    definition({}, `${base}/v2`),
+    definition({ credential: { ...BEARER, secret: new Secret('another') } }),
+    definition({ otherSecrets: [new Secret('a second one')] }),
+    definition({ headers: { 'x-team': 't' } }),
+    definition({ timeouts: { connect: 1 } }),
+    definition({ speaks: { chat: callOf('POST /chat') } }),
+  ]
+  t.equal(new Set([one, ...others]).size, others.length + 1)
+  const { upstream } = speakerOf(base, { credential: BEARER, otherSecrets: [new Secret('a second one')] })
+  t.same(
+    upstream.others.map(({ definition: its }) => its),
+    [upstream.definition],
+    'its secrets share what is learned',
+  )
+})

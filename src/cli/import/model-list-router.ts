@@ -22,12 +22,24 @@ export function readRouter({ root, draft }: ReaderInput): void {
     readFallbacks(settings, draft)
   }
   for (const settings of [router, general]) readDefaultFallbacks(settings.child('default_fallbacks'), draft)
+  readDrops(general)
   readStrategy(router.child('routing_strategy'), draft)
   readRetries([router, general, root.child('general_settings')], draft)
   const key = root.child('general_settings', 'master_key')
   if (key.exists) {
     draft.keys.set('master', { ...secretOf(key, 'GATEWAY_KEY'), models: ['*'] })
     key.find('approximate', 'the key calls every model here; it administers nothing')
+  }
+}
+
+/** Of one model, or of all: whether members that a provider lacks are left out. */
+export function readDrops(settings: View): void {
+  for (const name of ['drop_params', 'modify_params']) {
+    const view = settings.child(name)
+    if (view.flag() === true)
+      view.find('approximate', 'what cannot be translated is left out anyway; relayed bodies stay as they are')
+    else if (view.exists)
+      view.find('approximate', 'what cannot be translated is left out; strict: true of a model refuses it')
   }
 }
 

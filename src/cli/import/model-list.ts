@@ -4,7 +4,7 @@ import { cloudWish } from './clouds.js'
 import type { Target } from './draft.js'
 import { seconds } from './durations.js'
 import { mayBeSecret } from './header-secrets.js'
-import { readRouter } from './model-list-router.js'
+import { readDrops, readRouter } from './model-list-router.js'
 import type { Reader, ReaderInput } from './reader.js'
 import type { View } from './view.js'
 
@@ -164,6 +164,7 @@ function withoutLimit(verb: Json): readonly Json[] {
 }
 
 function requestOf(params: View): readonly Json[] {
+  readDrops(params)
   const dropped = params.child('additional_drop_params').texts()
   const plain = dropped.filter(path => /^[A-Za-z_][\w.-]*$/.test(path))
   if (plain.length < dropped.length)

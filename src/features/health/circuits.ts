@@ -47,8 +47,8 @@ export class Circuits {
   }
 
   /** The one of the upstream as a whole. */
-  ofUpstream(name: string): Circuit | undefined {
-    return this.#entries.get(upstreamKey(name))?.circuit
+  ofUpstream(upstream: Upstream): Circuit | undefined {
+    return this.#entries.get(upstreamKey(upstream))?.circuit
   }
 
   ofCredential(upstream: Upstream): Circuit | undefined {
@@ -74,7 +74,7 @@ export class Circuits {
   failed(target: Target, { part, reason, asked }: Fault, now: number, begun: number, rule: HealthRule): void {
     const { upstream, model } = target
     // It has been reached, and has let the gateway in: what was open for that is closed.
-    if (part !== 'upstream') this.#reached(upstreamKey(upstream.name), now, begun, rule)
+    if (part !== 'upstream') this.#reached(upstreamKey(upstream), now, begun, rule)
     if (part === 'model') this.#reached(credentialKey(upstream), now, begun, rule)
     const entry = this.#entryOf(partOf(target, part), partKey(upstream, model, part))
     this.#change(entry, now, () => entry.circuit.failed(now, begun, rule, reason, Math.random(), asked))
@@ -98,9 +98,9 @@ export class Circuits {
 
   /** Takes over what others know better: for each circuit the latest change counts. */
   merge(foreign: readonly PartStanding[]): void {
-    for (const { upstream, credential, model, ...standing } of foreign) {
+    for (const { upstream, definition, credential, model, ...standing } of foreign) {
       const part: HealthPart = {
-        upstream,
+        ...{ upstream, definition },
         ...(credential === undefined ? {} : { credential }),
         ...(model === undefined ? {} : { model }),
       }
@@ -114,7 +114,7 @@ export class Circuits {
     }
   }
 
-  /** Forgets what is of none of these, and learns nothing of such from others. */
+  /** Forgets what is no longer known, and learns nothing of such from others. */
   keep(isKnown: (part: HealthPart) => boolean): void {
     this.#isKnown = isKnown
     for (const [key, { part }] of this.#entries) if (!isKnown(part)) this.#remove(key)
@@ -151,35 +151,38 @@ export class Circuits {
   }
 }
 
-function partOf({ upstream: { name, credential }, model }: Target, part: Fault['part']): HealthPart {
-  if (part === 'upstream') return { upstream: name }
-  if (part === 'model') return { upstream: name, model }
-  return { upstream: name, credential: credential ?? NO_CREDENTIAL }
+function partOf({ upstream: { name, definition, credential }, model }: Target, part: Fault['part']): HealthPart {
+  const whole = { upstream: name, definition }
+  if (part === 'upstream') return whole
+  return part === 'model' ? { ...whole, model } : { ...whole, credential: credential ?? NO_CREDENTIAL }
 }
 
 function partKey(upstream: Upstream, model: string, part: Fault['part']): string {
-  if (part === 'upstream') return upstreamKey(upstream.name)
-  return part === 'model' ? modelKey(upstream.name, model) : credentialKey(upstream)
+  if (part === 'upstream') return upstreamKey(upstream)
+  return part === 'model' ? modelKey(upstream, model) : credentialKey(upstream)
 }
 
-/** Names of upstreams have no line breaks. */
 function keysOf(upstream: Upstream, model: string): readonly string[] {
-  return [upstreamKey(upstream.name), credentialKey(upstream), modelKey(upstream.name, model)]
+  return [upstreamKey(upstream), credentialKey(upstream), modelKey(upstream, model)]
 }
 
-function keyOf({ upstream, credential, model }: HealthPart): string {
-  if (model !== undefined) return modelKey(upstream, model)
-  return credential === undefined ? upstreamKey(upstream) : `${upstream}\nc${credential}`
+function keyOf({ upstream: name, definition, credential, model }: HealthPart): string {
+  const whole = { name, definition }
+  if (model !== undefined) return modelKey(whole, model)
+  return credential === undefined ? upstreamKey(whole) : credentialKey({ ...whole, credential })
 }
 
-function upstreamKey(name: string): string {
-  return name
+/** Of an upstream: names have no line breaks. */
+type Whole = Pick<Upstream, 'name' | 'definition'>
+
+function upstreamKey({ name, definition }: Whole): string {
+  return `${name}\n${definition}`
 }
 
-function credentialKey({ name, credential = NO_CREDENTIAL }: Upstream): string {
-  return `${name}\nc${credential}`
+function credentialKey({ name, definition, credential = NO_CREDENTIAL }: Whole & Pick<Upstream, 'credential'>): string {
+  return `${upstreamKey({ name, definition })}\nc${credential}`
 }
 
-function modelKey(name: string, model: string): string {
-  return `${name}\nm${model}`
+function modelKey(whole: Whole, model: string): string {
+  return `${upstreamKey(whole)}\nm${model}`
 }

@@ -1,4 +1,4 @@
-import type { PartStanding } from '../../core/health.js'
+import type { HealthPart } from '../../core/health.js'
 import type { Plan } from '../../core/plan.js'
 import type { Kernel } from '../../kernel/kernel.js'
 import type { Feature, Service } from '../../kernel/stages.js'
@@ -16,12 +16,14 @@ class HealthService implements Service {
   readonly now = (): number => performance.timeOrigin + performance.now()
   readonly circuits = new Circuits(this.now)
   readonly secrets = new SecretTurns(this.circuits)
+  readonly #kernel: Kernel
   readonly #probes: Probes
   /** Absent where the store is this machine's alone. */
   readonly #stored: StoreSharing | undefined
 
   constructor(kernel: Kernel) {
     const { plan } = kernel.generation
+    this.#kernel = kernel
     const tell = shareWithPeers(kernel.peers, this.circuits)
     this.#stored = isShared(plan.store.type) ? new StoreSharing(kernel.store, this.circuits) : undefined
     this.circuits.onChange = change => {
@@ -34,30 +36,34 @@ class HealthService implements Service {
   }
 
   adopt(plan: Plan): void {
-    const { upstreams } = plan
-    this.secrets.keep(upstreams)
+    this.secrets.keep(plan.upstreams)
     this.#probes.adopt(plan)
-    this.circuits.keep(({ upstream, credential }) => {
-      const known = upstreams.get(upstream)
-      if (known === undefined || known.off !== undefined) return false
-      if (credential === undefined) return true
-      return [known, ...known.others].some(one => (one.credential ?? '') === credential)
+    this.circuits.keep(part => {
+      const { generation, trial, kept } = this.#kernel
+      const ready = [generation, ...(trial === undefined ? [] : [trial.generation]), ...kept]
+      return ready.some(one => isOf(one.plan, part))
     })
   }
 
-  snapshot(): readonly PartStanding[] {
-    return this.circuits.snapshot()
-  }
-
-  /** What rests, by the names of upstreams. */
+  /** What rests of the plan that serves, by the names of upstreams. */
   shown(): ReturnType<typeof shownHealth> {
-    return shownHealth(this.snapshot(), this.now())
+    const { plan } = this.#kernel.generation
+    const standings = this.circuits.snapshot().filter(one => isOf(plan, one))
+    return shownHealth(standings, this.now())
   }
 
   async close(): Promise<void> {
     this.#probes.close()
     await this.#stored?.close()
   }
+}
+
+/** Whether a plan asks that upstream, as it is defined there. */
+function isOf({ upstreams }: Plan, { upstream, definition, credential }: HealthPart): boolean {
+  const known = upstreams.get(upstream)
+  if (known === undefined || known.off !== undefined || known.definition !== definition) return false
+  if (credential === undefined) return true
+  return [known, ...known.others].some(one => (one.credential ?? '') === credential)
 }
 
 /** Whether gateways of other machines may use the store. */

@@ -40,7 +40,7 @@ export function inOrder(candidates: readonly Exchange[], circuits: Circuits, now
 function standingOf(exchange: Exchange, open: readonly Circuit[], circuits: Circuits): Behind {
   return {
     exchange,
-    isUnreachable: circuits.ofUpstream(exchange.upstream.name)?.isOpen === true,
+    isUnreachable: circuits.ofUpstream(exchange.upstream)?.isOpen === true,
     until: Math.max(...open.map(one => one.standing?.until ?? 0)),
   }
 }

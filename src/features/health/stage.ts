@@ -70,7 +70,7 @@ function ordered(call: Call, candidates: readonly Exchange[], circuits: Circuits
 /** Whether its upstream has turned out to be unreachable since the attempt began: other attempts have waited long enough. */
 function hasOpened(attempt: AttemptView, circuits: Circuits): boolean {
   const { upstream, health } = attempt.exchange
-  const standing = health && circuits.ofUpstream(upstream.name)?.standing
+  const standing = health && circuits.ofUpstream(upstream)?.standing
   return standing?.isOpen === true && (attempt.get(BEGUN) ?? BEFORE) < standing.changed
 }
 

@@ -105,8 +105,8 @@ function isSame(known: PartStanding, { isOpen, until, ...part }: PartStanding): 
   return keyOf(known) === keyOf(part) && known.isOpen === isOpen && (!isOpen || known.until >= until)
 }
 
-function keyOf({ upstream, credential, model }: HealthPart): string {
-  return JSON.stringify([upstream, credential, model])
+function keyOf({ upstream, definition, credential, model }: HealthPart): string {
+  return JSON.stringify([upstream, definition, credential, model])
 }
 
 function later(waitMs: number, run: () => void): NodeJS.Timeout {

@@ -17,7 +17,7 @@ class HedgesService implements Service {
   readonly timesOf = (exchange: Exchange): TargetTimes => {
     const found = this.#ofExchange.get(exchange)
     if (found !== undefined) return found
-    const name = nameOf(exchange)
+    const name = `${exchange.upstream.definition}\0${nameOf(exchange)}`
     const times = this.#known.get(name) ?? new TargetTimes(exchange.upstream.name)
     this.#known.set(name, times)
     this.#ofExchange.set(exchange, times)

@@ -1,5 +1,5 @@
 import { GatewayError } from '../../core/errors.js'
-import type { Exchange, Route } from '../../core/plan.js'
+import type { Exchange, Route, Upstream } from '../../core/plan.js'
 import { makesThings, mayAskAgain } from '../../core/retry.js'
 import type { Call } from '../../kernel/call.js'
 import type { Failure } from '../../kernel/failure.js'
@@ -17,8 +17,7 @@ const NONE: readonly Exchange[] = Object.freeze([])
 
 /** What the stage needs of the process. */
 export interface Retrying {
-  /** The budget of an upstream, by its name. */
-  budget(upstream: string): RetryBudget
+  budget(upstream: Upstream): RetryBudget
   /** Monotonic, milliseconds. */
   now(): number
   /** From 0 to below 1. */
@@ -46,7 +45,7 @@ export class RetriesStage implements Stage {
     const now = this.#retrying.now()
     if (beside !== undefined) return this.#hedge(beside, now)
     const held = isFurther ? undefined : call.get(HELD)
-    if (held === undefined) this.#retrying.budget(exchange.upstream.name).request(now)
+    if (held === undefined) this.#retrying.budget(exchange.upstream).request(now)
     else {
       held.send(now)
       call.set(HELD, undefined)
@@ -56,7 +55,7 @@ export class RetriesStage implements Stage {
 
   /** A hedge is one request more for what the slow upstream was asked: it counts as a repetition there. */
   #hedge({ exchange: { upstream, retry } }: AttemptView, now: number): GatewayError | undefined {
-    const budget = this.#retrying.budget(upstream.name)
+    const budget = this.#retrying.budget(upstream)
     if (!budget.hold(retry.budget, now)) return new GatewayError('unavailable', 'The retry budget has no room.')
     budget.send(now)
     return undefined
@@ -90,7 +89,7 @@ export class RetriesStage implements Stage {
   #hold(call: Call, { upstream, retry }: Exchange, now: number): boolean {
     const isKnown = call.get(FAILED)?.some(({ exchange }) => exchange.upstream === upstream)
     if (isKnown !== true) return true
-    const budget = this.#retrying.budget(upstream.name)
+    const budget = this.#retrying.budget(upstream)
     if (!budget.hold(retry.budget, now)) return false
     call.set(HELD, budget)
     return true

@@ -64,7 +64,7 @@ export class Targets {
   of(exchange: Exchange): Target {
     const known = this.#ofExchange.get(exchange)
     if (known !== undefined) return known
-    const name = nameOf(exchange)
+    const name = `${exchange.upstream.definition}\0${nameOf(exchange)}`
     const target = this.#known.get(name) ?? new Target(exchange.upstream.name)
     this.#known.set(name, target)
     this.#ofExchange.set(exchange, target)

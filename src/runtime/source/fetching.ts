@@ -17,7 +17,10 @@ export interface Fetched {
 /** Where a document is, and how it is asked for. */
 export interface Place {
   readonly address: string
-  readonly bearer?: Secret
+  /** The header for its server. */
+  readonly authorization?: Secret
+  /** Headers that sign a request for such an address, instead. */
+  readonly sign?: (address: string) => Promise<Readonly<Record<string, string>>>
   readonly egress: Egress
   readonly timeoutMs: number
   /** Whether a signature must be beside it, under its name and `.sig`. */

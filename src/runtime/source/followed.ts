@@ -28,6 +28,8 @@ export class FollowedSource {
   #isClosed = false
   /** Requests that have failed since the last good one. */
   #faults = 0
+  /** The last request failed, and that is logged. */
+  #isAway = false
   #refusal: Problem | undefined
   #unwritable: string | undefined
 
@@ -91,14 +93,17 @@ export class FollowedSource {
       const isBack = this.#faults > 0
       if (isBack) log.info({ source }, 'the configuration can be fetched again')
       this.#faults = 0
+      this.#isAway = false
       this.#refusal = undefined
       return isNew || isBack
     } catch (error) {
       const isRefused = error instanceof SourceFault && error.kind === 'refused'
       this.#counts[isRefused ? 'refused' : 'failed']++
       this.#faults++
+      const wasAway = this.#isAway
+      this.#isAway = !isRefused
       if (isRefused) this.#refusal = refusalOf(source, error.message)
-      else if (this.#faults === 1)
+      else if (!wasAway)
         log.warn({ source, error: messageOf(error) }, 'the configuration cannot be fetched; the last one stays')
       return isRefused
     }

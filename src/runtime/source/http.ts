@@ -29,14 +29,15 @@ async function signatureOf(place: Place): Promise<Buffer> {
 }
 
 async function get(
-  { bearer, egress, timeoutMs }: Place,
+  { authorization, sign, egress, timeoutMs }: Place,
   url: string,
   mostBytes: number,
   conditions: Readonly<Record<string, string>>,
 ): Promise<Answer> {
   const headers = {
     ...{ 'accept-encoding': 'identity', 'user-agent': 'model-gateway', ...conditions },
-    ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer.reveal()}` }),
+    ...(authorization === undefined ? {} : { authorization: authorization.reveal() }),
+    ...(await sign?.(url)),
   }
   try {
     return await ask({ url, method: 'GET', headers }, timeoutMs, egress, mostBytes)
@@ -46,11 +47,17 @@ async function get(
   }
 }
 
-function expectDocument({ status, headers }: Answer, what: string): void {
+function expectDocument({ status, headers, text }: Answer, what: string): void {
   const { location, 'content-encoding': encoding = 'identity' } = headers
   if (status >= 300 && status < 400 && location !== undefined)
     throw new SourceFault('failed', `${what}the server answered ${status}; redirects are not followed`)
-  if (status !== 200) throw new SourceFault('failed', `${what}the server answered ${status}`)
+  if (status !== 200) throw new SourceFault('failed', `${what}the server answered ${status}${codeIn(text)}`)
   if (encoding !== 'identity')
     throw new SourceFault('failed', `${what}the answer is encoded, and no coding was asked for`)
+}
+
+/** The code of an error as object stores write it. */
+function codeIn(text: string): string {
+  const code = /<Code>(\w{1,80})<\/Code>/.exec(text)?.[1]
+  return code === undefined ? '' : ` (${code})`
 }

@@ -14,18 +14,26 @@ const PERCENTILE = 0.95
 /** Undefined: both continue. A text: the new one goes back, and why. */
 export type Verdict = 'whole' | { readonly back: string } | undefined
 
-/** What becomes of a new generation, by what both have come to so far. */
-export function judge(backIf: BackIf, measured: MeasuredPair, isOver: boolean): Verdict {
-  const back = failsMore(backIf, measured, isOver) ?? isSlower(backIf, measured, isOver)
+/**
+ * What becomes of a new generation, by what both have come to so far. `chance`: how likely chance alone explains how many of its
+ * requests fail.
+ */
+export function judge(backIf: BackIf, measured: MeasuredPair, chance: number, isOver: boolean): Verdict {
+  const back = failsMore(backIf, measured, chance, isOver) ?? isSlower(backIf, measured, isOver)
   if (back !== undefined) return { back }
   return isOver ? 'whole' : undefined
 }
 
-function failsMore({ errors }: BackIf, { fresh, stable }: MeasuredPair, isOver: boolean): string | undefined {
-  if (errors === undefined) return undefined
+function failsMore(
+  { errors }: BackIf,
+  { fresh, stable }: MeasuredPair,
+  chance: number,
+  isOver: boolean,
+): string | undefined {
+  if (errors === undefined || fresh.failures < MIN_CASES || chance >= mostChance(isOver)) return undefined
   if (!isOver && Math.min(fresh.requests, stable.requests) < MIN_REQUESTS) return undefined
   const usual = stable.requests === 0 ? 0 : stable.failures / stable.requests
-  if (!isBeyond(fresh.failures, fresh.requests, usual + errors, isOver)) return undefined
+  if (fresh.failures / fresh.requests <= usual + errors) return undefined
   return `${fresh.failures} of ${fresh.requests} requests failed, ${stable.failures} of ${stable.requests} of the others: more than +${percent(errors)}`
 }
 
@@ -42,7 +50,11 @@ function isSlower({ ttft }: BackIf, { fresh, stable }: MeasuredPair, isOver: boo
 /** Whether so many cases of so many are more than a share of them, and not by chance. */
 function isBeyond(cases: number, of: number, share: number, isOver: boolean): boolean {
   if (cases < MIN_CASES || cases / of <= share) return false
-  return chanceOf(cases, of, share) < (isOver ? MAX_CHANCE.end : MAX_CHANCE.before)
+  return chanceOf(cases, of, share) < mostChance(isOver)
+}
+
+function mostChance(isOver: boolean): number {
+  return isOver ? MAX_CHANCE.end : MAX_CHANCE.before
 }
 
 /** How likely so many cases or more of so many are, where each is one with that probability (binomial). @testonly */

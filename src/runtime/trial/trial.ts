@@ -2,6 +2,7 @@ import type { ReloadCanaryStanding } from '../../admin/host.js'
 import type { ReloadCanary } from '../../core/reload.js'
 import { type Measured, type MeasuredPair, NOTHING, percentile } from '../../features/generations/measured.js'
 import { judge, type Verdict } from './judge.js'
+import { Windows } from './windows.js'
 
 /** How often the two are compared, milliseconds. */
 const LOOK_EVERY_MS = 500
@@ -19,11 +20,13 @@ export class Trial {
   readonly #options: TrialOptions
   readonly #until: number
   #measured: MeasuredPair = { fresh: NOTHING, stable: NOTHING }
+  readonly #windows: Windows
   #timer: NodeJS.Timeout | undefined
   #isOver = false
 
   constructor(options: TrialOptions) {
     this.#options = options
+    this.#windows = new Windows(options.policy.backIf.errors ?? 0)
     this.#until = Date.now() + options.policy.for
     this.#later()
   }
@@ -52,8 +55,9 @@ export class Trial {
   async #look(): Promise<void> {
     this.#measured = await this.#options.measure().catch(() => this.#measured)
     if (this.#isOver) return
+    this.#windows.add(this.#measured)
     const { policy, onVerdict } = this.#options
-    const verdict = judge(policy.backIf, this.#measured, Date.now() >= this.#until)
+    const verdict = judge(policy.backIf, this.#measured, this.#windows.chance, Date.now() >= this.#until)
     if (verdict === undefined) return this.#later()
     this.stop()
     onVerdict(verdict)

@@ -108,7 +108,7 @@ function walked({ targets, attempts, total, isImage, failures }: Case): readonly
   const budgets = new Map<string, RetryBudget>()
   const protocol = isImage ? { amounts: { images: [['n']], seconds: [], batch: false } } : undefined
   const stage = new RetriesStage({ lane: 'exchange', protocol } as unknown as Route, {
-    budget: name => budgets.set(name, budgets.get(name) ?? new RetryBudget()).get(name) as RetryBudget,
+    budget: ({ name }) => budgets.set(name, budgets.get(name) ?? new RetryBudget()).get(name) as RetryBudget,
     now: () => now,
     random: () => DRAWN,
   })

@@ -1,6 +1,8 @@
 import t from 'tap'
-import { Measure, type Measured, NOTHING } from '../../../src/features/generations/measured.js'
-import { chanceOf, judge } from '../../../src/runtime/trial/judge.js'
+import { Measure, type Measured, type MeasuredPair, NOTHING } from '../../../src/features/generations/measured.js'
+import { chanceOf, judge, type Verdict } from '../../../src/runtime/trial/judge.js'
+import { poissonTail, Windows } from '../../../src/runtime/trial/windows.js'
+import { seeded } from '../../helpers/random.js'
 
 const BACK_IF = { errors: 0.01, ttft: 0.2 }
 
@@ -14,6 +16,13 @@ function measured(requests: number, failures: number, times: readonly number[] =
 const times = (count: number, of: (at: number) => number): readonly number[] =>
   Array.from({ length: count }, (_, at) => of(at))
 
+/** All of it in one window. */
+function judged(pair: MeasuredPair, isOver: boolean, backIf: Parameters<typeof judge>[0] = BACK_IF): Verdict {
+  const windows = new Windows(backIf.errors ?? 0)
+  windows.add(pair)
+  return judge(backIf, pair, windows.chance, isOver)
+}
+
 t.test('the chance of so many failures is that of the binomial distribution', async t => {
   t.equal(chanceOf(0, 10, 0.5), 1)
   t.ok(Math.abs(chanceOf(10, 10, 0.5) - 1 / 1024) < 1e-12)
@@ -21,11 +30,19 @@ t.test('the chance of so many failures is that of the binomial distribution', as
   t.ok(chanceOf(600, 100_000, 0.005) < 1e-5, 'large numbers do not underflow')
 })
 
+t.test('the chance of a Poisson variable is that of the distribution', async t => {
+  t.equal(poissonTail(0, 3), 1)
+  t.ok(Math.abs(poissonTail(1, 3) - (1 - Math.exp(-3))) < 1e-12)
+  t.ok(Math.abs(poissonTail(9, 3.3) - 0.0069) < 1e-4)
+  t.equal(poissonTail(1, 0), 0)
+  t.ok(poissonTail(2200, 2000) < 1e-4, 'large numbers do not underflow')
+})
+
 t.test('a new one that fails 5 % goes back before its time is over', async t => {
   const stable = measured(2000, 2)
   let at = 0
   for (let requests = 1; requests <= 1000 && at === 0; requests++) {
-    const verdict = judge(BACK_IF, { fresh: measured(requests, Math.floor(requests / 20)), stable }, false)
+    const verdict = judged({ fresh: measured(requests, Math.floor(requests / 20)), stable }, false)
     if (verdict !== undefined) {
       at = requests
       t.match(verdict, { back: /requests failed, 2 of 2000 of the others: more than \+1%/ })
@@ -36,9 +53,9 @@ t.test('a new one that fails 5 % goes back before its time is over', async t => 
 
 t.test('one that fails always goes back after the fewest requests that count, and at the end with two', async t => {
   const stable = measured(400, 0)
-  t.equal(judge(BACK_IF, { fresh: measured(19, 19), stable }, false), undefined)
-  t.match(judge(BACK_IF, { fresh: measured(20, 20), stable }, false), { back: /20 of 20/ })
-  t.match(judge(BACK_IF, { fresh: measured(2, 2), stable: NOTHING }, true), { back: /2 of 2/ })
+  t.equal(judged({ fresh: measured(19, 19), stable }, false), undefined)
+  t.match(judged({ fresh: measured(20, 20), stable }, false), { back: /20 of 20/ })
+  t.match(judged({ fresh: measured(2, 2), stable: NOTHING }, true), { back: /2 of 2/ })
 })
 
 t.test('one that fails as often as the other goes whole, also if both fail often', async t => {
@@ -47,13 +64,9 @@ t.test('one that fails as often as the other goes whole, also if both fail often
     [100, 1],
     [300, 2],
   ] as const)
-    t.equal(judge(BACK_IF, { fresh: measured(requests, failures), stable: measured(4000, 20) }, false), undefined)
-  t.equal(judge(BACK_IF, { fresh: measured(100, 30), stable: measured(1000, 300) }, true), 'whole')
-  t.equal(
-    judge(BACK_IF, { fresh: NOTHING, stable: NOTHING }, true),
-    'whole',
-    'without requests nothing speaks against it',
-  )
+    t.equal(judged({ fresh: measured(requests, failures), stable: measured(4000, 20) }, false), undefined)
+  t.equal(judged({ fresh: measured(100, 30), stable: measured(1000, 300) }, true), 'whole')
+  t.equal(judged({ fresh: NOTHING, stable: NOTHING }, true), 'whole', 'without requests nothing speaks against it')
 })
 
 t.test('one that is slower at the 95th percentile goes back, and one that is as slow does not', async t => {
@@ -64,12 +77,11 @@ t.test('one that is slower at the 95th percentile goes back, and one that is as 
     0,
     times(100, at => (at % 100 < 85 ? 100 : 400)),
   )
-  t.match(judge(BACK_IF, { fresh: slow, stable }, false), {
+  t.match(judged({ fresh: slow, stable }, false), {
     back: /95th percentile, .* ms of the others: more than \+20%/,
   })
   t.equal(
-    judge(
-      BACK_IF,
+    judged(
       {
         fresh: measured(
           100,
@@ -82,5 +94,52 @@ t.test('one that is slower at the 95th percentile goes back, and one that is as 
     ),
     'whole',
   )
-  t.equal(judge({ errors: 0.01 }, { fresh: slow, stable }, true), 'whole', 'what is not named is not compared')
+  t.equal(judged({ fresh: slow, stable }, true, { errors: 0.01 }), 'whole', 'what is not named is not compared')
+})
+
+interface Traffic {
+  /** Of the requests, that the new one gets. */
+  readonly share: number
+  /** So much more of its requests fail, also beside outages. */
+  readonly worse: number
+}
+
+const LOOKS = 240
+const REQUESTS_PER_LOOK = 30
+
+/** Two minutes with outages of what both ask: from half of a look to ten looks long, total or in part. Both fail alike in them. */
+function tried(random: () => number, { share, worse }: Traffic): Verdict {
+  const [counts, windows] = [{ fresh: { ...NOTHING }, stable: { ...NOTHING } }, new Windows(0.01)]
+  let left = 0
+  let failing = 0
+  for (let look = 1; look <= LOOKS; look++) {
+    for (let at = 0; at < REQUESTS_PER_LOOK; at++) {
+      if (left-- <= 0) {
+        failing = failing > 0 || random() < 0.97 ? 0 : random() < 0.5 ? 1 : random()
+        left = REQUESTS_PER_LOOK * (failing > 0 ? 0.5 + 10 * random() : 1)
+      }
+      const isFresh = random() < share
+      const part = isFresh ? 'fresh' : 'stable'
+      const { requests, failures, times } = counts[part]
+      const hasFailed = random() < failing || (isFresh && random() < worse)
+      counts[part] = { requests: requests + 1, failures: failures + (hasFailed ? 1 : 0), times }
+    }
+    windows.add(counts)
+    const verdict = judge({ errors: 0.01 }, counts, windows.chance, look === LOOKS)
+    if (verdict !== undefined) return verdict
+  }
+  return undefined
+}
+
+t.test('outages of what both ask take no one back, and hide no one that fails 5 % more', async t => {
+  for (const share of [0.05, 0.3, 0.5]) {
+    const [wrong, missed] = [{ back: 0 }, { whole: 0 }]
+    for (let seed = 0; seed < 200; seed++) {
+      if (tried(seeded(seed), { share, worse: 0 }) !== 'whole') wrong.back++
+      if (tried(seeded(seed), { share, worse: 0.05 }) === 'whole') missed.whole++
+    }
+    t.comment(`share ${share}: ${JSON.stringify({ ...wrong, ...missed })}`)
+    t.ok(wrong.back <= 5, `share ${share}: ${wrong.back} of 200 went back without a reason`)
+    t.ok(missed.whole <= 10, `share ${share}: ${missed.whole} of 200 that fail 5 % more went whole`)
+  }
 })

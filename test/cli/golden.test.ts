@@ -1,0 +1,85 @@
+import { join, relative } from 'node:path'
+import t, { type Test } from 'tap'
+import { packageRoot } from '../../src/core/package-root.js'
+import { sameAsGolden } from '../helpers/golden-file.js'
+import { command } from './in-process.js'
+
+// What commands print, in full. Others have theirs where they are tested: config errors, explain, lint, plan, generations.
+
+const DIFFERENCE = join(packageRoot(), 'test/golden/difference')
+const env = { K: 'a-key-of-the-golden-texts-0123456789' }
+
+const FILE = `version: 1
+keys: { alice: { secret: { env: K }, models: ["*"], routes: [GET /v1/models] } }
+upstreams:
+    sim: {kind: simulator}   # answers by itself
+models:
+  sim-text: sim
+`
+const TESTS = `tests:
+  answers:
+    request: { to: POST /v1/chat/completions, body: { model: sim-text, messages: [{ role: user, content: hi }] } }
+    expect: { upstream: sim, status: 200 }
+  fails:
+    request: { to: POST /v1/chat/completions, body: { model: absent, messages: [{ role: user, content: hi }] } }
+    expect: { status: 200 }
+`
+const LITELLM = `model_list:
+  - model_name: swift
+    litellm_params: { model: openai/gpt-4o, api_key: os.environ/OPENAI_API_KEY, rpm: 10, drop_params: false }
+litellm_settings: { drop_params: true, set_verbose: true }
+`
+const request = (model: string, key: string): string =>
+  `{"msg":"request","time":"2026-01-01T00:00:00.000Z","id":"${model}","method":"POST","path":"/v1/chat/completions","route":"POST /v1/chat/completions","key":"${key}","model":"${model}","upstream":"north","status":200,"usage":{"input":100,"output":20}}`
+
+interface Golden {
+  readonly files: Readonly<Record<string, string>>
+  readonly args: (at: (name: string) => string) => readonly string[]
+  /** Those lines that are the same on every machine; absent: all. */
+  readonly lines?: RegExp
+}
+
+const IN_DIFFERENCE = (name: string): string => join(DIFFERENCE, name)
+
+const COMMANDS: Readonly<Record<string, Golden>> = {
+  blast: { files: {}, args: () => ['blast', 'north', '-f', IN_DIFFERENCE('new.yaml')] },
+  doctor: {
+    files: { 'gateway.yaml': FILE.replace('sim: {', 'off: { kind: groq, secret: { env: ABSENT } }\n    sim: {') },
+    args: at => ['doctor', at('gateway.yaml'), '--offline'],
+    lines: /^(?:\w+ +(?:file|secret|connection|credential) | {4,}Set |---)/,
+  },
+  fmt: { files: { 'gateway.yaml': FILE }, args: at => ['fmt', '--check', at('gateway.yaml')] },
+  import: { files: { 'litellm.yaml': LITELLM }, args: at => ['import', 'litellm', at('litellm.yaml')] },
+  openapi: { files: { 'gateway.yaml': FILE }, args: at => ['openapi', '-f', at('gateway.yaml'), '--key', 'alice'] },
+  test: {
+    files: { 'gateway.yaml': FILE.replace(', routes: [GET /v1/models]', ''), 'gateway.test.yaml': TESTS },
+    args: at => ['test', at('gateway.test.yaml')],
+  },
+  traffic: {
+    files: { log: `${request('swift', 'alice')}\n${request('new', 'bob')}\n${request('gone', 'alice')}\n` },
+    args: at => ['plan', IN_DIFFERENCE('old.yaml'), IN_DIFFERENCE('new.yaml'), '--traffic', at('log')],
+  },
+  validate: { files: { 'gateway.yaml': FILE }, args: at => ['validate', at('gateway.yaml')] },
+}
+
+for (const [name, { files, args, lines = /^/ }] of Object.entries(COMMANDS)) {
+  t.test(`gateway ${name}`, async t => {
+    const folder = t.testdir({ ...files })
+    const given = args(file => join(folder, file))
+    const text = await printed(t, folder, given)
+    sameAsGolden(
+      t,
+      name,
+      text.replaceAll(/^.*\n/gm, line => (lines.test(line) ? line : '')),
+    )
+  })
+}
+
+/** Both outputs and the exit status, without the folder of the test. */
+async function printed(t: Test, folder: string, args: readonly string[]): Promise<string> {
+  const { code, stdout, stderr } = await command(args, { env })
+  t.ok(code <= 1, stderr)
+  const text = `${stdout}--- standard error\n${stderr}--- exit status ${code}\n`
+  const folders = [folder, DIFFERENCE].flatMap(one => [`${one}/`, `${relative(process.cwd(), one)}/`])
+  return folders.reduce((rest, one) => rest.replaceAll(one, ''), text).replaceAll(/\b\d+(\.\d+)? m?s\b/g, 'N ms')
+}
