@@ -36,7 +36,7 @@ function readCheck(name: string, written: RawCheck, site: Site, known: Known, co
     context.report.error(
       'bad-value',
       site.child('type'),
-      'this variable is no path of a module, such as ./my-check.mjs',
+      'this variable is not the path of a module, such as ./my-check.mjs',
     )
   }
   checkNames(routes ?? [], text => [...known.routes.keys()].some(route => new Glob(text).matches(route)), {

@@ -6,7 +6,7 @@ export interface SampleRequest extends Partial<Omit<CheckedRequest, 'body' | 'si
   readonly body?: unknown
 }
 
-/** Requests of which it is known what the check says. */
+/** Requests with a known verdict. */
 export interface CheckSamples {
   readonly passes: readonly SampleRequest[]
   readonly refuses: readonly SampleRequest[]

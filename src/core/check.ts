@@ -77,7 +77,7 @@ const MAX_REASON_CHARS = 500
 // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what it looks for.
 const CONTROLS = /[\u0000-\u001f\u007f]/
 
-/** What a check said; undefined where that is no verdict. */
+/** What a check said; undefined where that is not a verdict. */
 export function readVerdict(said: unknown): 'pass' | Required<Refused> | undefined {
   if (said === 'pass') return said
   if (typeof said !== 'object' || said === null) return undefined

@@ -77,13 +77,13 @@ export function readCredential(given: unknown, now: number): ReadCredential | st
   if (typeof headers === 'string') return headers
   if (token === undefined && headers.length === 0) return 'it gave neither token nor headers'
   const end = expires === undefined ? now + DEFAULT_LIFE_MS : Number(expires)
-  if (!Number.isFinite(end)) return 'its expires is no time'
+  if (!Number.isFinite(end)) return 'its expires is not a time'
   return { token, headers, expires: end }
 }
 
 /** Headers that a module gave; a text says what is wrong with them, without a value. */
 export function readHeaders(written: unknown): ReadCredential['headers'] | string {
-  if (typeof written !== 'object' || written === null || Array.isArray(written)) return 'its headers are no object'
+  if (typeof written !== 'object' || written === null || Array.isArray(written)) return 'its headers are not an object'
   const all = Object.entries(written).map(([name, value]) => [name.toLowerCase(), value as unknown] as const)
   if (all.length > MAX_HEADERS) return `it gave more than ${MAX_HEADERS} headers`
   for (const [name, value] of all) {

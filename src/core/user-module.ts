@@ -41,7 +41,7 @@ const MAX_WARNING_CHARS = 500
 /** Files of all modules that were loaded. */
 export const loadedModules: Set<string> = new Set()
 
-/** Of all that decides what a module does; durations and conditions included, where they stand beside it. */
+/** Of all that decides what a module does; durations and conditions beside it included. */
 export function digestOf(declared: UserModule): string {
   return hash('sha256', JSON.stringify(declared))
 }

@@ -5,7 +5,7 @@ import { loadExport, ModuleFault, type UserModule } from '../core/user-module.js
 
 type Found = Pick<Problem, 'path' | 'rule' | 'severity' | 'message'>
 
-/** Loads the modules that checks and credentials name, which runs what stands at their top, and reports those that are none. */
+/** Loads the modules that checks and credentials name, which runs the top of each, and reports those that do not fit. */
 export async function moduleProblems({ checks, upstreams }: Config): Promise<readonly Found[]> {
   const found = [
     ...checks.map(check => problemOf(check, 'openCheck', ['checks', check.name, 'type'])),

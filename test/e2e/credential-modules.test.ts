@@ -104,11 +104,11 @@ const BROKEN: Readonly<Record<string, readonly [members: string, cause: RegExp]>
     /the value of its header x fits no header/,
   ],
   'a header of the connection': ['get: () => ({ headers: { host: secret } })', /a header that may not be set/],
-  'no time': ["get: () => ({ token: secret, expires: 'soon' })", /its expires is no time/],
+  'no time': ["get: () => ({ token: secret, expires: 'soon' })", /its expires is not a time/],
   expired: ['get: () => ({ token: secret, expires: 1 })', /has already expired/],
   'neither get nor sign': ['other() {}', /has neither get nor sign/],
   'sign throws': ['sign() { throw new RangeError(secret) }', /RangeError at mine/],
-  'sign says nonsense': ['sign: () => 7', /its headers are no object/],
+  'sign says nonsense': ['sign: () => 7', /its headers are not an object/],
 }
 
 t.test('a module that fails is reported, requests are refused, and nothing leaks', async t => {
@@ -124,8 +124,10 @@ t.test('a module that fails is reported, requests are refused, and nothing leaks
   }
 })
 
-t.test('a module that is none is an error at its line; the plan shows the module, and not its options', async t => {
-  const yaml = `version: 1
+t.test(
+  'a module that does not fit is an error at its line; the plan shows the module, and not its options',
+  async t => {
+    const yaml = `version: 1
 keys: { k: { secret: { hash: "sha256:${'0'.repeat(64)}" } } }
 upstreams:
   up:
@@ -134,26 +136,27 @@ upstreams:
     speaks: { chat: POST /v1/chat/completions }
 models: { m: up }
 `
-  const folder = t.testdir({ 'gateway.yaml': yaml, 'mine.mjs': 'export const other = 1' })
-  const file = join(folder, 'gateway.yaml')
-  const { code, stdout } = await command(['validate', file])
-  t.equal(code, 1)
-  t.match(stdout, /gateway\.yaml:6:25 {2}upstreams\.up\.credential\.type .*exports no function openCredential/)
-  const plan = (await command(['explain', file])).stdout
-  t.match(plan, /authorization: Bearer \[credential of the module mine\.mjs\]/)
-  const strays = join(
-    t.testdir({ 'mine.mjs': '', 'gateway.yaml': yaml.replace('options:', 'command: [x], options:') }),
-    'gateway.yaml',
-  )
-  t.match(
-    (await command(['validate', '--no-modules', strays])).stdout,
-    /"command" means nothing for a credential of type/,
-  )
-  const other = join(t.testdir({ 'gateway.yaml': yaml.replace('./mine.mjs', 'mine.mjs') }), 'gateway.yaml')
-  const wrong = (await command(['validate', other])).stdout
-  t.match(wrong, /credential\.type {2}expected header, query/)
-  t.notMatch(stdout + plan + wrong.replaceAll(/^.*\|.*$/gm, ''), SECRET)
-})
+    const folder = t.testdir({ 'gateway.yaml': yaml, 'mine.mjs': 'export const other = 1' })
+    const file = join(folder, 'gateway.yaml')
+    const { code, stdout } = await command(['validate', file])
+    t.equal(code, 1)
+    t.match(stdout, /gateway\.yaml:6:25 {2}upstreams\.up\.credential\.type .*exports no function openCredential/)
+    const plan = (await command(['explain', file])).stdout
+    t.match(plan, /authorization: Bearer \[credential of the module mine\.mjs\]/)
+    const strays = join(
+      t.testdir({ 'mine.mjs': '', 'gateway.yaml': yaml.replace('options:', 'command: [x], options:') }),
+      'gateway.yaml',
+    )
+    t.match(
+      (await command(['validate', '--no-modules', strays])).stdout,
+      /"command" means nothing for a credential of type/,
+    )
+    const other = join(t.testdir({ 'gateway.yaml': yaml.replace('./mine.mjs', 'mine.mjs') }), 'gateway.yaml')
+    const wrong = (await command(['validate', other])).stdout
+    t.match(wrong, /credential\.type {2}expected header, query/)
+    t.notMatch(stdout + plan + wrong.replaceAll(/^.*\|.*$/gm, ''), SECRET)
+  },
+)
 
 t.test('changed options and a changed module take over with a reload', async t => {
   const module = (word: string): string =>

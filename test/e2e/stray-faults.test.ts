@@ -15,7 +15,7 @@ const STRAYS: Readonly<Record<string, string>> = {
 }
 
 for (const [what, begins] of Object.entries(STRAYS)) {
-  t.test(`${what} is logged, and the process goes on`, async t => {
+  t.test(`${what} is logged, and the process continues`, async t => {
     const folder = t.testdir({
       'stray.mjs': `export const openCheck = () => ({ check() { ${begins}; return 'pass' } })`,
       'gateway.yaml': `version: 1

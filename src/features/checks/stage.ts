@@ -76,7 +76,7 @@ function judge(config: CheckConfig, said: Awaited<ReturnType<OpenedCheck['ask']>
   throw new GatewayError('refused', said.refuse, { status: said.status, phase: 'check', rule: config.name })
 }
 
-/** What the gateway itself refuses while a check reads the body is no fault of the check. */
+/** What the gateway itself refuses while a check reads the body is not the check's fault. */
 function failed(config: CheckConfig, cause: unknown, checks: Checks): void {
   if (cause instanceof GatewayError) throw cause
   checks.failed(config, cause)

@@ -180,29 +180,32 @@ t.test('a module that fails is reported once, refuses or lets pass as the file s
   }
 })
 
-t.test('a module that is none is an error of the file, at its line, and --no-modules does not load it', async t => {
-  const cases: Readonly<Record<string, readonly [text: string | undefined, message: RegExp]>> = {
-    missing: [undefined, /this module cannot be read: there is no such file/],
-    empty: ['export const nothing = 1', /exports no function openCheck/],
-    syntax: ['export function openCheck(', /cannot be loaded: SyntaxError/],
-    throws: [`throw new Error('${SECRET}')`, /cannot be loaded: Error at throws\.mjs:1/],
-    imports: [
-      "import './nowhere.mjs'\nexport const openCheck = () => ({})",
-      /cannot be loaded: Error ERR_MODULE_NOT_FOUND/,
-    ],
-  }
-  for (const [name, [text, message]] of Object.entries(cases)) {
-    const yaml = `version: 1\nkeys: { k: { secret: { hash: "sha256:${'0'.repeat(64)}" } } }\nupstreams: {}\nmodels: {}\nchecks:\n  one: { type: ./${name}.mjs }\n`
-    const folder = t.testdir({ 'gateway.yaml': yaml, ...(text === undefined ? {} : { [`${name}.mjs`]: text }) })
-    const file = join(folder, 'gateway.yaml')
-    const { code, stdout } = await command(['validate', file])
-    t.equal(code, 1, name)
-    t.match(stdout, /gateway\.yaml:6:16 {2}checks\.one\.type/, name)
-    t.match(stdout, message, name)
-    t.notMatch(stdout, SECRET, name)
-    if (text !== undefined) t.equal((await command(['validate', '--no-modules', file])).code, 0, name)
-  }
-})
+t.test(
+  'a module that does not fit is an error of the file, at its line, and --no-modules does not load it',
+  async t => {
+    const cases: Readonly<Record<string, readonly [text: string | undefined, message: RegExp]>> = {
+      missing: [undefined, /this module cannot be read: there is no such file/],
+      empty: ['export const nothing = 1', /exports no function openCheck/],
+      syntax: ['export function openCheck(', /cannot be loaded: SyntaxError/],
+      throws: [`throw new Error('${SECRET}')`, /cannot be loaded: Error at throws\.mjs:1/],
+      imports: [
+        "import './nowhere.mjs'\nexport const openCheck = () => ({})",
+        /cannot be loaded: Error ERR_MODULE_NOT_FOUND/,
+      ],
+    }
+    for (const [name, [text, message]] of Object.entries(cases)) {
+      const yaml = `version: 1\nkeys: { k: { secret: { hash: "sha256:${'0'.repeat(64)}" } } }\nupstreams: {}\nmodels: {}\nchecks:\n  one: { type: ./${name}.mjs }\n`
+      const folder = t.testdir({ 'gateway.yaml': yaml, ...(text === undefined ? {} : { [`${name}.mjs`]: text }) })
+      const file = join(folder, 'gateway.yaml')
+      const { code, stdout } = await command(['validate', file])
+      t.equal(code, 1, name)
+      t.match(stdout, /gateway\.yaml:6:16 {2}checks\.one\.type/, name)
+      t.match(stdout, message, name)
+      t.notMatch(stdout, SECRET, name)
+      if (text !== undefined) t.equal((await command(['validate', '--no-modules', file])).code, 0, name)
+    }
+  },
+)
 
 t.test('what is declared wrongly is reported at its place', async t => {
   const file = join(
@@ -260,7 +263,7 @@ export const openCheck = (options, { warn }) => ({
   t.equal(await reason(), 'second b')
   await gateway.write('one.mjs', 'export const other = 1')
   await gateway.log.find(one => String(one.msg).startsWith('reload failed'))
-  t.equal(await reason(), 'second b', 'a module that is none does not take over')
+  t.equal(await reason(), 'second b', 'a module that does not fit does not take over')
 })
 
 t.test(
