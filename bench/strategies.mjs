@@ -1,5 +1,6 @@
-// Measures what strategies cost: CPU of a relayed request for each strategy, condition, fallback, canary and mirror beside `order`
-// with the same two targets, in short rounds in turn; and `order` in such a file beside a file without any of them.
+// Measures what strategies cost: CPU of a relayed request for each strategy, condition, fallback, canary, mirror and check of one's
+// own (that reads the body, or not) beside `order` with the same two targets, in short rounds in turn; and `order` in such a file
+// beside a file without any of them.
 // usage: node bench/strategies.mjs [--quick]
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -19,6 +20,7 @@ const text = readFileSync(file, 'utf8')
 const models = [...text.matchAll(/^ {2}([a-z_-]+): .*(?:strategy|when|fallbacks|canary|mirror):/gm)].map(
   ([, name]) => name,
 )
+models.push('checked', 'checked_body')
 const plainFile = join(folder, 'plain.yaml')
 writeFileSync(plainFile, text.replace(/^models:[\s\S]*/m, 'models: { order: [one, two] }\n'))
 

@@ -29,6 +29,8 @@ interface Given {
   readonly file?: string
   /** Secrets are fetched from their managers. */
   readonly keeper?: SecretKeeper
+  /** Modules of the user's own are loaded. */
+  readonly loadsModules?: true
 }
 
 /**

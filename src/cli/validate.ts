@@ -2,10 +2,10 @@ import { Option } from 'commander'
 import { ABSENT_SECRET } from '../config/secret-rule.js'
 import type { Config } from '../core/config.js'
 import { isAddress, shownSource } from '../core/config-place.js'
-import type { LoadedPlan } from '../runtime/load.js'
+import type { LoadedPlan, LocatedPlan } from '../runtime/load.js'
 import { type Define, example } from './command.js'
 import { CommandError, coloured, EXIT, type Io, paints, print } from './io.js'
-import { check, printProblems, STANDARD_INPUT } from './loading.js'
+import { checkGiven, givenText, printProblems, STANDARD_INPUT } from './loading.js'
 import { nextSignal } from './signals.js'
 import { FILE_WORDS, fileOf, type SourceOptions, takesAddress, takesSource, withVariables } from './source.js'
 
@@ -14,6 +14,7 @@ interface Options extends SourceOptions {
   readonly strict?: boolean
   readonly watch?: boolean
   readonly secrets?: 'require' | 'assume'
+  readonly modules: boolean
 }
 
 /** `gateway validate`: the steps that `serve` runs before it starts, and nothing else. */
@@ -33,6 +34,7 @@ export const validateCommand: Define = (parent, io, end) => {
         'treat missing secrets as an error, or assume that they exist (the default if CI is set)',
       ).choices(['require', 'assume']),
     )
+    .option('--no-modules', 'do not load modules of your own (checks, credentials), which runs them')
     .option('--watch', 'check again whenever a file changes, until Ctrl-C')
     .addHelpText(
       'after',
@@ -51,7 +53,7 @@ async function validate(files: readonly string[], options: Options, io: Io): Pro
     const [file = '', ...others] = named
     if (others.length > 0 || file === STANDARD_INPUT || isAddress(file))
       throw new CommandError('--watch is for one file on disk')
-    const loaded = await check(file, io, modeOf(options, io))
+    const loaded = await load(file, options, io)
     await report([{ file, loaded }], options, io)
     return follow(loaded, file, options, io)
   }
@@ -59,7 +61,7 @@ async function validate(files: readonly string[], options: Options, io: Io): Pro
   let unreadable: number = EXIT.ok
   for (const file of named) {
     try {
-      checked.push({ file, loaded: await check(file, io, modeOf(options, io)) })
+      checked.push({ file, loaded: await load(file, options, io) })
     } catch (error) {
       if (!(error instanceof CommandError) || named.length === 1) throw error
       print(io.stderr, error.message)
@@ -68,6 +70,11 @@ async function validate(files: readonly string[], options: Options, io: Io): Pro
   }
   await report(checked, options, io)
   return Math.max(unreadable, ...checked.map(({ loaded }) => exitCode(loaded, options)))
+}
+
+async function load(file: string, options: Options, io: Io): Promise<LocatedPlan> {
+  const given = { ...(await givenText(file, io)), ...(options.modules && { loadsModules: true as const }) }
+  return checkGiven(file, given, io, modeOf(options, io))
 }
 
 interface Checked {
@@ -155,7 +162,7 @@ async function follow(first: LoadedPlan, file: string, options: Options, io: Io)
     onError: error => print(io.stderr, error.message),
     onChange: async () => {
       const before = last
-      last = await check(file, io, modeOf(options, io)).catch(unreadable)
+      last = await load(file, options, io).catch(unreadable)
       if (last instanceof CommandError) {
         if (!(before instanceof CommandError)) print(io.stderr, last.message)
         return

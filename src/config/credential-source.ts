@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import type { CredentialConfig } from '../core/config.js'
-import type { AssumedRole, OAuthSource, SigningKey } from '../core/credential-source.js'
+import type { AssumedRole, ModuleSource, OAuthSource, SigningKey } from '../core/credential-source.js'
 import type { Json } from '../core/json.js'
 import type { Placement } from '../core/placement.js'
 import type { Secret } from '../core/secret.js'
@@ -10,8 +10,10 @@ import type { RawSecret, RawTypedCredential } from './raw.generated.js'
 import { Report } from './report.js'
 import { readSecret } from './secrets.js'
 import { readDuration } from './settings.js'
+import { isModulePath, readUserModule } from './user-module.js'
 
-type Type = RawTypedCredential['type']
+/** `module`: a path in place of a word. */
+type Type = 'header' | 'query' | 'basic' | 'headers' | 'oauth2' | 'gcp' | 'jwt' | 'exec' | 'aws-sigv4' | 'module'
 type Member = Exclude<keyof RawTypedCredential, 'type'>
 
 /** Members of each type: those that it needs, and those that it may have. `secret` may be beside the credential instead. */
@@ -47,6 +49,7 @@ const MEMBERS: Readonly<Record<Type, { readonly needs: readonly Member[]; readon
     ],
   },
   exec: { needs: ['command'], may: ['timeout', 'in', 'name', 'scheme'] },
+  module: { needs: [], may: ['options', 'secret', 'timeout', 'in', 'name', 'scheme'] },
   'aws-sigv4': {
     needs: ['service', 'region'],
     may: [
@@ -58,7 +61,8 @@ const MEMBERS: Readonly<Record<Type, { readonly needs: readonly Member[]; readon
 
 const DEFAULT_SCOPE = 'https://www.googleapis.com/auth/cloud-platform'
 const DEFAULT_TTL_MS = 10 * 60_000
-const DEFAULT_COMMAND_MS = 5000
+/** For a command, and for a call of a module. */
+const DEFAULT_TOKEN_MS = 5000
 const DEFAULT_SESSION = 'model-gateway'
 const MIN_HMAC_CHARS = 32
 
@@ -87,14 +91,15 @@ export function readTypedCredential(
   secret: Secret | undefined,
   context: Context,
 ): CredentialConfig | undefined {
-  if (!hasItsMembers(raw, site, context)) return undefined
+  const type = typeOf(raw)
+  if (!hasItsMembers(raw, type, site, context)) return undefined
   const own = secret === undefined ? {} : { secret }
   // What is missing was reported when the upstream was found to be on or off.
   const read = reader({ ...context, report: new Report() })
-  switch (raw.type) {
+  switch (type) {
     case 'header':
     case 'query':
-      return { place: placeOf({ ...raw, in: raw.type }), ...own }
+      return { place: placeOf({ ...raw, in: type }), ...own }
     case 'basic':
       return { place: placeOf({ type: 'basic', scheme: 'Basic' }), user: raw.user ?? '', ...own }
     case 'headers': {
@@ -116,12 +121,32 @@ export function readTypedCredential(
     }
     case 'exec': {
       const { timeout, command = [] } = raw
-      const time = timeout === undefined ? DEFAULT_COMMAND_MS : readDuration(timeout, site.child('timeout'), context)
+      const time = timeout === undefined ? DEFAULT_TOKEN_MS : readDuration(timeout, site.child('timeout'), context)
       return { place: placeOf(raw), source: { type: 'exec', command, timeout: time } }
     }
+    case 'module':
+      return { place: placeOf(raw), ...own, ...sourceOrNone(ofModule(raw, site, secret, context)) }
     case 'aws-sigv4':
       return signature(raw, site, secret, read, context)
   }
+}
+
+/** Undefined: the secret that it is to get is not there. */
+function ofModule(
+  raw: RawTypedCredential,
+  site: Site,
+  secret: Secret | undefined,
+  context: Context,
+): ModuleSource | undefined {
+  const { timeout } = raw
+  const module = readUserModule(raw.type, raw.options, site.child('type'), context)
+  const time = timeout === undefined ? DEFAULT_TOKEN_MS : readDuration(timeout, site.child('timeout'), context)
+  if (raw.secret !== undefined && secret === undefined) return undefined
+  return { type: 'module', ...module, ...(secret === undefined ? {} : { secret }), timeout: time }
+}
+
+function typeOf({ type }: RawTypedCredential): Type {
+  return isModulePath(type) ? 'module' : (type as Type)
 }
 
 type Read = (raw: RawSecret, site: Site, isKey?: boolean) => Secret | undefined
@@ -138,8 +163,8 @@ function sourceOrNone(source: CredentialConfig['source'] | undefined): Pick<Cred
   return source === undefined ? {} : { source }
 }
 
-function hasItsMembers(raw: RawTypedCredential, site: Site, { report }: Context): boolean {
-  const { needs, may } = MEMBERS[raw.type]
+function hasItsMembers(raw: RawTypedCredential, type: Type, site: Site, { report }: Context): boolean {
+  const { needs, may } = MEMBERS[type]
   const missing = needs.filter(name => raw[name] === undefined)
   const strays = (Object.keys(raw) as (Member | 'type')[]).filter(
     name => name !== 'type' && !needs.includes(name) && !may.includes(name),

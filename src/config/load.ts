@@ -7,6 +7,7 @@ import { parsePathText } from '../core/path-text.js'
 import type { Problem } from '../core/problems.js'
 import type { Held } from '../core/secret-managers.js'
 import { readAccounting } from './accounting.js'
+import { readChecks } from './checks.js'
 import type { Context, SecretsMode, WithoutSecret } from './context.js'
 import { withDefaultModels } from './default-models.js'
 import { type Document, Site, type Spot } from './document.js'
@@ -162,8 +163,8 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
     ...{ ...egressOfNone(egress), ...readManaged(main, context) },
     ...(accounting === undefined ? {} : { accounting }),
     ...{ groups, keys, ...schemas, ...(identity === undefined ? {} : { identity }) },
-    upstreams: record(upstreams, upstream => upstream.config),
-    models: record(models, model => model.config),
+    checks: readChecks(main, { routes, models: modelEntries, groups }, context),
+    ...{ upstreams: record(upstreams, one => one.config), models: record(models, model => model.config) },
     protocols: protocolConfigs,
     resource_kinds: record(resourceKinds, ({ value }) => resourceKindConfig(value)),
     task_kinds: record(taskKinds, ({ name, value }) => taskKindConfig(name, value)),

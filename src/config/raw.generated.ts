@@ -50,6 +50,7 @@ export type RawGateway = {
   readonly routes?: RawRoutes
   readonly schemas?: RawRequestSchemas
   readonly response_schemas?: RawResponseSchemas
+  readonly checks?: RawChecks
 }
 export type RawListen = {
   readonly host?: string
@@ -552,7 +553,7 @@ export type RawCredential = RawTypedCredential | { readonly in: 'query'; readonl
   readonly secret?: RawSecret
 }
 export type RawTypedCredential = {
-  readonly type: 'header' | 'query' | 'basic' | 'headers' | 'oauth2' | 'gcp' | 'jwt' | 'exec' | 'aws-sigv4'
+  readonly type: string
   readonly in?: 'header' | 'query'
   readonly name?: string
   readonly scheme?: string
@@ -586,6 +587,7 @@ export type RawTypedCredential = {
   readonly session_name?: string
   readonly external_id?: string
   readonly web_identity?: string
+  readonly options?: Readonly<Record<string, Json>>
   readonly payload?: 'signed' | 'unsigned'
 }
 export type RawHeaders = Readonly<Record<string, string>>
@@ -1091,6 +1093,16 @@ export type RawOverlay = {
   readonly timeouts?: RawTimeouts
   readonly retry?: RawRetry
   readonly limits?: RawRouteLimits
+}
+export type RawChecks = Readonly<Record<string, RawCheck>>
+export type RawCheck = {
+  readonly type: string
+  readonly options?: Readonly<Record<string, Json>>
+  readonly routes?: RawRouteGlobs
+  readonly models?: readonly string[]
+  readonly when?: RawWhen
+  readonly timeout?: string
+  readonly when_it_fails?: 'open' | 'closed'
 }
 export type RawResponseSchemas = Readonly<Record<string, RawResponseSchema>>
 export type RawResponseSchema = { readonly schema: RawSchemaOrName; readonly check?: string }

@@ -36,6 +36,7 @@ const MAIN_ONLY = new Set([
   'telemetry',
   'identity',
   'response_schemas',
+  'checks',
   'time_zone',
   'unpriced',
   'ledger',

@@ -1,18 +1,18 @@
-import { isDeepStrictEqual } from 'node:util'
 import type { Store } from '../core/store.js'
+import { ASSERTS, type Declare } from './asserts.js'
 import { accountContract } from './store-accounts.js'
 import { blobContract } from './store-blobs.js'
 import { leaseContract } from './store-leases.js'
 import { recordContract } from './store-records.js'
-import { type Asserts, type Case, type Clock, START } from './store-stage.js'
+import { type Case, type Clock, START } from './store-stage.js'
 
 export type { StoreEvents } from '../core/store-config.js'
+export type { Declare } from './asserts.js'
+export { type CheckSamples, checkContract, type SampleRequest } from './check.js'
+export { credentialContract } from './credential.js'
 
 /** Opens a client of a store. All clients of one case share what is stored, and take the time from `now`. */
 export type OpenClient = (now: () => number) => Store | Promise<Store>
-
-/** Declares a test, as `test` of `node:test`, Vitest, Jest and tap do. */
-export type Declare = (title: string, run: () => Promise<void>) => unknown
 
 /**
  * What the gateway expects of every store, as tests: declare them for a store module of your own.
@@ -46,47 +46,4 @@ export function storeCases(): readonly Case[] {
   for (const contract of [recordContract, leaseContract, accountContract, blobContract])
     contract((title, run) => cases.push({ title, run }))
   return cases
-}
-
-/** The few assertions that the cases need, without a test framework. */
-const ASSERTS: Asserts = {
-  comment: () => undefined,
-  ok: (value, message?: string) => hold(Boolean(value), message ?? 'the value is not true', value),
-  equal: (found, wanted, message?: string) =>
-    hold(Object.is(found, wanted), message ?? 'the values differ', found, wanted),
-  not: (found, unwanted, message?: string) =>
-    hold(!Object.is(found, unwanted), message ?? 'the values are the same', found),
-  same: (found, wanted, message?: string) =>
-    hold(isDeepStrictEqual(found, wanted), message ?? 'the values differ', found, wanted),
-  match: (found, members, message?: string) =>
-    hold(has(found, members), message ?? 'the members differ', found, members),
-  rejects: async (promise, members, message?: string) => {
-    const outcome = await promise.then(
-      () => NOT_REJECTED,
-      (error: unknown) => error,
-    )
-    hold(has(outcome, members), message ?? 'it is not rejected as expected', outcome, members)
-  },
-}
-
-const NOT_REJECTED = 'no rejection'
-
-function has(found: unknown, members: object): boolean {
-  if (typeof found !== 'object' || found === null) return false
-  return Object.entries(members).every(([name, value]) => Object.is(Reflect.get(found, name), value))
-}
-
-/** A failed expectation of {@link storeContract}, with what was found. */
-class ContractError extends Error {
-  override readonly name = 'ContractError'
-}
-
-function hold(isTrue: boolean, message: string, ...values: readonly unknown[]): void {
-  if (isTrue) return
-  throw new ContractError([message, ...values.map(shown)].join('\n  '))
-}
-
-function shown(value: unknown): string {
-  if (value instanceof Error) return String(value)
-  return JSON.stringify(value, (_name, inner) => (typeof inner === 'bigint' ? String(inner) : inner)) ?? 'undefined'
 }

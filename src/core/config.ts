@@ -1,6 +1,7 @@
 import type { AccountingConfig, CallerRules, GroupConfig, PricesConfig } from './accounting-config.js'
 import type { AmountsConfig } from './amounts.js'
 import type { ScopeLimits, Tariff } from './bounds.js'
+import type { CheckConfig } from './check.js'
 import type { Traits } from './codec.js'
 import type { CredentialSource } from './credential-source.js'
 import type { EgressConfig } from './egress.js'
@@ -78,6 +79,8 @@ export interface Config {
   readonly receipts?: ReceiptsConfig
   /** Absent: nothing is recorded. */
   readonly record?: RecordConfig
+  /** Checks by modules of the user's own, in the order in which they are asked. */
+  readonly checks: readonly CheckConfig[]
   /** Absent: nothing is sent to a collector. */
   readonly telemetry?: TelemetryConfig
   /** How connections leave that belong to no upstream; upstreams have their own. */

@@ -1,9 +1,10 @@
 import type { JsonObject } from './json.js'
 import type { Placement } from './placement.js'
 import type { Secret } from './secret.js'
+import type { UserModule } from './user-module.js'
 
 /** How the gateway gets a token for an upstream, or signs requests to it. Times in milliseconds. */
-export type CredentialSource = OAuthSource | JwtSource | ExecSource | GcpSource | SigV4Source
+export type CredentialSource = OAuthSource | JwtSource | ExecSource | GcpSource | SigV4Source | ModuleSource
 
 /** A source, and where what it gives is in requests. */
 export interface PlacedSource {
@@ -48,6 +49,14 @@ export interface SigningKey {
 export interface ExecSource {
   readonly type: 'exec'
   readonly command: readonly string[]
+  readonly timeout: number
+}
+
+/** What a module of the user's own gives. */
+export interface ModuleSource extends UserModule {
+  readonly type: 'module'
+  readonly secret?: Secret
+  /** For each of its calls. */
   readonly timeout: number
 }
 

@@ -261,6 +261,10 @@ export const DEFAULTS = {
   framingChoice: {
     default: 'sse',
   },
+  check: {
+    timeout: 2000, // 2s
+    when_it_fails: 'closed',
+  },
   responseSchema: {
     check: 0.01, // 1%
   },

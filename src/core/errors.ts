@@ -48,6 +48,12 @@ export const ERROR_CODES = {
     meaning:
       'The key may not use this route, or not from this address, or its budget does not cover what has no price.',
   },
+  refused: {
+    status: 403,
+    retry: 'never',
+    meaning:
+      "A check of the operator's refused the request; the message is its reason. The check may choose another 4xx.",
+  },
   not_found: { status: 404, retry: 'never', meaning: 'No route has this path.' },
   model_not_found: {
     status: 404,

@@ -48,7 +48,7 @@ import type { VectorRule } from './vectors.js'
 import type { Violation } from './violation.js'
 
 /** What the kernel reads: immutable, built once per generation of the configuration, never edited. */
-export interface Plan extends Pick<Config, 'workers' | 'reload' | 'receipts' | 'record'> {
+export interface Plan extends Pick<Config, 'workers' | 'reload' | 'receipts' | 'record' | 'checks'> {
   /** sha256 of every source (files, secret files, variables), hex: same digest, nothing to reload. */
   readonly digest: string
   readonly listen: ListenConfig

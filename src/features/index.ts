@@ -2,6 +2,7 @@ import type { Feature } from '../kernel/stages.js'
 import { answers } from './answers/index.js'
 import { batches } from './batches/index.js'
 import { canaries } from './canaries/index.js'
+import { checks } from './checks/index.js'
 import { clientSecrets } from './client-secrets/index.js'
 import { completions } from './completions/index.js'
 import { webConsole } from './console/index.js'
@@ -56,6 +57,7 @@ export const FEATURES: readonly Feature[] = [
   overload,
   inFlight,
   limits,
+  checks,
   mirrors,
   canaries,
   fallbacks,

@@ -175,6 +175,11 @@ export function copied(request: HttpRequest): Copied | undefined {
   return request instanceof InnerExchange ? request.inside.copy : undefined
 }
 
+/** Whether the gateway makes the request for another one, which is counted and checked instead. */
+export function isCountedElsewhere(request: HttpRequest): boolean {
+  return request instanceof InnerExchange && request.inside.isCounted === true
+}
+
 /** A request's place in its trace: in that of the request from which it was made, or as its headers say, or in a new trace. */
 export function traceOf(request: HttpRequest): TraceContext {
   const outer = request instanceof InnerExchange ? request.inside.trace : undefined

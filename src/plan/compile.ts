@@ -53,6 +53,7 @@ export class CompiledPlan implements Plan {
   readonly reload?: NonNullable<Plan['reload']>
   readonly receipts?: NonNullable<Plan['receipts']>
   readonly record?: NonNullable<Plan['record']>
+  readonly checks: Plan['checks']
   readonly telemetry: Plan['telemetry']
   readonly identity: Plan['identity']
   readonly learnsHealth: boolean
@@ -112,6 +113,7 @@ export class CompiledPlan implements Plan {
     if (config.reload !== undefined) this.reload = config.reload
     if (config.receipts !== undefined) this.receipts = config.receipts
     if (config.record !== undefined) this.record = config.record
+    this.checks = config.checks
     this.telemetry = config.telemetry
     this.identity = config.identity
     this.learnsHealth = learnsHealth(config)

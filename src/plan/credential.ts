@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { basename } from 'node:path'
 import type { CredentialConfig } from '../core/config.js'
 import type { CredentialSource, PlacedSource } from '../core/credential-source.js'
 import type { Placement } from '../core/placement.js'
@@ -76,6 +77,8 @@ function shownSource(source: CredentialSource): string {
       return `token signed with ${source.key.algorithm}`
     case 'exec':
       return `token of the command ${source.command[0]}`
+    case 'module':
+      return `credential of the module ${basename(source.module)}`
     case 'gcp':
       return `access token by ${source.file ?? 'application default credentials'}`
     case 'aws-sigv4':

@@ -168,7 +168,8 @@ function locate(base: string): { readonly origin: string; readonly prefix: strin
 /** The same credential with another secret, also where that gets tokens. */
 function withSecret(credential: CredentialConfig, secret: Secret): CredentialConfig {
   const { source } = credential
-  if (source?.type === 'oauth2') return { ...credential, secret, source: { ...source, secret } }
+  if (source?.type === 'oauth2' || source?.type === 'module')
+    return { ...credential, secret, source: { ...source, secret } }
   return { ...credential, secret }
 }
 

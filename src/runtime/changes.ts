@@ -24,6 +24,7 @@ const SETTINGS = [
   'telemetry',
   'identity',
   'response_schemas',
+  'checks',
 ] as const satisfies readonly Exclude<keyof Config, Section>[]
 
 interface NamedChanges {

@@ -12,6 +12,7 @@ import { GatewayError } from '../core/errors.js'
 import type { Placement } from '../core/placement.js'
 import type { Plan } from '../core/plan.js'
 import type { Store } from '../core/store.js'
+import { checks } from '../features/checks/index.js'
 import { FEATURES } from '../features/index.js'
 import { authenticate } from '../features/keys/authenticate.js'
 import { CALLERS } from '../features/keys/callers.js'
@@ -106,7 +107,7 @@ export class Gateway {
     state.attach(this.#log)
     this.#sweeper = new Sweeper(store, state, () => retentionOf(this.plan))
     const pipeline = new Pipeline(options.features ?? FEATURES)
-    const places = placesOf(embedded, options.env)
+    const places = placesOf(embedded, options.env, this.#log)
     const generation = new Generation(plan, seat?.generation ?? 1, this.#pools, places)
     this.#metrics = new GatewayMetrics(plan, store)
     this.#kernel = new Kernel(generation, this.#log, this.#metrics.store, pipeline, seat?.peers)
@@ -124,9 +125,8 @@ export class Gateway {
     this.#health = healthOf(plan, state)
     this.#server = this.#createServer(plan, caller => this.#shownFor(caller, pipeline))
     this.#server.on('connection', () => this.#kernel.turns.accepted())
-    if (this.#descriptors !== undefined) {
+    if (this.#descriptors !== undefined)
       onCrowded(this.#server, this.#descriptors, socket => this.#kernel.crowded.add(socket))
-    }
     const mine = { kernel: this.#kernel, server: this.#server, pools: this.#pools, log: this.#log }
     const served = { ...mine, embedded, places, pipeline }
     const parts = { target: new Swap(served), health: this.#health, log: this.#log, descriptors: this.#descriptors }
@@ -139,6 +139,7 @@ export class Gateway {
       plans: () => this.#reloads,
     })
     recordTasks(pipeline)
+    pipeline.serviceOf(checks)?.prepare(plan.checks)
     this.#admin = plan.admin && new Admin(plan.admin, this.#adminParts(pipeline, options))
     this.closed = new Promise(ended => {
       this.#ended = ended

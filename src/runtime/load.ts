@@ -15,6 +15,7 @@ import type { SecretKeeper } from './managed-secrets.js'
 import type { Order, Settings } from './reading/messages.js'
 import { unwrap } from './reading/parcel.js'
 import { Reader } from './reading/reader.js'
+import { moduleProblems } from './user-modules.js'
 
 export interface Overrides {
   readonly host?: string
@@ -43,6 +44,8 @@ export interface LoadOptions {
   readonly without?: WithoutSecret
   /** Fetches secrets of managers. Absent: nothing is fetched, and they are assumed to be there. */
   readonly keeper?: SecretKeeper
+  /** Modules of the user's own are loaded, to see whether they are what they should be. Absent: they are only read. */
+  readonly loadsModules?: true
   /** Returns the generated key of that name, created on first start; absent if keys must not be created (`validate`). */
   readonly generated?: (keyName: string, dataFolder: string) => Secret | undefined
 }
@@ -148,7 +151,7 @@ async function reloadLarge(
     if (read.digest === running.plan.digest) return { ...running, ...read }
     const config = await reader.config(settings, running.config)
     const { plan, problems } = await inSlices(compiling(config, read.digest, toolsOf(options, config), running.plan))
-    return outcome(read, config, plan, await reader.located(problems))
+    return outcome(read, config, plan, await reader.located([...problems, ...(await ofModules(config, options))]))
   } finally {
     await reader.close()
   }
@@ -177,8 +180,14 @@ async function compiled(
   const { config } = loaded
   if (config === undefined) return { ...readOf(loaded), plan: undefined, config }
   const { plan, problems } = await run(compiling(config, loaded.digest, toolsOf(options, config)))
-  const found = problems.map((problem): Problem => ({ ...problem, ...loaded.locate(problem.path) }))
+  const found = [...problems, ...(await ofModules(config, options))].map(
+    (problem): Problem => ({ ...problem, ...loaded.locate(problem.path) }),
+  )
   return outcome(readOf(loaded), config, plan, found)
+}
+
+async function ofModules(config: Config, { loadsModules }: LoadOptions): ReturnType<typeof moduleProblems> {
+  return loadsModules === true ? moduleProblems(config) : []
 }
 
 function readOf({ problems, sources, watch, digest, parsed }: Loaded): Read {

@@ -6,6 +6,7 @@ import type { Scope, ScopeLimits } from '../core/bounds.js'
 import type { Config } from '../core/config.js'
 import type { Plan } from '../core/plan.js'
 import type { Store } from '../core/store.js'
+import { checks } from '../features/checks/index.js'
 import { limits } from '../features/limits/index.js'
 import { logExport } from '../features/log-export/index.js'
 import type { EventFamilies, StateFamilies } from '../features/metrics/families.js'
@@ -87,6 +88,8 @@ export class GatewayMetrics {
     if (written !== undefined) written.onCount = (what, count) => events.receipts.of(what).add(count)
     const checked = pipeline.serviceOf(responseSchemas)
     if (checked !== undefined) checked.onResult = (route, result) => events.responseChecks.of(route, result).add(1)
+    const asked = pipeline.serviceOf(checks)
+    if (asked !== undefined) asked.onResult = (check, result) => events.checks.of(check, result).add(1)
     countTasks(events, tasks)
     countExports(events, pipeline)
     countRouting(events, pipeline)

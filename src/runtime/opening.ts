@@ -18,7 +18,7 @@ export function startOf<G extends Given>(given: G): Start<G> {
   const env = given.env ?? process.env
   // Where secrets are assumed to be there, none is fetched.
   const keeper = given.secrets === 'assume' ? {} : { keeper: new SecretKeeper(env) }
-  return { ...keeper, ...given, env, file: placeOf(given.file), overrides: { ...given.overrides } }
+  return { ...keeper, loadsModules: true, ...given, env, file: placeOf(given.file), overrides: { ...given.overrides } }
 }
 
 /** A configuration that compiled, and its store. */

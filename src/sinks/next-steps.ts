@@ -29,6 +29,9 @@ const NEXT_STEPS: Readonly<Record<string, string>> = {
     'if it happens again, renew the secret of the upstream',
   'an upstream has no new credential':
     'look at `cause`, and at the token server; requests to that upstream fail when the old credential has ended',
+  'a module warns': 'read `cause`: your own module says it',
+  'a module failed beside its calls': 'mend the module at that place: await what it begins, and catch its errors',
+  'a check fails': 'look at `cause`, and mend the module: `when_it_fails` says what becomes of requests until then',
   'a secret cannot be fetched':
     'look at `cause` and at the manager: what was fetched before serves, and it is tried again; `gateway doctor --try-credentials` asks it',
   'an answer does not fit its schema':

@@ -23,7 +23,7 @@ const MESSAGE = {
   usage: { input_tokens: 9, output_tokens: 5 },
 }
 
-const yamlWith = (messages: string, simulator: string, collector: string): string => `version: 1
+const yamlWith = (messages: string, simulator: string, collector: string, check: string): string => `version: 1
 keys:
   caller: { secret: { env: CALLER_KEY }, models: ["*"], group: team }
   tight: { secret: { env: TIGHT_KEY }, models: ["*"], limits: { requests: 1/day } }
@@ -35,6 +35,7 @@ telemetry: { otlp: { endpoint: "${collector}" }, logs: on, traces: { sample: { r
 prices: { "*": { input: 3, output: 5, request: 0.01 } }
 webhooks: { secret: { env: HOOK_SECRET }, allow: [localhost, 127.0.0.1], ports: [9] }
 response_schemas: { POST /v1/chat/completions: { schema: { type: object }, check: 100% } }
+checks: { lets-pass: { type: "${check}" } }
 upstreams:
   sim: { kind: simulator }
   bad: { kind: simulator, health: { failures: 1 } }
@@ -82,7 +83,12 @@ t.test('every query of the dashboards returns data, and every rule works', { ski
   const simulator = await startSimulator({})
   t.teardown(() => simulator.close())
   const env = { TIGHT_KEY, HOOK_SECRET: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw' }
-  const at = await measuredGateway(t, yamlWith(up.origin, simulator.origin, collector.origin), '{ per_key: true }', env)
+  const check = join(
+    t.testdir({ 'check.mjs': "export const openCheck = () => ({ check: () => 'pass' })" }),
+    'check.mjs',
+  )
+  const yaml = yamlWith(up.origin, simulator.origin, collector.origin, check)
+  const at = await measuredGateway(t, yaml, '{ per_key: true }', env)
   const rules = ['recording', 'alerts'].map(name => join(DEPLOY, `prometheus/${name}.rules.yaml`))
   const prometheus = await startPrometheus(t, at.origin, rules)
   const recorded = [...readFileSync(rules[0] ?? '', 'utf8').matchAll(/record: (\S+)/g)].map(([, name = '']) => ({

@@ -41,6 +41,7 @@ export function configOf(parts: Partial<Config> = {}): Config {
     routes: {},
     schemas: {},
     response_schemas: {},
+    checks: [],
     ...parts,
   }
 }

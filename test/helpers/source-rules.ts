@@ -41,6 +41,7 @@ const LAYERS: readonly (readonly string[])[] = [
 export const FEATURE_USES: Readonly<Record<string, readonly string[]>> = {
   batches: ['members'],
   canaries: ['health'],
+  checks: ['identity'],
   'client-secrets': ['identity', 'keys'],
   completions: ['responses'],
   console: ['log', 'tail'],
@@ -124,7 +125,7 @@ const VENDORS = [
 ]
 
 /** The one place that loads modules of users, which the configuration names, and what imports for it in the bundle. */
-const LOADERS = new Set(['src/runtime/store-module.ts', 'bin/bundle.js'])
+const LOADERS = new Set(['src/core/user-module.ts', 'src/runtime/store-module.ts', 'bin/bundle.js'])
 
 const SQL = /^\s*(select\s.+\sfrom|insert\s+into|update\s.+\sset|delete\s+from|create\s+table|drop\s+table)\b/is
 

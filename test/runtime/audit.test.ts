@@ -113,6 +113,7 @@ const HOLES: readonly Case[] = [
     }),
   },
   { column: 'caller', hole: /which routes and networks/, change: without('limits', 'admit') },
+  { column: 'checks', hole: /no stage asks the checks words/, change: () => ({ checks: ['words'] }) },
   {
     column: 'body',
     hole: /bodies have no bound/,

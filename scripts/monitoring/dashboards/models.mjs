@@ -122,6 +122,9 @@ export const models = {
         line('Answers against their schemas', 'Answers each second that were compared with a schema.', 'ops', [
           ['sum by (route, result) (rate(gateway_response_checks_total{@}[@]))', '{{route}}: {{result}}'],
         ]),
+        line('Checks of your own', 'Requests each second that checks of your own were asked about.', 'ops', [
+          ['sum by (check, result) (rate(gateway_checks_total{@}[@]))', '{{check}}: {{result}}'],
+        ]),
         line(
           'Lost in translation',
           'Members of requests each second that the protocol of the upstream does not have.',

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Caller } from '../../core/caller.js'
 import type { CertificateIdentity, IdentityConfig, IdentityProvider } from '../../core/identity.js'
+import type { JsonObject } from '../../core/json.js'
 import { LruCache } from '../../core/lru.js'
 import type { Plan } from '../../core/plan.js'
 import { issuerOf, isToken } from '../../core/token-form.js'
@@ -34,6 +35,8 @@ export interface Identified {
   readonly provider: string
   /** End of the token's validity, milliseconds since the epoch. */
   readonly until: number
+  /** Only where the plan has checks, which may ask. */
+  readonly claims?: JsonObject
 }
 
 interface Checked extends Identified {
@@ -93,8 +96,9 @@ export class Identities {
       : await this.#introspected(plan, token, provider, keySet)
     const found = this.identified(plan, provider.name, identityOf(provider, verified.claims), verified.until)
     const again = now + Math.min(CHECKED_MS, provider.introspection?.cache ?? CHECKED_MS)
-    this.#keep(plan, token, { ...found, again, keys: verified.keys, keySet })
-    return found
+    const identified = { ...found, ...claimsFor(plan, verified.claims) }
+    this.#keep(plan, token, { ...identified, again, keys: verified.keys, keySet })
+    return identified
   }
 
   /** The caller of a certificate that has been checked. Throws `TokenFault` if what it says fits no caller. */
@@ -103,8 +107,9 @@ export class Identities {
     this.#shown.set(plan, cache)
     const known = cache.get(certificate.fingerprint)
     if (known !== undefined) return known
-    const identity = identityOf(declared, claimsOf(certificate))
-    const found = this.identified(plan, declared.name, identity, certificate.until)
+    const claims = claimsOf(certificate)
+    const identity = identityOf(declared, claims)
+    const found = { ...this.identified(plan, declared.name, identity, certificate.until), ...claimsFor(plan, claims) }
     // A key of the file may expire: that is looked at each time.
     if (identity.key === undefined) cache.set(certificate.fingerprint, found)
     return found
@@ -162,6 +167,10 @@ export class Identities {
     this.#keySets.set(place, made)
     return made
   }
+}
+
+function claimsFor({ checks }: Plan, claims: JsonObject): Pick<Identified, 'claims'> {
+  return checks.length === 0 ? {} : { claims }
 }
 
 function placeOf({ caller: _, ...place }: IdentityProvider): string {

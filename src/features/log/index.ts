@@ -158,9 +158,10 @@ const OF_REQUESTS: Partial<Record<ErrorCode, true>> = {
   untranslatable: true,
 }
 
-/** The rule that a refused request breaks: the one that the refusal names, else the message for the client. */
+/** The rule that a refused request breaks: the one that the refusal names (the check of that name), else the message for the client. */
 function ruleOf(error: GatewayError | undefined): string | undefined {
-  if (error === undefined || OF_REQUESTS[error.code] === undefined) return undefined
+  if (error === undefined || (OF_REQUESTS[error.code] === undefined && error.details.phase !== 'check'))
+    return undefined
   const { rule, familyCode, limit, param } = error.details
   return rule ?? familyCode ?? limit ?? (param === undefined ? undefined : 'value')
 }

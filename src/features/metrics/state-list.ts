@@ -54,6 +54,12 @@ export const EVENT_METRICS = {
     labels: ['route', 'result'],
     help: 'Answers that were drawn for a comparison with the schema of their route: fits, differs, or unchecked (too large, encoded, or too many at once).',
   },
+  checks: {
+    name: 'gateway_checks_total',
+    kind: 'counter',
+    labels: ['check', 'result'],
+    help: 'Requests by the checks of your own that were asked about them: passed, refused, or failed (the module threw, was late, or said something else).',
+  },
   canaryOutcomes: {
     name: 'gateway_canary_attempts_total',
     kind: 'counter',

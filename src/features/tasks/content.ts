@@ -181,7 +181,7 @@ function hostOf(url: string): string {
 
 /** A signature is for the upstream's own host. */
 function isSigned({ source }: Upstream): boolean {
-  return source?.of.type === 'aws-sigv4'
+  return source?.of.type === 'aws-sigv4' || source?.of.type === 'module'
 }
 
 function errorOf(error: unknown): unknown {

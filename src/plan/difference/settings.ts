@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { resolve } from 'node:path'
 import type { Config } from '../../core/config.js'
 import type { EntryChange } from './change.js'
@@ -28,6 +29,9 @@ const SECTIONS = [
   'response_schemas',
 ] as const satisfies readonly (keyof Config)[]
 
+/** Of a digest that only says whether something has changed. */
+const SHOWN_DIGITS = 12
+
 /** Changes of settings that are listed. */
 const MAX_SETTINGS = 200
 
@@ -51,6 +55,13 @@ function settingsOf(config: Config): ReadonlyMap<string, string> {
   const folder = resolve(config.store.path, '..')
   const sections = SECTIONS.map((name): readonly [string, unknown] => [name, config[name]])
   sections.push(['secret_managers', config.managed?.managers])
+  for (const { name, options, ...check } of config.checks) {
+    // Options may hold a secret: whether they have changed is enough.
+    sections.push([
+      `checks.${name}`,
+      { ...check, options: hash('sha256', JSON.stringify(options)).slice(0, SHOWN_DIGITS) },
+    ])
+  }
   return new Map(
     [...sections, ...Object.entries(config.features)].flatMap(([name, value]) => leaves(name, value, folder)),
   )

@@ -7,8 +7,8 @@ import type { Plan, Route } from '../../core/plan.js'
 import type { KeySecret } from '../../core/process-config.js'
 import type { ResourceRule } from '../../core/resources.js'
 import type { ModelPointer, Pointer } from '../../core/route-settings.js'
-import type { StoreConfig } from '../../core/store-config.js'
 import { TASK_CALLS, taskFamily } from '../../core/task.js'
+import { checkText } from './check-facts.js'
 import { duration } from './format.js'
 import { type IdentityFacts, identityFacts } from './identity-facts.js'
 import { type GroupFacts, groupFacts, type RuleFacts, ruleFacts } from './limit-facts.js'
@@ -18,6 +18,7 @@ import { captureFact, receiptsFact } from './receipt-facts.js'
 import { recordFact } from './record-fact.js'
 import { type RegionFacts, regionFacts } from './region-facts.js'
 import { reloadFact } from './reload-fact.js'
+import { storeFact } from './store-fact.js'
 import { telemetryFacts, traceContentFact } from './telemetry-facts.js'
 import { type UpstreamFacts, upstreamFacts } from './upstream-facts.js'
 
@@ -38,6 +39,8 @@ export interface PlanFacts extends FeatureSettings {
   readonly reload?: string
   /** What is recorded; absent: nothing is. */
   readonly record?: string
+  /** What checks requests: the name, the module, and which requests. */
+  readonly checks?: readonly string[]
   /** What is sent to a collector, and where it is. */
   readonly telemetry?: readonly string[]
   /** Where secrets are fetched from; absent: none is. */
@@ -137,6 +140,7 @@ export function planFacts(plan: Plan, config: Config): PlanFacts {
     ...(plan.receipts === undefined ? {} : { receipts: receiptsFact(plan.receipts) }),
     ...(plan.transport === 'fast' ? {} : { transport: plan.transport }),
     ...(plan.workers === 1 ? {} : { workers: plan.workers }),
+    ...(plan.checks.length === 0 ? {} : { checks: plan.checks.map(checkText) }),
     ...(plan.telemetry === undefined ? {} : { telemetry: telemetryFacts(plan.telemetry) }),
     ...(config.managed === undefined ? {} : { secrets: managerFacts(config.managed) }),
     keys: Object.entries(config.keys).map(([name, key]) => keyFacts(name, key)),
@@ -157,23 +161,6 @@ function logText({ level, format, to, sample = {}, fields }: Plan['log']): strin
     ...Object.entries(sample).map(([outcome, share]) => `${Math.round(share * 10_000) / 100}% of ${outcome}`),
     ...(fields === undefined ? [] : [`fields ${fields.join(' ')}`]),
   ].join(', ')
-}
-
-function storeFact(store: StoreConfig): string {
-  switch (store.type) {
-    case 'memory':
-      return store.type
-    case 'file':
-      return `file ${store.path}`
-    case 'module':
-      return `module ${store.module}`
-    case 'redis': {
-      const nodes = store.nodes.map(({ host, port }) => `${host}:${port}`).join(' ')
-      return `redis ${nodes}${store.mode === 'single' ? '' : ` (${store.mode})`}, prefix ${store.prefix}`
-    }
-    case 'postgres':
-      return `postgres ${store.host}:${store.port}/${store.database}, schema ${store.schema}`
-  }
 }
 
 function keyFacts(name: string, key: KeyConfig): KeyFacts {

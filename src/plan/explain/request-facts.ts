@@ -19,6 +19,7 @@ import { HEALTH_PATHS } from '../../core/route-settings.js'
 import type { VectorForm } from '../../core/vectors.js'
 import type { CompiledPlan } from '../compile.js'
 import type { Ask } from './ask.js'
+import { checkFacts } from './check-facts.js'
 import { type ExchangeFacts, exchangeFacts } from './exchange-facts.js'
 import { boundFacts } from './limit-facts.js'
 import { type ReadRequest, readRequest, UNREAD } from './read-request.js'
@@ -39,6 +40,8 @@ export interface RequestFacts {
   readonly regions?: readonly string[]
   readonly model?: string
   readonly stream?: boolean
+  /** Checks that are asked about it, in their order. */
+  readonly checks?: readonly string[]
   /** The form in which the client gets vectors: the answer is rewritten where the upstream gives them in another. */
   readonly vectors?: VectorForm
   /** Names of the models that the gateway's own answer holds. */
@@ -162,6 +165,11 @@ const CHECKS: Readonly<Partial<Record<Phase, (explained: Explained) => void>>> =
     if (route.model !== undefined) facts.model = read.model
     facts.stream = read.stream
     if (read.vectors !== undefined) facts.vectors = read.vectors
+  },
+  onBody({ plan, matched, facts, caller, read }) {
+    const { route } = matched as Match
+    const asked = read === undefined ? [] : checkFacts(plan, route, read, { caller, plan })
+    if (asked.length > 0) facts.checks = asked
   },
   source(explained) {
     const { plan, ask, query, matched, facts, caller, read } = explained

@@ -16,6 +16,7 @@ export function requestText(facts: RequestFacts): string {
     regions = [],
     model,
     stream,
+    checks = [],
     vectors,
     answer,
     task,
@@ -38,6 +39,7 @@ export function requestText(facts: RequestFacts): string {
     ...regions.map((one, index) => [index === 0 ? 'regions' : '', one]),
     ...(model === undefined || model === '' ? [] : [['model', model]]),
     ...(stream === undefined ? [] : [['stream', stream ? 'yes' : 'no']]),
+    ...checks.map((one, index) => [index === 0 ? 'checks' : '', one]),
     ...(vectors === undefined ? [] : [['vectors', VECTORS[vectors]]]),
   ])
   const lines = [

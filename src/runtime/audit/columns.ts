@@ -95,6 +95,16 @@ export const COLUMNS: readonly Column[] = [
     },
   },
   {
+    name: 'checks',
+    shows: 'the checks of your own that are asked about its requests; `-` where there are none',
+    hole: 'the file declares some for it, and no stage asks them',
+    judge({ checks, stages }) {
+      if (checks.length === 0) return NONE
+      if (stages('onBody').includes('checks')) return { cell: checks.join('+') }
+      return { cell: 'no', hole: `no stage asks the checks ${checks.join(', ')}` }
+    },
+  },
+  {
     name: 'schema',
     shows:
       'whether bodies fit a declared schema; `raw` and `no body` need none, answers of the gateway check by themselves',

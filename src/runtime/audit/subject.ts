@@ -1,5 +1,6 @@
 import { groupsOf } from '../../core/accounting-config.js'
 import type { ScopeLimits, ScopeType } from '../../core/bounds.js'
+import { checksOf } from '../../core/check-scope.js'
 import type { Config, KeyConfig } from '../../core/config.js'
 import { Glob } from '../../core/glob.js'
 import type { Exchange, Plan, Route } from '../../core/plan.js'
@@ -19,6 +20,8 @@ export interface Subject {
   /** How its requests may be served: one for each different pair of target and model. */
   readonly exchanges: readonly Exchange[]
   readonly file: FileFacts
+  /** Names of the checks that the file declares for it. */
+  readonly checks: readonly string[]
 }
 
 /** What the whole configuration declares. */
@@ -41,7 +44,9 @@ export function* subjectsOf(plan: Plan, config: Config, names: StageNames): Gene
   const models = Object.keys(config.models).map(pattern => pattern.replaceAll('*', 'x'))
   for (const route of [...plan.routes, undefined]) {
     const stages = (phase: keyof Stage): readonly string[] => names.get(route)?.get(phase) ?? []
-    yield { route, stages, exchanges: route === undefined ? [] : exchangesOf(route, models), file }
+    const exchanges = route === undefined ? [] : exchangesOf(route, models)
+    const checks = route === undefined ? [] : checksOf(plan.checks, route).map(({ name }) => name)
+    yield { route, stages, exchanges, file, checks }
   }
 }
 

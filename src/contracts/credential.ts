@@ -1,0 +1,66 @@
+import { createHash } from 'node:crypto'
+import {
+  type CredentialModule,
+  isCredentialModule,
+  type RequestToSign,
+  readCredential,
+  readHeaders,
+} from '../core/module-credential.js'
+import { type Declare, hold } from './asserts.js'
+
+/** Requests at once. */
+const AT_ONCE = 32
+const BODY = '{"model":"m","messages":[]}'
+
+/**
+ * What the gateway expects of a module for credentials, as tests: declare them for one of your own.
+ *
+ * @param declare is called once for each behaviour.
+ * @param open opens the module, as the gateway does by `openCredential(options, tools)`.
+ */
+export function credentialContract(declare: Declare, open: () => CredentialModule | Promise<CredentialModule>): void {
+  const test = (title: string, run: (module: CredentialModule) => Promise<void>): void => {
+    declare(title, async () => {
+      const module = await open()
+      hold(isCredentialModule(module), 'openCredential must return an object with get, sign or both', module)
+      await run(module)
+    })
+  }
+  test('what it gives fits into requests, and has not expired', async module => {
+    if (module.get !== undefined) await given(module)
+  })
+  test('it gives a credential again, as after the end of the first one', async module => {
+    if (module.get === undefined) return
+    await given(module)
+    await given(module)
+  })
+  test('it signs requests with a body, without one, and with one that is a stream', async module => {
+    for (const body of [BODY, '', undefined]) await signature(module, request(body))
+  })
+  test('it signs many requests at once', async module => {
+    await Promise.all(Array.from({ length: AT_ONCE }, () => signature(module, request(BODY))))
+  })
+}
+
+async function given(module: CredentialModule): Promise<void> {
+  const now = Date.now()
+  const read = readCredential(await module.get?.(), now)
+  // What is wrong is said without a value: that is a secret.
+  hold(typeof read !== 'string', `get: ${typeof read === 'string' ? read : ''}`)
+  hold(typeof read !== 'string' && read.expires > now, 'get: what it gives has expired')
+}
+
+async function signature(module: CredentialModule, signed: RequestToSign): Promise<void> {
+  if (module.sign === undefined) return
+  const headers = readHeaders(await module.sign(signed))
+  hold(typeof headers !== 'string', `sign: ${typeof headers === 'string' ? headers : ''}`)
+}
+
+/** `body` absent: it is a stream. */
+function request(body: string | undefined): RequestToSign {
+  return {
+    ...{ method: 'POST', url: 'https://api.example.com/v1/chat/completions?trace=1' },
+    headers: { 'content-type': 'application/json', host: 'api.example.com' },
+    sha256: () => (body === undefined ? undefined : createHash('sha256').update(body).digest('hex')),
+  }
+}

@@ -1,0 +1,127 @@
+import { type Check, type CheckConfig, isCheck, type OpenCheck, readVerdict } from '../../core/check.js'
+import { GatewayError } from '../../core/errors.js'
+import { faultText, loadExport, ModuleFault, type ModuleWarning, toolsFor, within } from '../../core/user-module.js'
+import type { CheckedCall } from './checked-request.js'
+
+/** A check that could not be opened is not opened again so soon. */
+const REOPEN_PAUSE_MS = 1000
+/** Longest time for a check to open or to close. */
+const OPEN_MS = 10_000
+
+type Read = NonNullable<ReturnType<typeof readVerdict>>
+
+/**
+ * A module's check: opened when it is first needed, and for all routes and generations that declare the same. After no plan has it
+ * any more, it is closed with its last request.
+ */
+export class OpenedCheck {
+  readonly #config: CheckConfig
+  readonly #warn: ModuleWarning
+  #check: Check | undefined
+  #opening: Promise<Check> | undefined
+  #pausedUntil = 0
+  /** Requests that it is asked about. */
+  #asked = 0
+  #isRetired = false
+
+  constructor(config: CheckConfig, warn: ModuleWarning) {
+    this.#config = config
+    this.#warn = warn
+  }
+
+  /** What it says of a request, at once where it does. Throws, or rejects with, {@link ModuleFault}. */
+  ask(request: CheckedCall): Read | Promise<Read> {
+    if (this.#check === undefined) return this.#later(request, async () => (await this.opened()).check(request))
+    let said: unknown
+    try {
+      said = this.#check.check(request)
+      if (!isThenable(said)) return verdictOf(said)
+    } catch (cause) {
+      throw this.#faultOf(cause)
+    }
+    const waiting = said
+    return this.#later(request, () => waiting)
+  }
+
+  /** Opens it ahead of the first request. */
+  async opened(): Promise<Check> {
+    if (this.#check !== undefined) return this.#check
+    if (Date.now() < this.#pausedUntil) throw new ModuleFault('it could not be opened a moment ago')
+    this.#opening ??= this.#open()
+    return this.#opening
+  }
+
+  /** No plan declares it any more. */
+  retire(): void {
+    this.#isRetired = true
+    if (this.#asked === 0) void this.close()
+  }
+
+  /** Ends it. A fault in there changes nothing any more. */
+  async close(): Promise<void> {
+    const check = this.#check
+    this.#check = undefined
+    if (check?.close === undefined) return
+    await within(OPEN_MS, this.#config.module, () => check.close?.()).catch(() => undefined)
+  }
+
+  async #open(): Promise<Check> {
+    const { module, options } = this.#config
+    try {
+      const openCheck = await loadExport<OpenCheck>(this.#config, 'openCheck')
+      const check = await within(OPEN_MS, module, () => openCheck(options, toolsFor(module, this.#warn)))
+      if (!isCheck(check)) throw new ModuleFault('what openCheck returns has no function check')
+      this.#check = check
+      return check
+    } catch (cause) {
+      this.#pausedUntil = Date.now() + REOPEN_PAUSE_MS
+      throw this.#faultOf(cause)
+    } finally {
+      this.#opening = undefined
+    }
+  }
+
+  #faultOf(cause: unknown): unknown {
+    if (cause instanceof ModuleFault || cause instanceof GatewayError) return cause
+    return new ModuleFault(faultText(cause, this.#config.module))
+  }
+
+  async #later(request: CheckedCall, work: () => unknown): Promise<Read> {
+    const { timeout, module } = this.#config
+    this.#asked++
+    let refusal: unknown
+    try {
+      // What the gateway itself refuses, as the body was read, is passed on as it is.
+      const said = await within(timeout, module, async () => {
+        try {
+          return await work()
+        } catch (cause) {
+          if (cause instanceof GatewayError) refusal = cause
+          throw cause
+        }
+      })
+      return verdictOf(said)
+    } catch (cause) {
+      throw refusal ?? cause
+    } finally {
+      request.end()
+      if (--this.#asked === 0 && this.#isRetired) void this.close()
+    }
+  }
+}
+
+function isThenable(said: unknown): said is PromiseLike<unknown> {
+  return typeof said === 'object' && said !== null && typeof Reflect.get(said, 'then') === 'function'
+}
+
+/** Reading what a module says runs its code where it has getters. */
+function verdictOf(said: unknown): Read {
+  let verdict: Read | undefined
+  try {
+    verdict = readVerdict(said)
+  } catch {
+    throw new ModuleFault('what it says cannot be read')
+  }
+  if (verdict === undefined) throw new ModuleFault("what it says is neither 'pass' nor a refusal")
+  return verdict
+}
