@@ -8,7 +8,7 @@ import { CALLER, startTestGateway, type TestGateway } from '../helpers/gateway.j
 import { ALIAS, type LlamaServer, startLlama, withoutLlama } from '../helpers/llama/server.js'
 import { CONTEXT_TOKENS as LONGEST_TOKENS, WIDTH } from '../helpers/llama/tiny-model.js'
 import { type RawClient, request } from '../helpers/raw-client.js'
-import { asking, FOUR, type TextClient } from '../helpers/text-clients.js'
+import { asking, EACH_CLIENT, type TextClient } from '../helpers/text-clients.js'
 import { aiChat, aiGenerate, aiMessages, aiResponses } from './clients/ai.js'
 import { anthropic } from './clients/anthropic.js'
 import type { Ask, Client, Told } from './clients/ask.js'
@@ -50,7 +50,14 @@ const FOUND = {
   ...{ max_completion_tokens: 'yes', max_tokens: 'yes', system: 'yes', developer: 'yes', sampling: 'yes' },
   ...{ reasoning_effort: 'yes', structured: 'yes', tools: 'yes', parallel_calls: 'yes', stream: 'yes' },
   ...{ stream_usage: 'yes', images: 'no', audio: 'no', responses: 'yes', structured_responses: 'no' },
-  ...{ kept_responses: 'no', messages: 'yes', count_tokens: 'yes', generate: 'no', embeddings: `${WIDTH}` },
+  ...{
+    kept_responses: 'no',
+    messages: 'yes',
+    count_tokens: 'yes',
+    generate: 'no',
+    converse: 'no',
+    embeddings: `${WIDTH}`,
+  },
   ...{ max_output: 'not named', error: 'compatible' },
 }
 const SPEAKS = {
@@ -170,7 +177,7 @@ async function cookbook(t: Test, llama: LlamaServer): Promise<void> {
   t.match(file, 'http://127.0.0.1:8081')
   const yaml = file.replace('http://127.0.0.1:8081', llama.origin)
   const gateway = await startTestGateway(t, yaml, { env: { GATEWAY_KEY: KEY } })
-  for (const client of FOUR) {
+  for (const client of EACH_CLIENT) {
     for (const stream of [false, true]) {
       const answer = await answerOf(t, gateway, client, 'small', stream)
       t.equal(answer.status, 200, `${client.protocol} ${answer.text}`)
@@ -210,14 +217,21 @@ async function tooLong(t: Test, llama: LlamaServer): Promise<void> {
   const text = 'a'.repeat(2 * CONTEXT_TOKENS)
   const messages = [{ role: 'user', content: text }]
   const contents = [{ role: 'user', parts: [{ text }] }]
-  const long = { chat: { messages }, messages: { messages }, responses: { input: text }, generate: { contents } }
-  for (const client of FOUR) {
+  const converse = { messages: [{ role: 'user', content: [{ text }] }] }
+  const long = {
+    chat: { messages },
+    messages: { messages },
+    responses: { input: text },
+    generate: { contents },
+    converse,
+  }
+  for (const client of EACH_CLIENT) {
     for (const stream of [false, true]) {
       const answer = await answerOf(t, gateway, client, 'm', stream, long[client.protocol])
-      t.match(answer.json(), { error: { message: /exceeds the available context size/ } }, client.name)
+      t.match(answer.text, /exceeds the available context size/, client.name)
       // What is relayed is the server's own error.
       if (client.protocol === 'responses') t.equal(client.error(t, answer, 400).word, 'context_length_exceeded')
-      else if (client.protocol === 'generate') client.error(t, answer, 400)
+      else if (client.protocol === 'generate' || client.protocol === 'converse') client.error(t, answer, 400)
       else t.equal(answer.status, 400)
       const fallback = await answerOf(t, gateway, client, 'other', stream, long[client.protocol])
       t.equal(fallback.status, 200, `${client.name} by the fallback: ${fallback.text.slice(0, 200)}`)

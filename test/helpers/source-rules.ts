@@ -79,7 +79,7 @@ const DOORS: Readonly<Record<string, string | readonly string[]>> = {
 
 /** Only what loads the product's own code may run text; only workers, commands that print credentials, git, and messages to systemd are processes. */
 const BUILTIN_DOORS: Readonly<Record<string, readonly string[]>> = {
-  vm: ['bin/bundle.js'],
+  vm: ['bin/bundle.js', 'bin/gateway.js'],
   child_process: [
     'src/credentials/exec.ts',
     'src/cli/planning/git.ts',

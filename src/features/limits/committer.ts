@@ -27,10 +27,7 @@ const LAST_RETRY_MS = 1000
 const MAX_TRANSFERS = 8
 /** So many commits may follow each other at once after a pause: requests that come one by one do not wait for the pace. */
 const MAX_BURST = 20
-/**
- * Where so many answers wait for a commit, they share its cost, and it does not wait for the pace. The pace spares a store that a
- * fleet shares; one of this machine alone is spared by nothing: each answer waits as long as the commit takes.
- */
+/** Where so many answers wait, they share the cost of a commit, and it does not wait for the pace, which spares a fleet's store. */
 const MANY_ANSWERS = { shared: 24, local: 1 } as const
 /** Records that wait for the store. When there are as many, budgets refuse, and what else passes has no record. */
 const MAX_WAITING = 50_000
