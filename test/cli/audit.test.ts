@@ -31,9 +31,9 @@ t.test('gateway audit of the shipped file has a line for each route and no hole'
   const lines = stdout.split('\n')
   t.match(
     lines[0],
-    /^ROUTE +KEY +MODELS +CALLER +SCHEMA +BODY +TIME-OUTS .* BUDGET +RETRY +SECRETS +ABORT +LOG +METRIC +TELEMETRY$/,
+    /^ROUTE +KEY +MODELS +CALLER +CHECKS +SCHEMA +BODY +TIME-OUTS .* BUDGET +RETRY +SECRETS +ABORT +LOG +METRIC +TELEMETRY$/,
   )
-  t.match(stdout, /\nPOST \/v1\/chat\/completions +console\+keys +name +- +yes +32MiB +3s\/5m\/2m\/30m +yes /)
+  t.match(stdout, /\nPOST \/v1\/chat\/completions +console\+keys +name +- +- +yes +32MiB +3s\/5m\/2m\/30m +yes /)
   // The plan has no routes for health.
   const served = (JSON.parse(routes.stdout) as { serves: string }[]).filter(({ serves }) => serves !== 'health')
   t.match(lines.at(-2), `gateway.yaml: ${served.length} routes, no hole`)

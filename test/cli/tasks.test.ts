@@ -102,7 +102,7 @@ t.test('tasks: list, show and cancel beside a running gateway', async t => {
   t.match((await tasks('list', '--kind', 'video', '--json')).stdout, mine)
   const strange = await tasks('list', '--kind', 'opera')
   t.equal(strange.code, 2)
-  t.match(strange.stderr, /no kind of tasks is called opera; there are: audio, image, media, music, video\n/)
+  t.match(strange.stderr, /no kind of tasks is called opera; there are: audio, image, media, music, operation, video\n/)
   for (const [limit, told] of [
     ['1', /^only the first 1 are shown; raise --limit to see more\n$/],
     ['2', /^$/],

@@ -119,6 +119,12 @@ t.test('a client that reads slowly gets all of it in the end', async t => {
 
 const LARGE = 20 * 1024 * 1024
 
+/** Each pair takes seconds: the fifth protocol is tried beside itself and one other. */
+function isTried(client: Protocol, upstream: Protocol): boolean {
+  const [one, other] = [client === 'converse', upstream === 'converse']
+  return one === other || (one ? upstream : client) === 'chat'
+}
+
 t.test('F-C10 20 MiB of an image arrive whole, in the words of the upstream', async t => {
   const stage = await startStage(t, { more: PATIENT })
   const base64 = 'iVBORw0K'.repeat(LARGE / 8)
@@ -140,7 +146,7 @@ t.test('F-C10 20 MiB of an image arrive whole, in the words of the upstream', as
     },
   }
   for (const client of EACH_CLIENT) {
-    for (const upstream of EACH_UPSTREAM) {
+    for (const upstream of EACH_UPSTREAM.filter(({ protocol }) => isTried(client.protocol, protocol))) {
       await t.test(`${client.name} → ${upstream.name}`, async t => {
         const model = stage.play(upstream.protocol, answers(upstream))
         // How long the event loop stops is a figure of the bench; here others have to be served meanwhile.

@@ -225,7 +225,7 @@ export const FETCHED: readonly FetchedRow[] = [
   {
     address: 'a configuration at an address, also one that an object store has signed',
     ...{ setBy: 'the command line', guard: 'https, or a digest or signature; redirects are not followed' },
-    by: ['src/runtime/source/http.ts', 'src/cli/remote.ts'],
+    by: ['src/runtime/source/http.ts', 'src/cli/remote.ts', 'src/cli/remote-s3.ts'],
     test: ['cli/address', 'validate and explain read an address, and say what is wrong with it'],
   },
   {

@@ -51,7 +51,7 @@ export function decodeResult(body: Json): TextResult {
   if (!isObject(body)) throw badUpstream('It is not an object.')
   const content = objectOf(objectOf(body.output)?.message)?.content
   if (body.output === undefined && messageOf(body) !== undefined) {
-    throw exceptionOf(/\w+(?=:|$)/.exec(stringOf(body.__type) ?? '')?.[0] ?? '', body)
+    throw exceptionOf(exceptionName(stringOf(body.__type) ?? ''), body)
   }
   if (!Array.isArray(content)) throw badUpstream('It has no message.')
   const ids = new MadeIds('')
@@ -139,6 +139,12 @@ const STATUSES: ReadonlyMap<string, number> = new Map([
   ['modelnotreadyexception', 503],
   ['modeltimeoutexception', 504],
 ])
+
+/** Of `com.amazon.coral.service#ThrottlingException:http://…`. */
+function exceptionName(type: string): string {
+  const [named = ''] = type.split(':')
+  return named.slice(named.lastIndexOf('#') + 1)
+}
 
 /** An exception that came as an event of a stream, or in place of an answer. */
 export function exceptionOf(name: string, body: JsonObject | undefined): GatewayError {
