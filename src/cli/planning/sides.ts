@@ -6,7 +6,7 @@ import { isAddress, shownSource } from '../../core/config-place.js'
 import { withSlashes } from '../../core/platform.js'
 import type { Side } from '../../plan/difference/difference.js'
 import { adminApiOf } from '../admin-api.js'
-import { CommandError, type Io } from '../io.js'
+import { CommandError, EXIT, type Io } from '../io.js'
 import { check, invalid, printProblems, STANDARD_INPUT } from '../loading.js'
 import { servedText, withText } from '../served-text.js'
 import { git } from './git.js'
@@ -103,5 +103,10 @@ async function extracted({ commit, root, path }: Revision, folder: string): Prom
 /** The plan that a gateway serves: what its file said then, with the included files and variables of now. */
 async function running(origin: string, file: string, io: Io): Promise<NamedSide> {
   const api = await adminApiOf(file, origin.replace(/\/+$/, ''), io)
-  return compiled(STANDARD_INPUT, origin, await withText(await servedText(api), io))
+  const text = await servedText(api).catch(error => {
+    if (error instanceof CommandError && !error.message.includes('answered')) throw error
+    // It answered something else, or no JSON.
+    throw new CommandError(`${origin} is no admin API; the address of a file ends in .yaml or .yml`, EXIT.failed)
+  })
+  return compiled(STANDARD_INPUT, origin, await withText(text, io))
 }
