@@ -95,7 +95,7 @@ t.test('plan compares folders of git revisions, and files at addresses', async t
   const { port } = server.address() as AddressInfo
   const env = { GATEWAY_ADMIN_KEY: 'the-key-of-an-admin' }
   const other = await run(['plan', `http://127.0.0.1:${port}/old`, file, '--file', file], { cwd, env })
-  t.match(other, { code: 1, stderr: /\/old is no admin API; the address of a file ends in \.yaml or \.yml/ })
+  t.match(other, { code: 1, stderr: /\/old is not an admin API; the address of a file ends in \.yaml or \.yml/ })
   const fetched = await run(['plan', `http://127.0.0.1:${port}/old.yaml`, file], { cwd })
   t.equal(fetched.code, 0, fetched.stderr)
   t.match(fetched.stdout, 'model calm is gone')

@@ -106,7 +106,7 @@ async function running(origin: string, file: string, io: Io): Promise<NamedSide>
   const text = await servedText(api).catch(error => {
     if (error instanceof CommandError && !error.message.includes('answered')) throw error
     // It answered something else, or no JSON.
-    throw new CommandError(`${origin} is no admin API; the address of a file ends in .yaml or .yml`, EXIT.failed)
+    throw new CommandError(`${origin} is not an admin API; the address of a file ends in .yaml or .yml`, EXIT.failed)
   })
   return compiled(STANDARD_INPUT, origin, await withText(text, io))
 }
