@@ -17,17 +17,24 @@ export const planCommand: Define = (parent, io, end) => {
     .description(
       'say what a change of the configuration means: who may use what, what goes where, what is lost; exit codes: 0 compared, 1 --fail-on met or a file invalid',
     )
-    .argument('[old]', 'file, git revision (HEAD~1 or HEAD~1:gateway.yaml), or address of a running admin API')
+    .argument(
+      '[old]',
+      'file, folder, git revision (HEAD~1 or HEAD~1:gateway.yaml), address of a file (https://….yaml, s3://, git+https://), or of a running admin API',
+    )
     .argument('[new]', 'the same (default: the file of --file, as it is now)')
     .addOption(
       new Option('--format <format>', 'output format')
         .choices(['text', 'json', 'markdown', 'github', 'sarif'])
         .default('text'),
     )
-    .option('--fail-on <marks>', 'exit 1 if there is a change with one of: weaker, loss, unreachable', list)
+    .option(
+      '--fail-on <marks>',
+      'exit 1 if there is a change with one of: weaker, loss, unreachable; with --traffic: loss, unreachable',
+      list,
+    )
     .option(
       '--traffic <log>',
-      'instead of comparing, decide the requests of a log or of receipts again by NEW (or the only one given)',
+      'instead of comparing, decide the requests of a log or of receipts again by NEW (or the only one given); OLD says what was lost before',
     )
     .addHelpText(
       'after',
@@ -40,28 +47,43 @@ export const planCommand: Define = (parent, io, end) => {
       const ready = await withVariables(io, options)
       const { traffic } = options
       end(
-        traffic === undefined ? await plan(old, now, options, ready) : await again(traffic, now ?? old, options, ready),
+        traffic === undefined ? await plan(old, now, options, ready) : await again(traffic, [old, now], options, ready),
       )
     })
 }
 
 /** `--traffic` */
-async function again(log: string, word: string | undefined, options: Options, io: Io): Promise<number> {
+async function again(
+  log: string,
+  [old, now]: readonly [string | undefined, string | undefined],
+  options: Options,
+  io: Io,
+): Promise<number> {
   const { format, file = DEFAULT_FILE } = options
   if (format !== 'text' && format !== 'json') throw new CommandError('--traffic prints text or json')
-  const [{ sideOf }, { replay, trafficText }] = await Promise.all([
+  if ([log, old, now].filter(word => word === STANDARD_INPUT).length > 1) throw new CommandError(ONE_INPUT)
+  const [{ MARKS }, { sideOf }, { replay, trafficText }] = await Promise.all([
+    import('../plan/difference/difference.js'),
     import('./planning/sides.js'),
     import('./planning/traffic.js'),
   ])
-  const facts = await replay(log, await sideOf(word ?? file, file, io), io)
+  const failing = marksOf(options.failOn ?? [], MARKS)
+  if (failing.has('weaker'))
+    throw new CommandError('--fail-on weaker is not of requests: compare without --traffic; with it, loss, unreachable')
+  const before = old === undefined || now === undefined ? undefined : await sideOf(old, file, io)
+  const facts = await replay(log, await sideOf(now ?? old ?? file, file, io), io, before)
   print(io.stdout, format === 'json' ? JSON.stringify(facts, undefined, 2) : trafficText(facts))
-  return EXIT.ok
+  const isLossy = failing.has('loss') && Object.keys(facts.lossy).length > 0
+  const isUnreachable = failing.has('unreachable') && facts.unreachable > 0
+  return isLossy || isUnreachable ? EXIT.failed : EXIT.ok
 }
+
+const ONE_INPUT = 'standard input can be given only once'
 
 async function plan(old: string | undefined, now: string | undefined, options: Options, io: Io): Promise<number> {
   const file = options.file ?? DEFAULT_FILE
   if (old === undefined) throw new CommandError('name what to compare with, as in gateway plan HEAD')
-  if (old === STANDARD_INPUT && now === STANDARD_INPUT) throw new CommandError('standard input can be given only once')
+  if (old === STANDARD_INPUT && now === STANDARD_INPUT) throw new CommandError(ONE_INPUT)
   const [{ differenceOf, MARKS }, { sideOf }, { CHANGE_FORMATS }] = await Promise.all([
     import('../plan/difference/difference.js'),
     import('./planning/sides.js'),

@@ -1,5 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import { packageRoot } from '../../src/core/package-root.js'
@@ -7,6 +9,8 @@ import { run } from './bin.js'
 
 const GOLDEN = join(packageRoot(), 'test/golden/difference')
 const UPDATE = process.env.UPDATE_GOLDEN === '1'
+const DROPS =
+  'seed, presence_penalty, frequency_penalty, logit_bias, n, logprobs, top_logprobs, verbosity, metadata, prompt_cache_key, prompt_cache_retention, prompt_cache_options, store, modalities, audio, prediction and 1 more and parts of others'
 const VERSION: unknown = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8')).version
 
 t.test('plan prints each format as the golden file has it', async t => {
@@ -62,6 +66,67 @@ t.test('plan reads git revisions, with what they include, and the file of the wo
   )
 })
 
+t.test('plan compares folders of git revisions, and files at addresses', async t => {
+  const cwd = t.testdir({ 'conf.d': {}, bare: {} })
+  const git = (...args: readonly string[]) =>
+    execFileSync('git', ['-c', 'user.email=a@example', '-c', 'user.name=a', ...args], { cwd })
+  const more = join(cwd, 'conf.d', 'more.yaml')
+  copyFileSync(join(GOLDEN, 'old.yaml'), join(cwd, 'conf.d', 'gateway.yaml'))
+  writeFileSync(more, 'models:\n  more: north\n')
+  git('init', '-q', '-b', 'main')
+  git('add', '.')
+  git('commit', '-qm', 'one')
+  writeFileSync(more, 'models:\n  more: south\n')
+  const changed = /model more for key bob on .*: north as more → south as more/
+  for (const word of ['HEAD', 'HEAD:conf.d/']) {
+    const { code, stdout, stderr } = await run(['plan', word, '--file', 'conf.d'], { cwd })
+    t.equal(code, 0, stderr)
+    t.match(stdout, changed, word)
+  }
+  const file = join(GOLDEN, 'new.yaml')
+  const repository = `git+file://${cwd}#main:conf.d/gateway.yaml`
+  const cloned = await run(['plan', repository, file], { cwd })
+  t.equal(cloned.code, 0, cloned.stderr)
+  t.match(cloned.stdout, 'model calm is gone')
+  const text = readFileSync(join(GOLDEN, 'old.yaml'))
+  const server = createServer((request, response) => response.end(request.url === '/old.yaml' ? text : '{}'))
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const env = { GATEWAY_ADMIN_KEY: 'the-key-of-an-admin' }
+  const other = await run(['plan', `http://127.0.0.1:${port}/old`, file, '--file', file], { cwd, env })
+  t.match(other, { code: 1, stderr: /\/old is not an admin API; the address of a file ends in \.yaml or \.yml/ })
+  const fetched = await run(['plan', `http://127.0.0.1:${port}/old.yaml`, file], { cwd })
+  t.equal(fetched.code, 0, fetched.stderr)
+  t.match(fetched.stdout, 'model calm is gone')
+})
+
+t.test(
+  'plan has all settings in JSON, and says elsewhere how many it leaves out; those with marks are never',
+  async t => {
+    const rest = `version: 1
+store: { type: memory }
+upstreams: { north: { kind: openai, secret: { env: N } } }
+models: { swift: north }
+keys: { bob: { secret: { env: BOB } } }
+`
+    const checks = Array.from(
+      { length: 32 },
+      (_, i) => `  check-${i}: { type: ./check.mjs, routes: ["POST *"], models: [swift] }\n`,
+    ).join('')
+    const cwd = t.testdir({ 'few.yaml': rest, 'many.yaml': `${rest}checks:\n${checks}`, 'check.mjs': '' })
+    const plan = async (...args: readonly string[]) => (await run(['plan', ...args], { cwd })).stdout
+    const { changes } = JSON.parse(await plan('few.yaml', 'many.yaml', '--format', 'json'))
+    const left = changes.filter(({ about }: { readonly about: string }) => about === 'setting').length - 200
+    t.ok(left > 0, `${left + 200} settings`)
+    t.match(await plan('few.yaml', 'many.yaml'), `and ${left} more settings: --format json has all\n`)
+    t.match(await plan('few.yaml', 'many.yaml'), `\n${changes.length} changes`)
+    t.match(await plan('few.yaml', 'many.yaml', '--format', 'markdown'), `\n\n${left} more: `)
+    t.match(await plan('few.yaml', 'many.yaml', '--format', 'github'), `::${left} more settings`)
+    t.equal((await plan('many.yaml', 'few.yaml')).match(/^WEAKER: setting checks\.check-\d+\.module/gm)?.length, 32)
+  },
+)
+
 t.test(
   'plan --traffic decides the requests of a log again: where they go, which are refused, what they cost',
   async t => {
@@ -86,7 +151,7 @@ t.test(
       `3 requests, 33.3 % go where they went
 33.3 % move to south (1)
 33.3 % are refused: 404 model_not_found (1)
-33.3 % may lose members by translation chat → messages (1)
+66.7 % may lose members by translation chat → messages (2): ${DROPS}
 cost +100 %: 1.00 → 2.00 USD
 `,
     )
@@ -94,6 +159,67 @@ cost +100 %: 1.00 → 2.00 USD
     t.match(JSON.parse(json.stdout), { requests: 3, same: 2, moved: { north: 1 }, cost: { before: 1e6, after: 1e6 } })
   },
 )
+
+t.test(
+  'plan --traffic counts losses that are new: by the receipt or by OLD, and of drawn targets their share',
+  async t => {
+    const drawn = `version: 1
+store: { type: memory }
+upstreams:
+  north: { kind: openai, secret: { env: N } }
+  south: { kind: anthropic, secret: { env: S } }
+models:
+  swift: { targets: [{ upstream: north, weight: 3 }, { upstream: south, weight: 1 }] }
+  other: { targets: [{ upstream: south }] }
+keys: { bob: { secret: { env: BOB } } }
+`
+    const plain = drawn.replace('kind: anthropic', 'kind: openai')
+    const cwd = t.testdir({ 'drawn.yaml': drawn, 'plain.yaml': plain })
+    const route = 'POST /v1/chat/completions'
+    const line = (model: string, upstream: string) =>
+      JSON.stringify({ msg: 'request', route, key: 'bob', model, upstream, status: 200 })
+    const receipt = (translated: object) =>
+      JSON.stringify({
+        ...{ kind: 'request', route, key: 'bob', model: 'other', status: 200 },
+        attempts: [{ number: 1, upstream: 'south', ...translated }],
+      })
+    const replay = async (input: readonly string[], ...files: readonly string[]) => {
+      const args = ['plan', '--traffic', '-', ...files, '--format', 'json']
+      const { code, stdout, stderr } = await run(args, { cwd, input: input.join('\n') })
+      t.equal(code, 0, stderr)
+      return JSON.parse(stdout)
+    }
+    const four = Array.from({ length: 4 }, () => line('swift', 'north'))
+    const shares = await replay(four, 'drawn.yaml')
+    t.strictSame([shares.lossy, shares.moved], [{ 'chat → messages': 1 }, { south: 1 }])
+    t.ok(shares.drops['chat → messages'].includes('logit_bias'))
+    const stays = await replay([line('other', 'south')], 'plain.yaml', 'drawn.yaml')
+    t.strictSame([stays.same, stays.lossy], [1, { 'chat → messages': 1 }], 'the same upstream, translated now')
+    const alike = await replay([line('other', 'south')], 'drawn.yaml', 'drawn.yaml')
+    t.strictSame([alike.same, alike.lossy, alike.drops], [1, {}, {}], 'translated alike before')
+    const receipts = await replay([receipt({ translated: 'messages' }), receipt({})], 'drawn.yaml')
+    t.strictSame([receipts.requests, receipts.lossy], [2, { 'chat → messages': 1 }], 'the receipt says how it was sent')
+  },
+)
+
+t.test('plan --traffic has marks for --fail-on', async t => {
+  const request = { msg: 'request', route: 'POST /v1/chat/completions', key: 'bob', upstream: 'north', status: 200 }
+  const ask = async (model: string, ...args: readonly string[]) => {
+    const input = JSON.stringify({ ...request, model })
+    return (await run(['plan', '--traffic', '-', ...args], { cwd: GOLDEN, input })).code
+  }
+  t.equal(await ask('swift', 'new.yaml', '--fail-on', 'loss'), 1)
+  t.equal(await ask('swift', 'new.yaml', '--fail-on', 'unreachable'), 0)
+  t.equal(await ask('calm', 'new.yaml', '--fail-on', 'unreachable'), 1)
+  t.equal(await ask('calm', 'old.yaml', '--fail-on', 'loss,unreachable'), 0)
+  const { code, stderr } = await run(['plan', '--traffic', '-', 'old.yaml', '--fail-on', 'weaker'], {
+    cwd: GOLDEN,
+    input: '',
+  })
+  t.match({ code, stderr }, { code: 2, stderr: /--fail-on weaker is not of requests/ })
+  const twice = await run(['plan', '--traffic', '-', '-', 'old.yaml'], { cwd: GOLDEN, input: '' })
+  t.match(twice, { code: 2, stderr: /standard input can be given only once/ })
+})
 
 t.test('plan --traffic fills limits by the time of the log, and names those that would refuse', async t => {
   const file = `version: 1

@@ -70,6 +70,7 @@ const drawn = fc.record({
     },
     { requiredKeys: ['limits'] },
   ),
+  record: fc.constantFrom(undefined, { into: 'r', models: ['m*'] }, { into: 'r', keys: ['k1'], routes: ['chat'] }),
   keys: fc.dictionary(
     fc.constantFrom('k1', 'k2', 'k3'),
     fc.record(
@@ -87,7 +88,7 @@ const drawn = fc.record({
 })
 type Drawn = typeof drawn extends fc.Arbitrary<infer T> ? T : never
 
-function yamlOf({ upstreams: { a, b }, models, group, keys }: Drawn): string {
+function yamlOf({ upstreams: { a, b }, models, group, record, keys }: Drawn): string {
   return JSON.stringify({
     version: 1,
     store: { type: 'memory' },
@@ -96,6 +97,7 @@ function yamlOf({ upstreams: { a, b }, models, group, keys }: Drawn): string {
       b: b.kind === 'simulator' ? b : { ...b, base: 'https://c.example', secret: { env: 'SECRET_B' } },
     },
     groups: { g: group },
+    record,
     models: {
       base: { targets: ['b'] },
       ...Object.fromEntries(

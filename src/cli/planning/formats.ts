@@ -3,8 +3,17 @@ import { changeLines, headline, summary, titleOf } from '../../plan/difference/h
 import { version } from '../command.js'
 import { printable } from '../io.js'
 
+interface About {
+  readonly file: string
+  /** Further changes, which the format leaves out. */
+  readonly left?: number
+}
+
 /** Writes changes. No line break at the end; empty: nothing to print. */
-export type ChangeFormat = (changes: readonly Change[], about: { readonly file: string }) => string
+export type ChangeFormat = (changes: readonly Change[], about: About) => string
+
+/** Changes of settings that people are shown beside those with marks. */
+const MAX_SETTINGS = 200
 
 export const CHANGE_FORMATS = {
   json,
@@ -14,19 +23,28 @@ export const CHANGE_FORMATS = {
   sarif: forPeople(sarif),
 } as const satisfies Record<string, ChangeFormat>
 
-/** Without which requests other bounds hold for: the entry of their key or group says it once. */
+/**
+ * Without which requests other bounds hold for: the entry of their key or group says it once. Of many settings the first ones, and
+ * all with marks.
+ */
 function forPeople(format: ChangeFormat): ChangeFormat {
-  return (changes, about) =>
-    format(
-      changes.filter(change => change.about !== 'requests' || change.what[0] !== BOUNDS),
-      about,
-    )
+  return (changes, about) => {
+    const own = changes.filter(change => change.about !== 'requests' || change.what[0] !== BOUNDS)
+    let settings = 0
+    const shown = own.filter(({ about, marks }) => {
+      if (about !== 'setting' || marks.length > 0) return true
+      settings += 1
+      return settings <= MAX_SETTINGS
+    })
+    return format(shown, { ...about, left: own.length - shown.length })
+  }
 }
 
-function text(changes: readonly Change[]): string {
+function text(changes: readonly Change[], { left = 0 }: About): string {
   if (changes.length === 0) return 'nothing differs'
   const parts = changes.map(change => changeLines(change).map(printable).join('\n'))
-  return [...parts, '', summary(changes)].join('\n')
+  const more = left === 0 ? [] : [`and ${left} more settings: --format json has all`]
+  return [...parts, ...more, '', summary(changes, left)].join('\n')
 }
 
 /** `{ changes }`, each as {@link Change} has it. */
@@ -38,7 +56,7 @@ function json(changes: readonly Change[]): string {
 const MAX_MARKDOWN_CHARS = 60_000
 
 /** For a comment on a pull request: marked changes first. */
-function markdown(changes: readonly Change[]): string {
+function markdown(changes: readonly Change[], { left: leftBefore = 0 }: About): string {
   const head = '### What this changes in the gateway'
   if (changes.length === 0) return `${head}\n\nNothing: requests, keys and settings mean the same as before.`
   const sorted = changes.toSorted((one, other) => other.marks.length - one.marks.length)
@@ -50,9 +68,9 @@ function markdown(changes: readonly Change[]): string {
     if (size > MAX_MARKDOWN_CHARS) break
     rows.push(row)
   }
-  const left = sorted.length - rows.length
-  const rest = left === 0 ? '' : `\n\n${left} more: run \`gateway plan\` for all of them.`
-  return `${head}\n\n${summary(changes)}\n\n| | What | Before | After |\n|---|---|---|---|\n${rows.join('\n')}${rest}`
+  const left = sorted.length - rows.length + leftBefore
+  const rest = left === 0 ? '' : `\n\n${left} more: \`gateway plan --format json\` has all of them.`
+  return `${head}\n\n${summary(changes, leftBefore)}\n\n| | What | Before | After |\n|---|---|---|---|\n${rows.join('\n')}${rest}`
 }
 
 function rowOf(change: Change): string {
@@ -71,13 +89,13 @@ function cell(text: string): string {
 }
 
 /** Workflow commands; marked changes are warnings. */
-function github(changes: readonly Change[], { file }: { readonly file: string }): string {
-  return changes
-    .map(change => {
-      const level = change.marks.length > 0 ? 'warning' : 'notice'
-      return `::${level} file=${escaped(file).replaceAll(':', '%3A').replaceAll(',', '%2C')},title=gateway plan::${escaped(headline(change))}`
-    })
-    .join('\n')
+function github(changes: readonly Change[], { file, left = 0 }: About): string {
+  const rest = left === 0 ? [] : [`::notice title=gateway plan::${left} more settings: --format json has all`]
+  const lines = changes.map(change => {
+    const level = change.marks.length > 0 ? 'warning' : 'notice'
+    return `::${level} file=${escaped(file).replaceAll(':', '%3A').replaceAll(',', '%2C')},title=gateway plan::${escaped(headline(change))}`
+  })
+  return [...lines, ...rest].join('\n')
 }
 
 function escaped(text: string): string {
@@ -85,7 +103,7 @@ function escaped(text: string): string {
 }
 
 /** SARIF 2.1.0; the rule of a change is its first mark, or `changed`. */
-function sarif(changes: readonly Change[], { file }: { readonly file: string }): string {
+function sarif(changes: readonly Change[], { file }: About): string {
   const ids: readonly (Mark | 'changed')[] = ['weaker', 'loss', 'unreachable', 'changed']
   const driver = { name: 'model-gateway', version: version(), rules: ids.map(id => ({ id })) }
   const results = changes.map(change => {

@@ -4,6 +4,7 @@ import { MICRO_PER_USD } from '../../core/cost.js'
 import { isObject, parseJson } from '../../core/json.js'
 import type { Usage } from '../../core/plan.js'
 import type { Side } from '../../plan/difference/difference.js'
+import { dropsText } from '../../plan/difference/headline.js'
 import { type PastRequest, type TrafficFacts, TrafficReplay } from '../../plan/difference/traffic.js'
 import { CommandError, type Io } from '../io.js'
 import { STANDARD_INPUT } from '../loading.js'
@@ -15,11 +16,11 @@ const MAX_LINE_CHARS = 256 * 1024
 /** Requests that are held until it is known that none of those still to come began before them: lines are in the order of their ends. */
 const MAX_HELD = 16_384
 
-/** Decides the served requests of a log again, line by line. */
-export async function replay(log: string, side: Side, io: Io): Promise<TrafficFacts> {
+/** Decides the served requests of a log again, line by line. `before`: what decided them then, if that is known. */
+export async function replay(log: string, side: Side, io: Io, before?: Side): Promise<TrafficFacts> {
   const { accounting } = side.plan
   const limits = accounting === undefined ? undefined : new ReplayedLimits(accounting.timeZone)
-  const replay = new TrafficReplay(side, limits)
+  const replay = new TrafficReplay(side, limits, before)
   const held = new Heap<PastRequest>()
   const next = (): void => {
     const request = held.take()
@@ -50,7 +51,8 @@ function requestOf(line: string): PastRequest | undefined {
   const { route, key, model, status } = entry
   if (typeof route !== 'string' || typeof status !== 'number' || status >= FIRST_ERROR) return undefined
   const attempts = Array.isArray(entry.attempts) ? entry.attempts.filter(isObject) : []
-  const upstream = attempts[0]?.upstream ?? entry.upstream
+  const [first] = attempts
+  const upstream = first?.upstream ?? entry.upstream
   if (typeof upstream !== 'string') return undefined
   const name = {
     route,
@@ -62,7 +64,8 @@ function requestOf(line: string): PastRequest | undefined {
   }
   if (entry.kind === 'request') {
     const usage = isObject(entry.usage) ? (entry.usage as Usage) : undefined
-    return { ...name, ...(usage && { usage }), ...(typeof entry.cost === 'number' && { cost: entry.cost }) }
+    const translated = typeof first?.translated === 'string' ? first.translated : ''
+    return { ...name, translated, ...(usage && { usage }), ...(typeof entry.cost === 'number' && { cost: entry.cost }) }
   }
   const usage = usageOf(entry)
   const { cost_usd } = entry
@@ -99,7 +102,8 @@ function usageOf(entry: Readonly<Record<string, unknown>>): Usage | undefined {
 }
 
 /** A line for each answer: `31 % move to north`. */
-export function trafficText({ requests, same, moved, refused, full, lossy, cost, unpriced }: TrafficFacts): string {
+export function trafficText(facts: TrafficFacts): string {
+  const { requests, same, moved, refused, full, lossy, drops, cost, unpriced } = facts
   if (requests === 0) return 'the log has no request that an upstream has served'
   const share = (count: number): string => `${Math.round((count / requests) * 1000) / 10} %`
   const lines = (counts: Readonly<Record<string, number>>, say: (name: string) => string): readonly string[] =>
@@ -111,7 +115,10 @@ export function trafficText({ requests, same, moved, refused, full, lossy, cost,
     ...lines(moved, name => `move to ${name}`),
     ...lines(refused, name => `are refused: ${name}`),
     ...lines(full, name => `find no room and wait, or go to another target: ${name}`),
-    ...lines(lossy, name => `may lose members by translation ${name}`),
+    ...Object.entries(lossy).map(
+      ([pair, count]) =>
+        `${share(count)} may lose members by translation ${pair} (${count}): ${dropsText(drops[pair] ?? [])}`,
+    ),
     ...(cost.before === 0
       ? []
       : [`cost ${change < 0 ? '' : '+'}${change} %: ${usd(cost.before)} → ${usd(cost.after)} USD`]),

@@ -17,7 +17,7 @@ export interface Decision {
   readonly lost: ReadonlySet<string>
 }
 
-type Comparable = Omit<RequestFacts, 'key' | 'bounds' | 'error' | 'request' | 'route' | 'recorded'>
+type Comparable = Omit<RequestFacts, 'key' | 'bounds' | 'error' | 'request' | 'route'>
 
 const MISSING: Decision = { refused: '404 no such route', facts: [], shown: '404 no such route', lost: new Set() }
 
@@ -45,10 +45,15 @@ export function decide({ plan }: Side, route: Route | undefined, model: string, 
   const exchanges = perStream[0]?.exchanges ?? []
   return {
     refused: undefined,
-    facts: perStream.map(({ key: _, bounds: _2, request: _3, route: _4, recorded: _5, ...facts }) => facts),
+    facts: perStream.map(comparable),
     shown: shownOrder(exchanges),
     lost: lossesOf(route, model),
   }
+}
+
+/** The folder of recordings is a setting: of a git revision it is another one. */
+function comparable({ key: _, bounds: _2, request: _3, route: _4, recorded, ...facts }: RequestFacts): Comparable {
+  return recorded === undefined ? facts : { ...facts, recorded: 'yes' }
 }
 
 function refusedAs(refused: string): Decision {

@@ -1,6 +1,9 @@
+import type { GroupConfig } from '../../core/accounting-config.js'
+import type { KeyConfig } from '../../core/config.js'
 import { boundWords } from './bound-words.js'
 import { ABSENT, type Change, type EntryChange, type Mark, type Side } from './change.js'
 import { keyWords } from './key-words.js'
+import { isMovedToLaxer } from './moved.js'
 import { settingChanges } from './settings.js'
 import { upstreamWords } from './upstream-words.js'
 import { isWeaker } from './weaker.js'
@@ -12,8 +15,10 @@ type About = EntryChange['about']
 export function entryChanges(before: Side, after: Side): readonly Change[] {
   const list = new EntryList()
   const [was, is] = [before.config, after.config]
-  list.compare('key', was.keys, is.keys, keyWords)
-  list.compare('group', was.groups, is.groups, keyWords)
+  const moved: Weakened<KeyConfig | GroupConfig> = (one, other) =>
+    isMovedToLaxer([one, before], [other, after]) ? ['group'] : []
+  list.compare('key', was.keys, is.keys, keyWords, moved)
+  list.compare('group', was.groups, is.groups, keyWords, moved)
   list.compare('upstream', before.plan.upstreams, after.plan.upstreams, upstreamWords(before, after))
   list.compare('model', was.models, is.models, one => boundWords(one.limits, one.strict))
   return [...list.changes(), ...settingChanges(was, is)]
@@ -21,10 +26,19 @@ export function entryChanges(before: Side, after: Side): readonly Change[] {
 
 type Entries<T> = Readonly<Record<string, T>> | ReadonlyMap<string, T>
 
+/** Words of an entry that say less now, which their texts do not tell. */
+type Weakened<T> = (before: T, after: T) => readonly string[]
+
 class EntryList {
   readonly #found = new Map<string, EntryChange & { readonly names: string[] }>()
 
-  compare<T>(about: About, before: Entries<T>, after: Entries<T>, wordsOf: (entry: T, side: 0 | 1) => Words): void {
+  compare<T>(
+    about: About,
+    before: Entries<T>,
+    after: Entries<T>,
+    wordsOf: (entry: T, side: 0 | 1) => Words,
+    weakened: Weakened<T> = () => [],
+  ): void {
     const [was, is] = [mapOf(before), mapOf(after)]
     for (const name of new Set([...was.keys(), ...is.keys()])) {
       const [one, other] = [was.get(name), is.get(name)]
@@ -43,11 +57,11 @@ class EntryList {
         )
         continue
       }
-      this.#words(about, name, wordsOf(one, 0), wordsOf(other, 1))
+      this.#words(about, name, [wordsOf(one, 0), wordsOf(other, 1)], weakened(one, other))
     }
   }
 
-  #words(about: About, name: string, was: Words, is: Words): void {
+  #words(about: About, name: string, [was, is]: readonly [Words, Words], weakened: readonly string[]): void {
     for (const what of new Set([...was.keys(), ...is.keys()])) {
       const [before, after] = [was.get(what) ?? ABSENT, is.get(what) ?? ABSENT]
       if (before === after) continue
@@ -55,12 +69,13 @@ class EntryList {
         this.#add(about, name, what, before === ABSENT ? ABSENT : 'one', after === ABSENT ? ABSENT : 'another', [])
         continue
       }
-      this.#add(about, name, what, before, after, isWeaker(what, was.get(what), is.get(what)) ? ['weaker'] : [])
+      const isLess = isWeaker(what, was.get(what), is.get(what)) || weakened.includes(what)
+      this.#add(about, name, what, before, after, isLess ? ['weaker'] : [])
     }
   }
 
   #add(about: About, name: string, what: string, before: string, after: string, marks: readonly Mark[]): void {
-    const id = JSON.stringify([about, what, before, after])
+    const id = JSON.stringify([about, what, before, after, marks])
     const known = this.#found.get(id)
     if (known === undefined) this.#found.set(id, { about, names: [name], what, before, after, marks })
     else known.names.push(name)

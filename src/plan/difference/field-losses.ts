@@ -1,6 +1,8 @@
-import { countedBy } from '../../codecs/index.js'
+import { codecOf, countedBy } from '../../codecs/index.js'
 import type { Codec } from '../../core/codec.js'
 import type { Carry, FieldMapping } from '../../core/fields.js'
+
+export const NO_LOSS: ReadonlySet<string> = new Set()
 
 const KNOWN = new Map<Codec, Map<Codec, ReadonlySet<string>>>()
 
@@ -14,6 +16,23 @@ export function lossesBetween(server: Codec, client: Codec): ReadonlySet<string>
   const known = made.get(client) ?? new Set(lostMembers(fieldsOf(server), carriesOf(client)))
   made.set(client, known)
   return known
+}
+
+/** The same by the names of protocols; an empty one: the request is passed on. */
+export function lossesTo(server: string, client: string): ReadonlySet<string> {
+  const [from, to] = [codecOf(server), codecOf(client)]
+  return from === undefined || to === undefined || from === to ? NO_LOSS : lossesBetween(from, to)
+}
+
+const SINCE = new WeakMap<ReadonlySet<string>, Map<ReadonlySet<string>, readonly string[]>>()
+
+/** What is lost now and was not before. Both are sets of the functions above. */
+export function lostSince(before: ReadonlySet<string>, now: ReadonlySet<string>): readonly string[] {
+  const known = SINCE.get(before) ?? new Map<ReadonlySet<string>, readonly string[]>()
+  SINCE.set(before, known)
+  const lost = known.get(now) ?? [...now].filter(member => !before.has(member))
+  known.set(now, lost)
+  return lost
 }
 
 function lostMembers(

@@ -39,12 +39,14 @@ function sentence(change: Change): string {
 const NONE = 'none'
 
 function dropLines({ drops }: RequestChange): readonly string[] {
-  if (drops === undefined) return []
+  return drops === undefined ? [] : [`drops: ${dropsText(drops)}`]
+}
+
+/** Members that are lost, those of the top first of all. */
+export function dropsText(drops: readonly string[]): string {
   const tops = [...new Set(drops.filter(name => !/[.[]/.test(name)))]
   const shown = tops.length > 0 ? tops : drops
-  return [
-    `drops: ${names(shown, MAX_DROPS)}${tops.length > 0 && tops.length < drops.length ? ' and parts of others' : ''}`,
-  ]
+  return `${names(shown, MAX_DROPS)}${tops.length > 0 && tops.length < drops.length ? ' and parts of others' : ''}`
 }
 
 /** Members that a line names; `--format json` has all. */
@@ -60,10 +62,11 @@ function names(list: readonly string[], most = MAX_NAMES): string {
   return `${list.slice(0, most).join(', ')} and ${list.length - most} more`
 }
 
-/** `3 changes, 1 weaker, 1 unreachable`. */
-export function summary(changes: readonly Change[]): string {
+/** `3 changes, 1 weaker, 1 unreachable`; `left` are counted, too. */
+export function summary(changes: readonly Change[], left = 0): string {
   const marks = ['weaker', 'loss', 'unreachable'] as const
   const counts = marks.map(mark => [changes.filter(one => one.marks.includes(mark)).length, mark] as const)
   const marked = counts.filter(([count]) => count > 0).map(([count, mark]) => `, ${count} ${mark}`)
-  return `${changes.length} change${changes.length === 1 ? '' : 's'}${marked.join('')}`
+  const count = changes.length + left
+  return `${count} change${count === 1 ? '' : 's'}${marked.join('')}`
 }

@@ -15,12 +15,13 @@ export function keyWords(entry: KeyConfig | GroupConfig): Words {
   if (group !== undefined) words.set('group', group)
   if (priority !== undefined) words.set('priority', priority)
   if (!('secrets' in entry)) return words
-  const { secrets, expires, disabled, expose, generations, capture } = entry
+  const { secrets, expires, disabled, expose, generations, capture, trace } = entry
   if (expires !== undefined) words.set('expires', new Date(expires).toISOString())
   if (disabled) words.set('disabled', 'yes')
   if (expose !== undefined) words.set('expose', expose.join(', '))
   if (generations !== undefined) words.set('generations', generations)
   if (capture !== undefined) words.set('capture', JSON.stringify(capture))
+  if (trace !== undefined) words.set('trace', JSON.stringify(trace))
   words.set(SECRET, secrets.map(identityOf).sort().join(' '))
   return words
 }

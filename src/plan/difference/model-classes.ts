@@ -3,7 +3,7 @@ import type { Price } from '../../core/bounds.js'
 import type { ModelConfig } from '../../core/config.js'
 import { isGlob } from '../../core/glob.js'
 import type { Found } from '../model-index.js'
-import { isName } from '../names.js'
+import { isName, NameSet } from '../names.js'
 import { asWritten } from '../upstream-name.js'
 import type { Side } from './change.js'
 
@@ -81,9 +81,12 @@ class SideModels {
   readonly #side: Side
   readonly #shapes = new Map<ModelConfig, number>()
   readonly #prices = new Map<Price, string>()
+  /** Globs of the models that are recorded; without any, all are or none. */
+  readonly #recorded: NameSet
 
   constructor(side: Side) {
     this.#side = side
+    this.#recorded = new NameSet(side.config.record?.models ?? [])
   }
 
   of(name: string): Served | undefined {
@@ -96,7 +99,8 @@ class SideModels {
     const prices = config.targets.map(({ upstream }, at) => this.#priceOf(found, upstream, targets[at] ?? '', name))
     // Names that paths cannot hold are served otherwise than others.
     const odd = [name, ...targets].some(one => ODD.test(one)) ? name : ''
-    return { shape, targets, prices: prices.join('|'), text: `${number} ${prices.join('|')} ${odd}` }
+    const recorded = this.#recorded.has(name) ? 'recorded' : ''
+    return { shape, targets, prices: prices.join('|'), text: `${number} ${prices.join('|')} ${recorded} ${odd}` }
   }
 
   #priceOf({ model }: Found, upstream: string, target: string, name: string): string {
@@ -126,8 +130,11 @@ function othersOf({ fallbacks = {}, canary, mirror }: ModelConfig): readonly str
 function sameSettings(before: Side, after: Side): ((upstream: string) => boolean) | undefined {
   const [one, other] = [before, after].map(({ config }) => {
     const { timeouts, retry, health, protocols, routes, media, accounting, task_kinds, resource_kinds } = config
+    const { models, keys, routes: recorded } = config.record ?? {}
+    const record = config.record && [models, keys, recorded]
     const unpriced = { ...accounting, prices: undefined, shippedPrices: undefined }
-    return JSON.stringify([timeouts, retry, health, protocols, routes, media, unpriced, task_kinds, resource_kinds])
+    const kinds = [task_kinds, resource_kinds]
+    return JSON.stringify([timeouts, retry, health, protocols, routes, media, unpriced, kinds, record])
   })
   if (one !== other) return undefined
   const known = new Map<string, boolean>()

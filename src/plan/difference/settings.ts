@@ -1,8 +1,10 @@
 import { hash } from 'node:crypto'
 import { resolve } from 'node:path'
 import type { Config } from '../../core/config.js'
+import { DEFAULTS } from '../../core/defaults.generated.js'
 import type { EntryChange } from './change.js'
 import { ABSENT } from './change.js'
+import { isWeakerSetting, type Settings } from './weaker-settings.js'
 
 /** Sections that concern the process, or every request, and have no entries by name. */
 const SECTIONS = [
@@ -23,6 +25,7 @@ const SECTIONS = [
   'webhooks',
   'admin',
   'receipts',
+  'record',
   'telemetry',
   'egress',
   'identity',
@@ -32,29 +35,28 @@ const SECTIONS = [
 /** Of a digest that only says whether something has changed. */
 const SHOWN_DIGITS = 12
 
-/** Changes of settings that are listed. */
-const MAX_SETTINGS = 200
-
 /** Settings that say something else, by their path. Those below the data folder are compared from there. */
 export function settingChanges(before: Config, after: Config): readonly EntryChange[] {
   const [was, is] = [settingsOf(before), settingsOf(after)]
   const names = [...new Set([...was.keys(), ...is.keys()])]
   const changed = names.filter(name => was.get(name) !== is.get(name))
-  return changed.slice(0, MAX_SETTINGS).map(name => ({
+  return changed.map(name => ({
     about: 'setting',
     names: [name],
     what: 'value',
     before: was.get(name) ?? ABSENT,
     after: is.get(name) ?? ABSENT,
-    marks: [],
+    marks: isWeakerSetting(name, was, is) ? ['weaker'] : [],
   }))
 }
 
 /** By path; what features read themselves has paths like the rest. */
-function settingsOf(config: Config): ReadonlyMap<string, string> {
+function settingsOf(config: Config): Settings {
   const folder = resolve(config.store.path, '..')
   const sections = SECTIONS.map((name): readonly [string, unknown] => [name, config[name]])
   sections.push(['secret_managers', config.managed?.managers])
+  sections.push(['time_zone', config.accounting?.timeZone ?? DEFAULTS.time_zone])
+  sections.push(['unpriced', config.accounting?.unpriced])
   for (const { name, options, ...check } of config.checks) {
     // Options may hold a secret: whether they have changed is enough.
     sections.push([

@@ -41,6 +41,7 @@ export function termsOf(name: string, { plan, config }: Side, now: number): Term
     strict,
     regions === undefined ? null : [...regions].sort(),
     policy === undefined ? null : [key.routes ?? null, ...groups.map(group => group.routes ?? null)],
+    config.record?.keys?.includes(name) ?? null,
   ])
   const lists = [key.models, ...groups.flatMap(({ models }) => (models === undefined ? [] : [models]))]
   return { caller: found, text, bounds: boundsText(found, key), lists }

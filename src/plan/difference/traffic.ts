@@ -6,6 +6,7 @@ import type { Exchange, Route, Usage } from '../../core/plan.js'
 import { isFree } from '../../core/route-access.js'
 import type { Side } from './change.js'
 import { decide } from './decision.js'
+import { lossesBetween, lossesTo, lostSince, NO_LOSS } from './field-losses.js'
 import { EVERYBODY } from './terms.js'
 
 /** A request that was served, as a log or receipt has it. */
@@ -15,6 +16,8 @@ export interface PastRequest {
   readonly model: string
   /** The upstream that was asked first. */
   readonly upstream: string
+  /** The protocol that it was translated to; empty: it was passed on. Absent: no one knows. */
+  readonly translated?: string
   readonly usage?: Usage
   /** Millionths of a USD. */
   readonly cost?: number
@@ -49,10 +52,14 @@ export interface TrafficFacts {
   readonly moved: Readonly<Record<string, number>>
   /** By status and code, or by the limit. */
   readonly refused: Readonly<Record<string, number>>
+  /** Of the refused: those that nothing serves, and not because of the key's own terms. */
+  readonly unreachable: number
   /** By the limit: requests that the next target or a queue would take. */
   readonly full: Readonly<Record<string, number>>
-  /** By what is lost: requests that go to another upstream, which cannot be given some members of the protocol. */
+  /** By translation, `chat → messages`: requests to a target that cannot be given members which theirs before could; of drawn ones their share. */
   readonly lossy: Readonly<Record<string, number>>
+  /** By translation: those members, which the request may have. */
+  readonly drops: Readonly<Record<string, readonly string[]>>
   readonly cost: { readonly before: number; readonly after: number }
   /** Requests with a cost, for which the new plan knows no price. */
   readonly unpriced: number
@@ -65,51 +72,54 @@ const MAX_NAMES = 1000
 
 interface Routing {
   readonly refused: string | undefined
+  readonly isUnreachable: boolean
   /** Those that may be asked first, each with its share of 1. */
   readonly first: readonly { readonly exchange: Exchange; readonly share: number }[]
-  readonly lost: string | undefined
   readonly meets: Meets
 }
+
+/** The key may not use the route. */
+const FORBIDDEN = '403'
 
 const NOTHING: Meets = { caller: [], targets: [], isFree: true }
 
 /** Decides past requests again, one at a time, by one plan. Memory does not grow with their number. */
 export class TrafficReplay {
-  readonly #side: Side
   readonly #limits: PastLimits | undefined
-  readonly #now: number
-  readonly #routes: ReadonlyMap<string, Route>
-  readonly #routings = new LruCache<Routing>(CACHED_DECISIONS)
+  readonly #router: PastRouter
+  /** By the plan before, which tells what translation lost then. */
+  readonly #before: PastRouter | undefined
   readonly #moved = new Map<string, number>()
   readonly #refused = new Map<string, number>()
   readonly #lossy = new Map<string, number>()
+  readonly #drops = new Map<string, Set<string>>()
   #requests = 0
+  #unreachable = 0
   #same = 0
-  #before = 0
-  #after = 0
+  #costBefore = 0
+  #costAfter = 0
   #unpriced = 0
 
-  constructor(side: Side, limits?: PastLimits) {
-    this.#side = side
+  constructor(side: Side, limits?: PastLimits, before?: Side) {
     this.#limits = limits
-    this.#now = Date.now()
-    this.#routes = new Map(side.plan.routes.map(route => [route.id, route]))
+    this.#router = new PastRouter(side)
+    this.#before = before && new PastRouter(before)
   }
 
   add(request: PastRequest): void {
     this.#requests += 1
-    const routing = this.#routingOf(request)
+    const routing = this.#router.of(request)
     const cost = costNow(request, routing)
     const refused = routing.refused ?? this.#shortOf(request, routing, cost ?? 0)
     if (refused !== undefined) {
       count(this.#refused, refused, 1)
-      this.#before += request.cost ?? 0
+      if (routing.isUnreachable) this.#unreachable += 1
+      this.#costBefore += request.cost ?? 0
       return
     }
-    const stays = routing.first.some(({ exchange }) => exchange.upstream.name === request.upstream)
-    if (!stays && routing.lost !== undefined) count(this.#lossy, routing.lost, 1)
     for (const { exchange, share } of routing.first) {
       const to = exchange.upstream.name
+      this.#note(request, exchange, share)
       if (to === request.upstream) this.#same += share
       else count(this.#moved, to, share)
     }
@@ -118,15 +128,64 @@ export class TrafficReplay {
       this.#unpriced += 1
       return
     }
-    this.#before += request.cost
-    this.#after += cost
+    this.#costBefore += request.cost
+    this.#costAfter += cost
   }
 
   #shortOf(request: PastRequest, { meets }: Routing, cost: number): string | undefined {
     return request.began === undefined ? undefined : this.#limits?.take(request, meets, cost)
   }
 
-  #routingOf(request: PastRequest): Routing {
+  /** Counts what translation loses now and did not lose before. */
+  #note(request: PastRequest, { translation }: Exchange, share: number): void {
+    if (translation === undefined) return
+    const { server, client } = translation
+    const lost = lostSince(this.#lostBefore(request, server.protocol), lossesBetween(server, client))
+    if (lost.length === 0) return
+    const pair = `${server.protocol} → ${client.protocol}`
+    count(this.#lossy, pair, share)
+    const drops = this.#drops.get(pair) ?? new Set()
+    if (this.#drops.size < MAX_NAMES) this.#drops.set(pair, drops)
+    for (const member of lost) drops.add(member)
+  }
+
+  /** By the receipt, else by the plan before. A log alone does not say it. */
+  #lostBefore(request: PastRequest, protocol: string): ReadonlySet<string> {
+    if (request.translated !== undefined) return lossesTo(protocol, request.translated)
+    const first = this.#before?.of(request).first.find(({ exchange }) => exchange.upstream.name === request.upstream)
+    const translation = first?.exchange.translation
+    return translation === undefined ? NO_LOSS : lossesBetween(translation.server, translation.client)
+  }
+
+  facts(): TrafficFacts {
+    return {
+      requests: this.#requests,
+      same: Math.round(this.#same),
+      moved: rounded(this.#moved),
+      refused: rounded(this.#refused),
+      full: rounded(this.#limits?.full ?? new Map()),
+      unreachable: this.#unreachable,
+      lossy: rounded(this.#lossy),
+      drops: Object.fromEntries([...this.#drops].map(([pair, members]) => [pair, [...members]])),
+      cost: { before: this.#costBefore, after: Math.round(this.#costAfter) },
+      unpriced: this.#unpriced,
+    }
+  }
+}
+
+/** Where one plan sends past requests. */
+class PastRouter {
+  readonly #side: Side
+  readonly #now = Date.now()
+  readonly #routes: ReadonlyMap<string, Route>
+  readonly #routings = new LruCache<Routing>(CACHED_DECISIONS)
+
+  constructor(side: Side) {
+    this.#side = side
+    this.#routes = new Map(side.plan.routes.map(route => [route.id, route]))
+  }
+
+  of(request: PastRequest): Routing {
     const id = `${request.key}\0${request.model}\0${request.route}`
     const known = this.#routings.get(id)
     if (known !== undefined) return known
@@ -145,12 +204,11 @@ export class TrafficReplay {
       const exchange = exchanges.find(one => one.upstream.name === upstream && one.model === name)
       return exchange === undefined ? [] : [{ exchange, share: share / 100 }]
     })
-    const translated = first.find(({ exchange }) => exchange.translation !== undefined)?.exchange.translation
-    const lost = decision.lost.size === 0 || translated === undefined ? undefined : translated
-    const pair = lost && `${lost.server.protocol} → ${lost.client.protocol}`
+    const isAllowed = caller !== undefined && (model === '' || caller.may(model))
+    const isUnreachable = decision.refused?.startsWith(FORBIDDEN) === false && isAllowed
     const targets = first.map(({ exchange, share }) => ({ scopes: exchange.tariff?.scopes ?? [], share }))
     const meets = route && { caller: caller?.policy?.scopes ?? [], targets, isFree: isFree(route) }
-    return { refused: decision.refused, first, lost: pair, meets: meets ?? NOTHING }
+    return { refused: decision.refused, isUnreachable, first, meets: meets ?? NOTHING }
   }
 
   /** Keys of the store, and callers with tokens, are not in the file: they are taken to be allowed. */
@@ -158,19 +216,6 @@ export class TrafficReplay {
     const found = this.#side.plan.keys.named(key, this.#now)
     if (found === undefined) return EVERYBODY
     return 'refused' in found ? undefined : found
-  }
-
-  facts(): TrafficFacts {
-    return {
-      requests: this.#requests,
-      same: Math.round(this.#same),
-      moved: rounded(this.#moved),
-      refused: rounded(this.#refused),
-      full: rounded(this.#limits?.full ?? new Map()),
-      lossy: rounded(this.#lossy),
-      cost: { before: this.#before, after: Math.round(this.#after) },
-      unpriced: this.#unpriced,
-    }
   }
 }
 

@@ -1,0 +1,160 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { load } from '../../src/config/load.js'
+import { compileSchema } from '../../src/config/schemas.js'
+import { atOnce } from '../../src/core/steps.js'
+import { compiling } from '../../src/plan/compile.js'
+import { differenceOf, type Side } from '../../src/plan/difference/difference.js'
+import { headline } from '../../src/plan/difference/headline.js'
+import { certificate } from '../helpers/certificates.js'
+
+const folder = t.testdir({ 'check.mjs': 'export const openCheck = () => ({ check: () => "pass" })\n' })
+const HOUR_MS = 3_600_000
+const { cert, key } = certificate('gateway', new Date(Date.now() - HOUR_MS), new Date(Date.now() + HOUR_MS))
+writeFileSync(join(folder, 'cert.pem'), cert)
+writeFileSync(join(folder, 'key.pem'), key)
+
+async function side(more: object): Promise<Side> {
+  const text = JSON.stringify({
+    version: 1,
+    store: { type: 'memory' },
+    upstreams: { up: { kind: 'openai-compatible', base: 'https://up.example' } },
+    models: { swift: 'up', calm: 'up' },
+    keys: { alice: { secret: { env: 'ALICE' } } },
+    ...more,
+  })
+  const env = { ALICE: 'the-secret-of-alice', SIGN: 'a-secret-that-signs-addresses-for-all' }
+  const { config, digest, problems } = await load({
+    file: join(folder, 'gateway.yaml'),
+    env,
+    text: Buffer.from(text),
+    secrets: 'assume',
+  })
+  if (config === undefined) throw new Error(`${problems.map(one => `${one.path} ${one.message}`).join('\n')} ${text}`)
+  const { plan } = atOnce(compiling(config, digest, { compileSchema, generated: () => undefined }))
+  return { plan, config }
+}
+
+/** What is marked as weaker, without its values. */
+async function weaker(before: object, after: object): Promise<readonly string[]> {
+  const changes = differenceOf(await side(before), await side(after))
+  return changes
+    .filter(({ marks }) => marks.includes('weaker'))
+    .map(change => (change.about === 'requests' ? headline(change) : `${change.names.join()} ${change.what}`))
+}
+
+const check = { type: './check.mjs', when_it_fails: 'closed' }
+const provider = { issuer: 'https://issuer.example', audience: ['gateway'], caller: { name: 'sub', models: ['swift'] } }
+const record = { into: 'recordings', models: ['swift'], mask: ['emails', 'keys'] }
+const alice = (more: object): object => ({
+  telemetry: { otlp: { endpoint: 'http://127.0.0.1:4318' } },
+  keys: { alice: { secret: { env: 'ALICE' }, ...more } },
+})
+const proxied = (more: object): object => ({
+  upstreams: { up: { kind: 'openai-compatible', base: 'https://up.example', ...more } },
+})
+const groups = {
+  tight: { limits: { requests: '5/s' }, models: ['swift'] },
+  wide: { limits: { requests: '9/s' }, models: ['swift'] },
+  small: { limits: { requests: '4/s' }, models: ['swift'] },
+  free: { limits: { requests: '5/s' } },
+}
+
+/** What is before and after, and what of it is weaker; backwards nothing is, unless it is said. */
+const CASES: readonly (readonly [string, object, object, readonly string[], (readonly string[])?])[] = [
+  ['a check is gone', { checks: { one: check } }, {}, ['checks.one.module value']],
+  [
+    'a check is asked about less',
+    { checks: { one: check } },
+    { checks: { one: { ...check, models: ['swift'], when_it_fails: 'open' } } },
+    ['checks.one.when_it_fails value', 'checks.one.models value'],
+  ],
+  ['TLS is gone', { listen: { tls: { cert: 'cert.pem', key: 'key.pem' } } }, {}, ['listen.tls.cert.path value']],
+  [
+    'other origins and proxies',
+    { listen: { cors: { origins: ['https://a.example'] } } },
+    { listen: { cors: { origins: ['https://a.example', 'https://b.example'] }, trusted_proxies: ['10.0.0.0/8'] } },
+    ['listen.cors.origins value', 'listen.trusted_proxies value'],
+  ],
+  [
+    'the admin API opens',
+    { admin: {} },
+    { admin: { write: true, metrics: 'open', host: '0.0.0.0' } },
+    ['admin.host value', 'admin.write value', 'admin.metrics.open value'],
+  ],
+  [
+    'tokens are taken of more, for more',
+    { identity: { providers: { sso: provider } } },
+    {
+      identity: {
+        providers: {
+          sso: { ...provider, audience: ['gateway', 'other'], caller: { name: 'sub', models: ['swift', 'calm'] } },
+        },
+      },
+    },
+    ['identity.providers.sso.audience value', 'identity.providers.sso.caller.terms.models.value value'],
+  ],
+  ['tokens are taken', {}, { identity: { providers: { sso: provider } } }, ['identity.providers.sso.issuer value']],
+  [
+    'an upstream is reached without its proxy, and with an older TLS',
+    proxied({ proxy: 'http://proxy.example:3128', tls: { min_version: 1.3 } }),
+    proxied({ tls: { min_version: 1.2 } }),
+    ['up egress'],
+  ],
+  [
+    'the gateway has no proxy any more',
+    { egress: { proxy: 'http://proxy.example:3128' } },
+    {},
+    ['egress.proxy.https.origin value', 'egress.proxy.http.origin value', 'up egress'],
+  ],
+  ['content is recorded', {}, { record }, ['record.into value']],
+  [
+    'more is recorded, with less masked',
+    { record },
+    { record: { into: 'recordings', mask: ['keys'] } },
+    ['record.models value', 'record.mask value'],
+  ],
+  ['content is in traces', alice({}), alice({ trace: { content: 'masked' } }), ['alice trace']],
+  [
+    'content in traces is not masked',
+    alice({ trace: { content: 'masked' } }),
+    alice({ trace: { content: 'full' } }),
+    ['alice trace'],
+  ],
+  ['what has no price is free', { unpriced: 'refuse', groups }, { unpriced: 'free', groups }, ['unpriced value']],
+  [
+    'a key moves to a group with a larger bound',
+    { groups, ...alice({ group: 'tight' }) },
+    { groups, ...alice({ group: 'wide' }) },
+    ['alice group'],
+  ],
+  [
+    'a key moves to a group with all models',
+    { groups, ...alice({ group: 'tight' }) },
+    { groups, ...alice({ group: 'free' }) },
+    ['alice group'],
+  ],
+  [
+    'a key moves to a group with a smaller bound',
+    { groups, ...alice({ group: 'tight' }) },
+    { groups, ...alice({ group: 'small' }) },
+    [],
+    ['alice group'],
+  ],
+]
+
+for (const [what, before, after, expected, backwards = []] of CASES) {
+  t.test(what, async t => {
+    t.strictSame([...(await weaker(before, after))].sort(), [...expected].sort())
+    t.strictSame(await weaker(after, before), backwards, 'backwards')
+  })
+}
+
+t.test('the time zone of windows, and which requests are recorded, differ', async t => {
+  const changes = differenceOf(await side({ groups }), await side({ groups, time_zone: 'Asia/Tokyo', record }))
+  const lines = changes.map(headline)
+  t.ok(lines.includes('setting time_zone: value UTC → Asia/Tokyo'), lines.join('\n'))
+  const recorded = changes.filter(({ about, what }) => about === 'requests' && what.includes('recorded: none → yes'))
+  t.strictSame([...new Set(recorded.flatMap(change => (change.about === 'requests' ? change.models : [])))], ['swift'])
+})
