@@ -55,7 +55,7 @@ class Comparison {
 
   *changes(now: number): Steps<readonly RequestChange[]> {
     for (const group of yield* this.#groups(now)) yield* this.#compare(group)
-    return this.#found.changes(name => this.#shown.get(name) ?? name)
+    return yield* this.#found.changes(name => this.#shown.get(name) ?? name)
   }
 
   *#groups(now: number): Steps<Iterable<KeyGroup>> {
