@@ -9,7 +9,7 @@ import { generationNumber } from './generations.js'
 import { CommandError, EXIT, type Io, print } from './io.js'
 import { mustLoad, type Ready, STANDARD_INPUT } from './loading.js'
 import { readAll } from './read-all.js'
-import { servedText, withText } from './served-text.js'
+import { servedDocuments } from './served-documents.js'
 import { fileOf, type SourceOptions, takesAddress, takesSource, withVariables } from './source.js'
 
 interface Options extends SourceOptions {
@@ -83,12 +83,11 @@ async function explain(first: string | undefined, path: string | undefined, opti
   return EXIT.failed
 }
 
-/** What the file of a running gateway said at that generation, with the included files and variables of now. */
+/** What the files of a running gateway said at that generation, with the variables of now. */
 async function loadedAt(generation: number, file: string, { admin, body }: Options, io: Io): Promise<Ready> {
   if (file === STANDARD_INPUT || body === STANDARD_INPUT)
     throw new CommandError('with --at nothing can come through standard input')
-  const text = await servedText(await adminApiOf(file, admin, io), generation)
-  return mustLoad(STANDARD_INPUT, await withText(text, io))
+  return mustLoad(file, io, {}, await servedDocuments(await adminApiOf(file, admin, io), file, generation))
 }
 
 interface Asked extends Ready {

@@ -32,7 +32,7 @@ export const generationsCommand: Define = (parent, io, end) => {
 /** `gateway rollback`: an older configuration serves again. */
 export const rollbackCommand: Define = (parent, io, end) => {
   takesSource(parent.command('rollback'))
-    .description('serve again what the file said at an older generation; the file itself stays as it is')
+    .description('serve again what the files said at an older generation; the files themselves stay as they are')
     .argument('<generation>', 'its number, as `gateway generations` lists it', generationNumber)
     .argument('[file]', FILE_WORDS)
     .option('--admin <origin>', ADMIN_WORDS)

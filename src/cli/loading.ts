@@ -1,6 +1,7 @@
 import { access, constants, stat } from 'node:fs/promises'
 import { sep } from 'node:path'
 import type { SecretsMode, WithoutSecret } from '../config/context.js'
+import type { SourceFile } from '../config/files.js'
 import type { Config } from '../core/config.js'
 import { isAddress, shownSource } from '../core/config-place.js'
 import { packageRoot } from '../core/package-root.js'
@@ -24,8 +25,10 @@ const MAX_INPUT_BYTES = 4 * 1024 * 1024
 const INPUT_TOO_LARGE = `standard input has more than ${MAX_INPUT_BYTES} bytes`
 
 /** What the file holds, where it is not on disk, and how messages name it then. */
-interface Given {
+export interface Given {
   readonly text?: Buffer
+  /** What all files of the configuration said. */
+  readonly documents?: readonly SourceFile[]
   readonly file?: string
   /** Secrets are fetched from their managers. */
   readonly keeper?: SecretKeeper
@@ -84,8 +87,14 @@ export async function checkGiven(
 }
 
 /** For commands that need a plan: prints the problems on stderr, and ends the command if there is no plan. */
-export async function mustLoad(file: string, io: Io, overrides: Overrides = {}): Promise<Ready> {
-  const { plan, config, problems } = await check(file, io, 'leave', overrides)
+export async function mustLoad(file: string, io: Io, overrides: Overrides = {}, given?: Given): Promise<Ready> {
+  const { plan, config, problems } = await checkGiven(
+    file,
+    given ?? (await givenText(file, io)),
+    io,
+    'leave',
+    overrides,
+  )
   await printProblems(problems, io.stderr, io)
   if (plan === undefined || config === undefined) throw invalid(file)
   return { plan, config }

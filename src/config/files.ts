@@ -16,14 +16,33 @@ const REASONS: Readonly<Record<string, string>> = {
   ELOOP: 'its symbolic links run in a circle',
 }
 
+/** A file of a configuration as it was read. */
+export interface SourceFile {
+  /** Absolute, or an address. */
+  readonly path: string
+  readonly bytes: Uint8Array
+}
+
+/** Most bytes of a configuration that are kept beyond its load. */
+export const MAX_KEPT_BYTES = 8 * 1024 * 1024
+
 /** Reads files for one load and remembers each of them, found or not: those are what a watcher must follow. */
 export class Files {
   readonly #digests = new Map<string, string>()
   readonly #given: ReadonlyMap<string, Buffer>
+  readonly #kept = new Map<string, SourceFile>()
+  #keptBytes = 0
 
-  /** `given` are files that exist in memory alone, by absolute path. */
-  constructor(given: ReadonlyMap<string, Buffer> = new Map()) {
-    this.#given = given
+  /** `given` are files that exist in memory alone. */
+  constructor(given: readonly SourceFile[] = []) {
+    this.#given = new Map(
+      given.map(({ path, bytes }) => [path, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)]),
+    )
+  }
+
+  /** Those that were read to be kept, in that order; undefined: they are too large. */
+  get kept(): readonly SourceFile[] | undefined {
+    return this.#keptBytes > MAX_KEPT_BYTES ? undefined : [...this.#kept.values()]
   }
 
   /** Absolute paths of all files that were asked for. */
@@ -54,13 +73,20 @@ export class Files {
     return !this.#given.has(path) && (statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false)
   }
 
-  /** Reads a regular file of at most `limit` bytes. */
-  read(path: string, limit: number): FileResult {
+  /** Reads a regular file of at most `limit` bytes. `isKept`: it is a file of the configuration, and not one that it names. */
+  read(path: string, limit: number, isKept = false): FileResult {
     this.#digests.set(path, '')
     const given = this.#given.get(path)
     const result = given === undefined ? readBounded(path, limit) : bounded(given, limit)
     if ('bytes' in result) this.#digests.set(path, createHash('sha256').update(result.bytes).digest('hex'))
+    if (isKept && 'bytes' in result) this.#keep({ path, bytes: result.bytes })
     return result
+  }
+
+  #keep(file: SourceFile): void {
+    this.#keptBytes += file.bytes.length
+    if (this.#keptBytes > MAX_KEPT_BYTES) this.#kept.clear()
+    else this.#kept.set(file.path, file)
   }
 }
 

@@ -26,19 +26,19 @@ interface UserFiles {
 
 /**
  * Opens the main file and, from there, everything that is included. Of a folder, the first file by name is the main one, and
- * includes the others.
+ * includes the others. `known`: paths of all of them, the main one first, where they were found before.
  */
-export function openUserFiles(file: string, context: Context): UserFiles {
+export function openUserFiles(file: string, context: Context, known?: readonly string[]): UserFiles {
   const documents: Document[] = []
   let complete = true
   const folders = new Set<string>()
   const seen = new Set<string>()
-  const [main, ...others] = mainFiles(file, folders, context)
+  const [main, ...others] = known ?? mainFiles(file, folders, context)
   const waiting: { readonly path: string; readonly type: 'gateway' | 'routes' }[] = []
   if (main !== undefined) waiting.push({ path: main, type: 'gateway' })
   for (const path of others) waiting.push({ path, type: 'routes' })
   for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-    const real = realPath(next.path)
+    const real = known === undefined ? realPath(next.path) : next.path
     if (seen.has(real)) continue
     seen.add(real)
     if (seen.size > MAX_FILES) break
@@ -48,7 +48,7 @@ export function openUserFiles(file: string, context: Context): UserFiles {
       continue
     }
     documents.push(document)
-    const lists = included(document, folders, context)
+    const lists = known === undefined ? included(document, folders, context) : noted(document, context)
     if (lists.some(paths => paths.length === 0)) complete = false
     for (const path of lists.flat()) waiting.push({ path, type: 'routes' })
   }
@@ -83,6 +83,14 @@ function included(document: Document, folders: Set<string>, context: Context): r
     if (isFileGlob(path)) folders.add(globRoot(path))
     return isFileGlob(path) ? globbed(path, pattern, site, context) : single(path, pattern, site, context)
   })
+}
+
+/** The variables in `include` count, and nothing is looked for. */
+function noted(document: Document, context: Context): readonly [] {
+  const raw = document.tree.value as RawRoutesFile | null
+  const include = document.misfits.has('include') ? undefined : raw?.include
+  if (include !== undefined) interpolate(include, new Site(document, ['include']), context)
+  return []
 }
 
 /** A file of routes that comes with the gateway, and is served only where it is included. */

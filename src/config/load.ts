@@ -13,7 +13,7 @@ import { withDefaultModels } from './default-models.js'
 import { type Document, Site, type Spot } from './document.js'
 import { egressOfNone, readEgress } from './egress.js'
 import { type Entries, type Entry, gather, sectionOf } from './entries.js'
-import { Files } from './files.js'
+import { Files, type SourceFile } from './files.js'
 import { readGroups } from './groups.js'
 import { checkIdentity, limitsCallers, readIdentity } from './identity.js'
 import { openUserFiles } from './include.js'
@@ -55,6 +55,8 @@ export interface LoadOptions {
   readonly env: Environment
   /** What the main file holds, where it is not on disk; paths in it are relative to the folder of `file`. */
   readonly text?: Buffer
+  /** In place of all files of the configuration: what they said before, the main one first. Others that they name are read. */
+  readonly documents?: readonly SourceFile[]
   readonly overrides?: Overrides
   /** `leave` unless something else is said. */
   readonly secrets?: SecretsMode
@@ -81,6 +83,8 @@ export interface Loaded {
   readonly watch: readonly string[]
   /** For the next load. */
   readonly parsed: ParsedBefore
+  /** The files of the configuration, the main one first; undefined where they are too large to be kept. */
+  readonly documents: readonly SourceFile[] | undefined
   /**
    * sha256 in hex over all sources and variables: the same digest, the same configuration. It is the same wherever the files are,
    * and all that the command line says of the process alone.
@@ -96,7 +100,7 @@ export async function load(options: LoadOptions): Promise<Loaded> {
     report: new Report(),
     variables: new Variables(options.env),
     parsed: new ParsedFiles(options.parsed),
-    files: new Files(options.text === undefined ? undefined : new Map([[placeOf(options.file), options.text]])),
+    files: new Files(givenBy(options)),
     secrets: options.secrets ?? 'leave',
     ...(options.without === undefined ? {} : { without: options.without }),
     managed: new ManagedSecrets(options.held ?? new Map()),
@@ -104,7 +108,11 @@ export async function load(options: LoadOptions): Promise<Loaded> {
     budget: { characters: options.mostText ?? Number.POSITIVE_INFINITY },
   }
   const file = placeOf(options.file)
-  const { documents, complete, folders } = openUserFiles(file, context)
+  const { documents, complete, folders } = openUserFiles(
+    file,
+    context,
+    options.documents?.map(({ path }) => path),
+  )
   const [main] = documents
   const assembled = complete && main !== undefined ? assemble(main, documents, options, context) : undefined
   return {
@@ -114,9 +122,14 @@ export async function load(options: LoadOptions): Promise<Loaded> {
     watch: folders,
     digest: digest(context, options),
     parsed: context.parsed.read,
+    documents: context.files.kept,
     locate: (path, on) =>
       assembled?.locator.spot(parsePathText(path) ?? [], on) ?? { position: { file, line: 1, column: 1 }, length: 1 },
   }
+}
+
+function givenBy({ documents, text, file }: LoadOptions): readonly SourceFile[] {
+  return documents ?? (text === undefined ? [] : [{ path: placeOf(file), bytes: text }])
 }
 
 interface Assembled {

@@ -26,7 +26,7 @@ export function openFile(
   shipped: boolean,
   context: Context,
 ): Document | undefined {
-  const source = readSource(path, context)
+  const source = readSource(path, context, !shipped && type !== 'any')
   if (source === undefined) return undefined
   if (shipped && type !== 'any') return openShipped(source, type, context)
   context.budget.characters -= source.text.length
@@ -66,8 +66,8 @@ function isGood({ tree, misfits }: Document): boolean {
   return tree.faults.length === 0 && misfits.size === 0
 }
 
-function readSource(path: string, { files, report }: Context): Source | undefined {
-  const result = files.read(path, MAX_FILE_BYTES)
+function readSource(path: string, { files, report }: Context, isKept: boolean): Source | undefined {
+  const result = files.read(path, MAX_FILE_BYTES, isKept)
   if ('failure' in result) {
     const rule = result.failure === 'too-large' ? 'too-large' : 'unreadable-file'
     const message =

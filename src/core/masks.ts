@@ -1,3 +1,4 @@
+import type { TextRule } from './cut-texts.js'
 import { ExactNumber, type Json } from './json.js'
 
 /** What can be masked of texts. `keys`: what looks like a key. */
@@ -57,16 +58,16 @@ export const MASK_MARKS: readonly string[] = [...Object.values(MARKS), '[word]']
 
 /** Masks texts. */
 export class Masker {
-  readonly #masks: readonly (Mask & { readonly mark: string })[]
+  readonly #masks: readonly TextRule[]
   readonly #isKept: (text: string) => boolean
 
   /** `isKept`: texts that have to stay as they are. */
   constructor(mask: readonly MaskName[], words: readonly string[], isKept: (text: string) => boolean = () => false) {
     this.#isKept = isKept
-    const named = mask.map(name => ({ ...MASKS[name], mark: MARKS[name] }))
+    const named = mask.map(name => ruleOf(MASKS[name], MARKS[name]))
     // The longest first: a word may be part of another one.
     const texts = words.toSorted((one, other) => other.length - one.length).map(escaped)
-    const own = texts.length === 0 ? [] : [{ pattern: new RegExp(texts.join('|'), 'gi'), mark: '[word]' }]
+    const own = texts.length === 0 ? [] : [ruleOf({ pattern: new RegExp(texts.join('|'), 'gi') }, '[word]')]
     this.#masks = [...own, ...named]
   }
 
@@ -103,14 +104,20 @@ export class Masker {
   }
 
   text(text: string): string {
-    if (this.#isKept(text)) return text
-    let masked = text
-    for (const { pattern, isMeant, mark } of this.#masks)
-      masked = masked.replace(pattern, found => (isMeant === undefined || isMeant(found) ? mark : found))
-    return masked
+    return this.rules(text).reduce((masked, { pattern, by }) => masked.replace(pattern, found => by(found)), text)
+  }
+
+  /** What is masked of a text. */
+  rules(text: string): readonly TextRule[] {
+    return this.#isKept(text) ? [] : this.#masks
   }
 }
 
-function escaped(text: string): string {
+function ruleOf({ pattern, isMeant }: Mask, mark: string): TextRule {
+  return { pattern, by: found => (isMeant === undefined || isMeant(found) ? mark : found) }
+}
+
+/** As a part of a pattern. */
+export function escaped(text: string): string {
   return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
 }

@@ -3,7 +3,8 @@ import { readFile } from 'node:fs/promises'
 import type { ShownDifference } from '../admin/host.js'
 import { AdminError } from '../admin/route.js'
 import { holdsSecret } from '../config/secret-lines.js'
-import { isAddress } from '../core/config-place.js'
+import { isAddress, placeOf } from '../core/config-place.js'
+import { documentName } from '../core/document-names.js'
 import type { Problem } from '../core/problems.js'
 import { inSlices } from '../core/steps.js'
 import { changesBetween } from './changes.js'
@@ -25,6 +26,15 @@ interface ShownText {
   readonly text: string
   /** Whether lines are left out because they may hold a secret. */
   readonly masked: boolean
+}
+
+/** The main file of a generation, and the others. */
+interface PastVersion extends NamedText {
+  readonly included: readonly NamedText[]
+}
+
+interface NamedText extends ShownText {
+  readonly name: string
 }
 
 /** In place of a line; the number is that of the line. */
@@ -94,13 +104,18 @@ export class FileDrafts {
 
   /** As {@link apply}, with the text of a former generation. */
   async back(generation: number, digest: string): Promise<Checked | undefined> {
-    const text = await this.#plans().pastText(generation)
-    return text === undefined ? undefined : await this.apply(text, digest)
+    const [main] = (await this.#plans().pastDocuments(generation)) ?? []
+    return main === undefined ? undefined : await this.apply(main.text, digest)
   }
 
-  async version(generation: number): Promise<ShownText | undefined> {
-    const text = await this.#plans().pastText(generation)
-    return text === undefined ? undefined : shown(text)
+  async version(generation: number): Promise<PastVersion | undefined> {
+    const source = placeOf(this.#options.file)
+    const documents = await this.#plans().pastDocuments(generation)
+    const [main, ...included] = (documents ?? []).map(({ path, text }) => ({
+      name: documentName(source, path),
+      ...shown(text),
+    }))
+    return main && { ...main, included }
   }
 
   async #text(): Promise<string> {

@@ -1,10 +1,8 @@
-import { readFile } from 'node:fs/promises'
 import type { PastGeneration } from '../admin/host.js'
+import { MAX_KEPT_BYTES, type SourceFile } from '../config/files.js'
 
 /** Generations that are remembered. */
 const MAX_GENERATIONS = 50
-/** What the files of all of them hold together, bytes; of older ones the text is forgotten first. */
-const MAX_TEXT_BYTES = 8 * 1024 * 1024
 
 /** One generation, before it is known whether it can serve again. */
 export type Generation = Omit<PastGeneration, 'returnable'>
@@ -12,22 +10,35 @@ export type Generation = Omit<PastGeneration, 'returnable'>
 /** What becomes known of a generation later. */
 type Later = Pick<PastGeneration, 'canary' | 'difference'>
 
-/** The generations of this process, so that people can return to one. Holds the text of the main file, and no plan. */
+/** What a file of the configuration said. */
+export interface PastDocument {
+  readonly path: string
+  readonly text: string
+}
+
+interface Past {
+  generation: Generation
+  documents: readonly SourceFile[] | undefined
+}
+
+/**
+ * The generations of this process, so that people can return to one. Holds the files of the configuration, and no plan; of all
+ * generations together {@link MAX_KEPT_BYTES}, those of older ones are forgotten first.
+ */
 export class History {
-  readonly #file: string
   /** Oldest first. */
-  readonly #past: { generation: Generation; text: Buffer | undefined }[] = []
+  readonly #past: Past[] = []
 
-  constructor(file: string) {
-    this.#file = file
-  }
-
-  /** `text`: what the main file said; if it is absent, the file is read now. */
-  async add(generation: Generation, text?: Buffer): Promise<void> {
-    const one = { generation, text }
-    this.#past.push(one)
+  /** `documents`: the files that it was read from, the main one first; undefined where they are too large. */
+  add(generation: Generation, documents: readonly SourceFile[] | undefined): void {
+    const before = new Map(this.#past.at(-1)?.documents?.map(file => [file.path, file]))
+    // A file that has not changed is held once.
+    const shared = documents?.map(file => {
+      const known = before.get(file.path)
+      return known !== undefined && Buffer.compare(known.bytes, file.bytes) === 0 ? known : file
+    })
+    this.#past.push({ generation, documents: shared })
     if (this.#past.length > MAX_GENERATIONS) this.#past.shift()
-    one.text ??= await readFile(this.#file).catch(() => undefined)
     this.#forget()
   }
 
@@ -39,19 +50,30 @@ export class History {
 
   /** Newest first. */
   list(): readonly PastGeneration[] {
-    return this.#past.map(({ generation, text }) => ({ ...generation, returnable: text !== undefined })).reverse()
+    return this.#past
+      .map(({ generation, documents }) => ({ ...generation, returnable: documents !== undefined }))
+      .reverse()
   }
 
-  find(number: number): { readonly generation: Generation; readonly text: Buffer } | undefined {
+  find(number: number): { readonly generation: Generation; readonly documents: readonly SourceFile[] } | undefined {
     const found = this.#past.find(({ generation }) => generation.number === number)
-    return found?.text === undefined ? undefined : { generation: found.generation, text: found.text }
+    return found?.documents === undefined ? undefined : { generation: found.generation, documents: found.documents }
+  }
+
+  /** The main file first. */
+  documents(number: number): readonly PastDocument[] | undefined {
+    return this.find(number)?.documents.map(({ path, bytes }) => ({ path, text: Buffer.from(bytes).toString('utf8') }))
   }
 
   #forget(): void {
-    let left = MAX_TEXT_BYTES
+    const held = new Set<SourceFile>()
+    let left = MAX_KEPT_BYTES
     for (const one of this.#past.toReversed()) {
-      left -= one.text?.length ?? 0
-      if (left < 0) one.text = undefined
+      for (const file of one.documents ?? []) {
+        if (!held.has(file)) left -= file.bytes.length
+        held.add(file)
+      }
+      if (left < 0) one.documents = undefined
     }
   }
 }

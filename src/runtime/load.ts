@@ -1,4 +1,5 @@
 import type { SecretsMode, WithoutSecret } from '../config/context.js'
+import type { SourceFile } from '../config/files.js'
 import { type Loaded, load } from '../config/load.js'
 import { TooMuchText } from '../config/open.js'
 import type { ParsedBefore } from '../config/parsed-files.js'
@@ -37,6 +38,8 @@ export interface LoadOptions {
   readonly env: Readonly<Record<string, string | undefined>>
   /** What the file holds, where it is not on disk. */
   readonly text?: Buffer
+  /** What all its files said before: see `config/load.ts`. */
+  readonly documents?: readonly SourceFile[]
   /** Settings of the command line; they win over the file. */
   readonly overrides?: Overrides
   /** What becomes of secrets that are not there; see `config/context.ts`. */
@@ -62,6 +65,8 @@ export interface LoadedPlan {
   readonly digest: string
   /** What large files say, for the next load. */
   readonly parsed: ParsedBefore
+  /** The files of the configuration, the main one first; undefined where they are too large to be kept. */
+  readonly documents: readonly SourceFile[] | undefined
 }
 
 /** A plan in service, and what it was compiled from. */
@@ -190,15 +195,16 @@ async function ofModules(config: Config, { loadsModules }: LoadOptions): ReturnT
   return loadsModules === true ? moduleProblems(config) : []
 }
 
-function readOf({ problems, sources, watch, digest, parsed }: Loaded): Read {
-  return { problems, sources, watch, digest, parsed }
+function readOf({ problems, sources, watch, digest, parsed, documents }: Loaded): Read {
+  return { problems, sources, watch, digest, parsed, documents }
 }
 
-function orderOf({ file, env, overrides, text, keeper }: LoadOptions): Order {
+function orderOf({ file, env, overrides, text, documents, keeper }: LoadOptions): Order {
   return {
     ...{ file, env },
     ...(overrides === undefined ? {} : { overrides }),
     ...(text === undefined ? {} : { text }),
+    ...(documents === undefined ? {} : { documents }),
     ...(keeper === undefined ? {} : { held: keeper.held }),
   }
 }
@@ -210,4 +216,11 @@ function toolsOf({ generated }: Pick<LoadOptions, 'generated'>, config: Config):
 function outcome(read: Read, config: Config, plan: CompiledPlan, found: readonly Problem[]): LoadedPlan {
   const failed = found.some(problem => problem.severity === 'error')
   return { ...read, plan: failed ? undefined : plan, config, problems: [...read.problems, ...found] }
+}
+
+/** Where someone goes back, the files of now are followed as well. */
+export function withFilesOfNow(loaded: LoadedPlan, now: LoadedPlan | undefined): LoadedPlan {
+  if (now === undefined) return loaded
+  const both = (one: readonly string[], other: readonly string[]): readonly string[] => [...new Set([...one, ...other])]
+  return { ...loaded, sources: both(loaded.sources, now.sources), watch: both(loaded.watch, now.watch) }
 }

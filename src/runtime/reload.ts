@@ -3,8 +3,8 @@ import { inSlices } from '../core/steps.js'
 import type { Log } from '../sinks/log.js'
 import { changesBetween } from './changes.js'
 import type { Health } from './health.js'
-import { type Generation, History } from './history.js'
-import { type LoadedPlan, type LoadOptions, type Running, reloadPlan } from './load.js'
+import { type Generation, History, type PastDocument } from './history.js'
+import { type LoadedPlan, type LoadOptions, type Running, reloadPlan, withFilesOfNow } from './load.js'
 import { meaningOf, weakened } from './meaning.js'
 import { OneAfterAnother } from './one-after-another.js'
 import { messageOf } from './problems.js'
@@ -37,12 +37,12 @@ export interface PlanSource {
   /** The generations of the process, the newest first. */
   history(): Promise<ReturnType<History['list']>>
   /**
-   * Serves again what the main file said at that generation, as a new one. The files stay as they are, and are read again when
-   * they change, or when someone asks for it. Undefined: the generation is no longer known.
+   * Serves again what the files of the configuration said at that generation, as a new one. They stay as they are, and are read
+   * again when they change, or when someone asks for it. Undefined: the generation is no longer known.
    */
   rollback(number: number): Promise<LoadedPlan | undefined>
-  /** What the main file said at that generation; undefined where it is no longer known. */
-  pastText(number: number): Promise<string | undefined>
+  /** What the files said at that generation, the main one first; undefined where it is no longer known. */
+  pastDocuments(number: number): Promise<readonly PastDocument[] | undefined>
   /** Keys of the store have limits: from now on requests are counted, also if the files have none. */
   count(): Promise<void>
   /** A rotated secret may have been missed; it is looked for once a generation. */
@@ -95,7 +95,7 @@ export class Reloads implements PlanSource {
   #returning: Past | undefined
   /** Digest of files that do not serve, because someone went back from them to an older generation. */
   #left: string | undefined
-  readonly #history: History
+  readonly #history = new History()
   /** The last number that a plan got. */
   #number: number
   #tried: Tried | undefined
@@ -114,7 +114,6 @@ export class Reloads implements PlanSource {
     this.#log = served.log
     this.#onHealth = served.onHealth ?? (() => undefined)
     this.#report = new ReloadReport(running, served)
-    this.#history = new History(options.file)
     this.#source = new FollowedSource(options.remote, {
       ...{ log: served.log, health: served.health, onCount: () => this.#onHealth() },
       reload: () => this.#turns.run(),
@@ -122,7 +121,7 @@ export class Reloads implements PlanSource {
     this.#source.accepted()
     const { generation: number, digest } = served.health
     this.#number = number
-    this.#remember({ number, digest, origin: 'start', changes: {} }, options.text)
+    this.#remember({ number, digest, origin: 'start', changes: {} }, loaded.documents)
     this.#keepSecrets()
   }
 
@@ -192,8 +191,8 @@ export class Reloads implements PlanSource {
     return await this.#turns.run()
   }
 
-  async pastText(number: number): Promise<string | undefined> {
-    return this.#history.find(number)?.text.toString('utf8')
+  async pastDocuments(number: number): Promise<readonly PastDocument[] | undefined> {
+    return this.#history.documents(number)
   }
 
   async count(): Promise<void> {
@@ -210,9 +209,11 @@ export class Reloads implements PlanSource {
     this.#runOwn().catch((error: Error) => this.#log.error({ error: error.message }, 'reload failed'))
   }
 
-  /** What the main document says, where it is not read from a file. */
-  #textOf(past: Past | undefined): Buffer | undefined {
-    return past?.text ?? this.#source.text ?? this.#options.text
+  /** What is not read from files. */
+  #given(past: Past | undefined): Pick<LoadOptions, 'text' | 'documents'> {
+    if (past !== undefined) return { documents: past.documents }
+    const text = this.#source.text ?? this.#options.text
+    return text === undefined ? {} : { text }
   }
 
   /** A reload that no change of a file asks for. */
@@ -237,7 +238,7 @@ export class Reloads implements PlanSource {
     // What the files say was taken back, or what they say is tried: the gateway's own wishes do not force it upon all.
     const isAtOnce = isOwn && this.#left === undefined && this.#tried === undefined
     this.#log.debug({ asked: isAsked }, 'reloading the configuration')
-    const loaded = await this.#load(isAsked, past)
+    const loaded = withFilesOfNow(await this.#load(isAsked, past), past && this.#loaded)
     if (this.#health.draining) return loaded
     if (past === undefined && !isAsked && loaded.digest === this.#left) return this.#stays(loaded)
     if (past === undefined) this.#left = undefined
@@ -263,16 +264,15 @@ export class Reloads implements PlanSource {
     return loaded
   }
 
-  #remember(generation: Omit<Generation, 'at'>, text?: Buffer): void {
-    void this.#history.add({ ...generation, at: Date.now() }, text)
+  #remember(generation: Omit<Generation, 'at'>, documents: LoadedPlan['documents']): void {
+    this.#history.add({ ...generation, at: Date.now() }, documents)
   }
 
   async #load(isAsked: boolean, past: Past | undefined): Promise<LoadedPlan> {
     try {
       const refusal = past === undefined ? await this.#source.read(isAsked) : undefined
       if (refusal !== undefined) return { ...this.#loaded, plan: undefined, config: undefined, problems: [refusal] }
-      const text = this.#textOf(past)
-      const options = text === undefined ? this.#options : { ...this.#options, text }
+      const options = { ...this.#options, ...this.#given(past) }
       return await reloadPlan(options, this.#running, this.#loaded.parsed)
     } catch (error) {
       this.#report.failed({ error: messageOf(error) }, messageOf(error), isAsked)
@@ -303,7 +303,7 @@ export class Reloads implements PlanSource {
     } else await this.#try(incoming, prepared, policy)
     const standing = this.#tried?.trial.standing('running')
     const canary = standing === undefined ? {} : { canary: standing }
-    this.#remember({ number, digest: plan.digest, origin, changes, ...canary }, this.#textOf(past))
+    this.#remember({ number, digest: plan.digest, origin, changes, ...canary }, this.#loaded.documents)
     void this.#compare(before, next, number)
   }
 

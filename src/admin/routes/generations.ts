@@ -71,7 +71,7 @@ export const rollback: AdminRoute = {
   method: 'POST',
   path: '/admin/rollback',
   summary:
-    'Serves what the main file said at an older generation, as a new one. The files stay as they are, and are read again when they change. 422: that has errors now, and nothing has changed.',
+    'Serves what the files of the configuration said at an older generation, as a new one. They stay as they are, and are read again when they change. 422: what they said has errors now, and nothing has changed.',
   body: { ...objectOf({ generation: COUNT }, ['generation']), additionalProperties: false },
   status: 200,
   answer: OUTCOME,

@@ -5,6 +5,8 @@ import { AdminError, type AdminRequest, type AdminRoute, COUNT, FLAG, objectOf, 
 const MAX_TEXT_BYTES = 2 * 1024 * 1024
 const MAX_PROBLEMS = 200
 
+/** `name`: from the folder of the source; that itself has none. */
+const VERSION = { name: TEXT, text: TEXT, masked: FLAG }
 const LIST: Schema = { type: 'array', items: { type: 'object' } }
 const CHECKED = objectOf({ valid: FLAG, problems: LIST, changes: { type: 'object' }, difference: { type: 'object' } }, [
   'valid',
@@ -70,9 +72,10 @@ export const applyPlan: AdminRoute = {
 export const planVersion: AdminRoute = {
   method: 'GET',
   path: '/admin/generations/{generation}/file',
-  summary: 'What the configuration file said at that generation. Lines that may hold a secret are masked.',
+  summary:
+    'What the configuration file, and the files that it includes, said at that generation. Lines that may hold a secret are masked.',
   status: 200,
-  answer: objectOf({ text: TEXT, masked: FLAG }),
+  answer: objectOf({ ...VERSION, included: { type: 'array', items: objectOf(VERSION) } }),
   async handle({ params: { generation } }, host) {
     return await versionOf(Number(generation), host)
   },

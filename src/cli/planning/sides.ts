@@ -7,8 +7,8 @@ import { withSlashes } from '../../core/platform.js'
 import type { Side } from '../../plan/difference/difference.js'
 import { adminApiOf } from '../admin-api.js'
 import { CommandError, EXIT, type Io } from '../io.js'
-import { check, invalid, printProblems, STANDARD_INPUT } from '../loading.js'
-import { servedText, withText } from '../served-text.js'
+import { checkGiven, type Given, givenText, invalid, printProblems, STANDARD_INPUT } from '../loading.js'
+import { servedDocuments } from '../served-documents.js'
 import { git } from './git.js'
 
 /** A side of a comparison, with what to call it. */
@@ -47,8 +47,8 @@ export async function sideOf(word: string, file: string, io: Io): Promise<NamedS
   }
 }
 
-async function compiled(file: string, shown: string, io: Io): Promise<NamedSide> {
-  const { plan, config, problems } = await check(file, io, 'assume')
+async function compiled(file: string, shown: string, io: Io, given?: Given): Promise<NamedSide> {
+  const { plan, config, problems } = await checkGiven(file, given ?? (await givenText(file, io)), io, 'assume')
   if (plan !== undefined && config !== undefined) return { plan, config, file: shown }
   await printProblems(problems, io.stderr, io)
   throw invalid(shown)
@@ -100,13 +100,13 @@ async function extracted({ commit, root, path }: Revision, folder: string): Prom
   return join(folder, path)
 }
 
-/** The plan that a gateway serves: what its file said then, with the included files and variables of now. */
+/** The plan that a gateway serves: what its files said then, with the variables of now. */
 async function running(origin: string, file: string, io: Io): Promise<NamedSide> {
   const api = await adminApiOf(file, origin.replace(/\/+$/, ''), io)
-  const text = await servedText(api).catch(error => {
+  const documents = await servedDocuments(api, file).catch(error => {
     if (error instanceof CommandError && !error.message.includes('answered')) throw error
     // It answered something else, or no JSON.
     throw new CommandError(`${origin} is not an admin API; the address of a file ends in .yaml or .yml`, EXIT.failed)
   })
-  return compiled(STANDARD_INPUT, origin, await withText(text, io))
+  return compiled(file, origin, io, documents)
 }

@@ -22,9 +22,10 @@ export function differenceOf(before: Side, after: Side, now = Date.now()): reado
 
 /** The same in steps. */
 export function* comparing(before: Side, after: Side, now: number): Steps<readonly Change[]> {
-  const entries = entryChanges(before, after)
-  yield
-  return [...entries, ...(yield* new Comparison(before, after).changes(now))]
+  const entries = yield* entryChanges(before, after)
+  const shown = namesOf([before, after])
+  const classes = yield* classesOf(shown.keys(), before, after)
+  return [...entries, ...(yield* new Comparison(before, after, shown, classes).changes(now))]
 }
 
 /** Keys with the same terms on either side, but for their names. */
@@ -44,18 +45,18 @@ class Comparison {
   readonly #outcomes = new Map<string, readonly Outcome[]>()
   readonly #found = new ProductList()
 
-  constructor(before: Side, after: Side) {
+  constructor(before: Side, after: Side, shown: ReadonlyMap<string, string>, classes: readonly ModelClass[]) {
     this.#before = before
     this.#after = after
-    this.#shown = namesOf([before, after])
-    this.#classes = classesOf(this.#shown.keys(), before, after)
+    this.#shown = shown
+    this.#classes = classes
     for (const one of this.#classes) for (const name of one.names) this.#byName.set(name, one)
     this.#routes = routePairs(before, after)
   }
 
   *changes(now: number): Steps<readonly RequestChange[]> {
     for (const group of yield* this.#groups(now)) yield* this.#compare(group)
-    return this.#found.changes(name => this.#shown.get(name) ?? name)
+    return yield* this.#found.changes(name => this.#shown.get(name) ?? name)
   }
 
   *#groups(now: number): Steps<Iterable<KeyGroup>> {
@@ -94,6 +95,8 @@ class Comparison {
     for (const outcome of yield* this.#outcomesOf(asked, one, names[0] ?? '')) {
       this.#found.add(outcome, group.names, names, one.names.length === 1)
     }
+    // What is decided already takes time, too.
+    yield
   }
 
   /** The classes whose requests may get something else, with those of their names that the group may use alike. */

@@ -1,5 +1,6 @@
 import type { GroupConfig } from '../../core/accounting-config.js'
 import type { KeyConfig } from '../../core/config.js'
+import type { Steps } from '../../core/steps.js'
 import { boundWords } from './bound-words.js'
 import { ABSENT, type Change, type EntryChange, type Mark, type Side } from './change.js'
 import { keyWords } from './key-words.js'
@@ -12,15 +13,15 @@ import { SECRET, type Words } from './words.js'
 type About = EntryChange['about']
 
 /** What entries say now and said before: keys and groups with their policies, upstreams, bounds of models, settings. */
-export function entryChanges(before: Side, after: Side): readonly Change[] {
+export function* entryChanges(before: Side, after: Side): Steps<readonly Change[]> {
   const list = new EntryList()
   const [was, is] = [before.config, after.config]
   const moved: Weakened<KeyConfig | GroupConfig> = (one, other) =>
     isMovedToLaxer([one, before], [other, after]) ? ['group'] : []
-  list.compare('key', was.keys, is.keys, keyWords, moved)
-  list.compare('group', was.groups, is.groups, keyWords, moved)
-  list.compare('upstream', before.plan.upstreams, after.plan.upstreams, upstreamWords(before, after))
-  list.compare('model', was.models, is.models, one => boundWords(one.limits, one.strict))
+  yield* list.compare('key', was.keys, is.keys, keyWords, moved)
+  yield* list.compare('group', was.groups, is.groups, keyWords, moved)
+  yield* list.compare('upstream', before.plan.upstreams, after.plan.upstreams, upstreamWords(before, after))
+  yield* list.compare('model', was.models, is.models, one => boundWords(one.limits, one.strict))
   return [...list.changes(), ...settingChanges(was, is)]
 }
 
@@ -32,15 +33,20 @@ type Weakened<T> = (before: T, after: T) => readonly string[]
 class EntryList {
   readonly #found = new Map<string, EntryChange & { readonly names: string[] }>()
 
-  compare<T>(
+  changes(): readonly EntryChange[] {
+    return [...this.#found.values()]
+  }
+
+  *compare<T>(
     about: About,
     before: Entries<T>,
     after: Entries<T>,
     wordsOf: (entry: T, side: 0 | 1) => Words,
     weakened: Weakened<T> = () => [],
-  ): void {
+  ): Steps<void> {
     const [was, is] = [mapOf(before), mapOf(after)]
     for (const name of new Set([...was.keys(), ...is.keys()])) {
+      yield
       const [one, other] = [was.get(name), is.get(name)]
       if (one === other) continue
       if (one === undefined || other === undefined) {
@@ -79,10 +85,6 @@ class EntryList {
     const known = this.#found.get(id)
     if (known === undefined) this.#found.set(id, { about, names: [name], what, before, after, marks })
     else known.names.push(name)
-  }
-
-  changes(): readonly EntryChange[] {
-    return [...this.#found.values()]
   }
 }
 

@@ -2,6 +2,7 @@ import { priceText } from '../../core/bound-text.js'
 import type { Price } from '../../core/bounds.js'
 import type { ModelConfig } from '../../core/config.js'
 import { isGlob } from '../../core/glob.js'
+import type { Steps } from '../../core/steps.js'
 import type { Found } from '../model-index.js'
 import { isName, NameSet } from '../names.js'
 import { asWritten } from '../upstream-name.js'
@@ -44,12 +45,13 @@ function specimenOf(glob: string): string {
 /** One class for routes whose requests name no model. */
 export const NAMELESS: ModelClass = { names: [''], representative: '', others: [], byKey: false, isSame: false }
 
-export function classesOf(names: Iterable<string>, before: Side, after: Side): readonly ModelClass[] {
+export function* classesOf(names: Iterable<string>, before: Side, after: Side): Steps<readonly ModelClass[]> {
   const was = new SideModels(before)
   const is = new SideModels(after)
   const same = sameSettings(before, after)
   const classes = new Map<string, { readonly names: string[]; readonly first: readonly (Served | undefined)[] }>()
   for (const name of names) {
+    yield
     const pair = [was.of(name), is.of(name)] as const
     const key = `${pair[0]?.text ?? '-'}→${pair[1]?.text ?? '-'}|${namesAlike(pair[0], pair[1])}`
     const known = classes.get(key)

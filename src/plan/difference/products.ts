@@ -1,3 +1,4 @@
+import type { Steps } from '../../core/steps.js'
 import type { RequestChange } from './change.js'
 import type { Outcome } from './outcome.js'
 
@@ -22,20 +23,21 @@ export class ProductList {
     else known.models.push(...models)
   }
 
-  changes(shownModel: (name: string) => string): readonly RequestChange[] {
+  *changes(shownModel: (name: string) => string): Steps<readonly RequestChange[]> {
     const products = new Map<string, Product>()
     for (const { outcome, keys, models } of this.#keyed.values()) {
       const id = `${JSON.stringify(outcome)} ${models.join('\n')}`
       const known = products.get(id)
       if (known === undefined) products.set(id, { outcome, keys: [...keys], models })
       else known.keys.push(...keys)
+      yield
     }
-    return [...products.values()].map(({ outcome, keys, models }) => ({
-      about: 'requests',
-      keys,
-      models: models.map(shownModel),
-      ...outcome,
-    }))
+    const changes: RequestChange[] = []
+    for (const { outcome, keys, models } of products.values()) {
+      changes.push({ about: 'requests', keys, models: models.map(shownModel), ...outcome })
+      yield
+    }
+    return changes
   }
 
   #numberOf(keys: readonly string[]): number {

@@ -1,4 +1,4 @@
-import type { LoadOptions } from '../../config/load.js'
+import type { Loaded, LoadOptions } from '../../config/load.js'
 import type { ParsedBefore } from '../../config/parsed-files.js'
 import type { Config } from '../../core/config.js'
 import type { Problem } from '../../core/problems.js'
@@ -21,7 +21,7 @@ export type Section = (typeof SECTIONS)[number]
 export type Settings = Omit<Config, Section>
 
 /** What the thread is started with. */
-export type Order = Pick<LoadOptions, 'file' | 'env' | 'overrides' | 'text' | 'parsed' | 'held'>
+export type Order = Pick<LoadOptions, 'file' | 'env' | 'overrides' | 'text' | 'documents' | 'parsed' | 'held'>
 
 /** What the thread says first. */
 export interface Head {
@@ -30,6 +30,7 @@ export interface Head {
   readonly watch: readonly string[]
   readonly digest: string
   readonly parsed: ParsedBefore
+  readonly documents: Loaded['documents']
   /** A parcel of {@link Settings}; absent where any problem is an error. */
   readonly settings?: unknown
 }

@@ -8,9 +8,9 @@ async function serve(port: MessagePort): Promise<void> {
   const { text, ...order } = workerData as Order
   // A buffer comes over as the bytes that it is.
   const loaded = await load(text === undefined ? order : { ...order, text: Buffer.from(text) })
-  const { config, problems, sources, watch, digest, parsed } = loaded
+  const { config, problems, sources, watch, digest, parsed, documents } = loaded
   const slices = config === undefined ? undefined : slicesOf(config)
-  const head: Head = { problems, sources, watch, digest, parsed }
+  const head: Head = { problems, sources, watch, digest, parsed, documents }
   port.postMessage(config === undefined ? head : { ...head, settings: settingsOf(config) })
   port.on('message', (question: Question) => {
     if (question === 'entries') port.postMessage((slices?.next().value ?? []) satisfies Entries)

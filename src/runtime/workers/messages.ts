@@ -3,7 +3,7 @@ import type { Problem } from '../../core/problems.js'
 import type { MeasuredPair } from '../../features/generations/measured.js'
 import type { SimulatorPlace } from '../embedded.js'
 import type { CommonHealth } from '../health.js'
-import type { History } from '../history.js'
+import type { History, PastDocument } from '../history.js'
 import type { Overrides } from '../load.js'
 import type { Entries } from '../reading/messages.js'
 import type { Asker } from '../reload.js'
@@ -39,7 +39,10 @@ export const RELOAD = topic<{ readonly counted: boolean; readonly by?: Asker }, 
 
 /** A worker asks the supervisor which generations there were, what the file said then, and to return to one in all workers. */
 export const HISTORY = topic<null, ReturnType<History['list']>>('history')
-export const PAST_TEXT = topic<{ readonly number: number }, string | null>('past text')
+/** A file of a generation, by its place among them: all together may be larger than a message. */
+export const PAST_DOCUMENT = topic<{ readonly number: number; readonly at: number }, PastDocument | null>(
+  'past document',
+)
 export const ROLLBACK = topic<{ readonly number: number }, ReloadOutcome | null>('rollback')
 
 /** An upstream has refused a credential. */

@@ -1,12 +1,13 @@
 import type { MeasuredPair } from '../../features/generations/measured.js'
 import { type CommonHealth, type Health, takeCommon } from '../health.js'
+import type { PastDocument } from '../history.js'
 import type { LoadedPlan, Running } from '../load.js'
 import type { Asker, PlanSource } from '../reload.js'
 import type { Prepared, Target } from '../swap.js'
 import type { Link } from './link.js'
 import {
   HISTORY,
-  PAST_TEXT,
+  PAST_DOCUMENT,
   PREPARE_TIMEOUT_MS,
   RELOAD,
   REREAD,
@@ -37,7 +38,7 @@ export class RemotePlans implements PlanSource {
 
   get loaded(): LoadedPlan {
     const { problems, digest } = this.#health
-    return { ...this.#running, problems, digest, sources: [], watch: [], parsed: new Map() }
+    return { ...this.#running, problems, digest, sources: [], watch: [], parsed: new Map(), documents: undefined }
   }
 
   async follow(): Promise<void> {}
@@ -55,8 +56,13 @@ export class RemotePlans implements PlanSource {
     return outcome === null ? undefined : this.#loadedAs(outcome)
   }
 
-  async pastText(number: number): Promise<string | undefined> {
-    return (await this.#link.ask(PAST_TEXT, { number }, STEP_TIMEOUT_MS)) ?? undefined
+  async pastDocuments(number: number): ReturnType<PlanSource['pastDocuments']> {
+    const found: PastDocument[] = []
+    for (;;) {
+      const next = await this.#link.ask(PAST_DOCUMENT, { number, at: found.length }, STEP_TIMEOUT_MS)
+      if (next === null) return found.length === 0 ? undefined : found
+      found.push(next)
+    }
   }
 
   async count(): Promise<void> {

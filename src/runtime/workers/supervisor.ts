@@ -15,7 +15,7 @@ import {
   DRAIN,
   HEALTH,
   HISTORY,
-  PAST_TEXT,
+  PAST_DOCUMENT,
   RELOAD,
   REREAD,
   RESTART,
@@ -159,7 +159,9 @@ export class Supervisor {
       return { isValid: plan !== undefined, problems }
     })
     link.on(HISTORY, () => this.#reloads.history())
-    link.on(PAST_TEXT, async ({ number: generation }) => (await this.#reloads.pastText(generation)) ?? null)
+    link.on(PAST_DOCUMENT, async ({ number: generation, at }) => {
+      return (await this.#reloads.pastDocuments(generation))?.[at] ?? null
+    })
     link.on(ROLLBACK, async ({ number: generation }) => {
       const loaded = await this.#reloads.rollback(generation)
       return loaded === undefined ? null : { isValid: loaded.plan !== undefined, problems: loaded.problems }

@@ -140,7 +140,7 @@ class Worker {
       const state = new StoreState()
       const store = await openStore(running.plan.store, state)
       const { problems, digest } = { problems: health.problems, digest: running.plan.digest }
-      const loaded = { ...running, problems, digest, sources: [], watch: [], parsed: new Map() }
+      const loaded = { ...running, problems, digest, sources: [], watch: [], parsed: new Map(), documents: undefined }
       const options = { file, env: {}, overrides, seat }
       const gateway = await serveHere(options, { loaded, running, store, state })
       this.#gateway = gateway

@@ -1,5 +1,6 @@
+import { type Changes, CutTexts, mayHavePieces, type TextRule, withChanges } from '../../core/cut-texts.js'
 import { isObject, type Json, parseJson } from '../../core/json.js'
-import { Masker } from '../../core/masks.js'
+import { escaped, Masker } from '../../core/masks.js'
 import { MASKED } from '../../core/recording.js'
 import type { RecordedAbout } from './whole-exchange.js'
 
@@ -12,6 +13,10 @@ const SECRET_MEMBERS =
 /** Fewer characters are not taken for sound or a picture. */
 const MIN_ENCODED_CHARS = 512
 const HIDDEN = '[secret]'
+const BY_FORM: readonly TextRule[] = [
+  { pattern: CREDENTIALS, by: (_, bearer = '') => `${bearer}${HIDDEN}` },
+  { pattern: SECRET_MEMBERS, by: (_, head = '') => `${head}${HIDDEN}"` },
+]
 /** Numbers that a double may not give back. */
 const LONG_NUMBER = /[:,[]\s*-?(?=[\d.]*\d{16}|\d+\.?\d*[eE])/
 
@@ -20,38 +25,60 @@ export class Cleaner {
   readonly #masker: Masker
   readonly #members: readonly (readonly string[])[]
   readonly #secrets: readonly string[]
+  readonly #hiding: readonly TextRule[]
 
   constructor({ config: { mask, words, members }, upstream, presented }: RecordedAbout) {
     this.#masker = new Masker(mask, words, isEncoded)
     this.#members = members.map(path => path.split('.'))
     this.#secrets = [...upstream.secrets, ...presented].filter(secret => secret !== '')
+    const named = this.#secrets.map(secret => ({ pattern: new RegExp(escaped(secret), 'g'), by: () => HIDDEN }))
+    this.#hiding = [...named, ...BY_FORM]
   }
 
   text(text: string): string {
     return this.#masker.text(this.#open(text))
   }
 
-  /** JSON as such, where it is written back as it was; else its text. */
-  body(text: string): Json {
+  /** JSON as such, where it is written back as it was; else its text. `changes`: of its pieces, where it is one of several messages. */
+  body(text: string, changes?: Changes): Json {
     const open = this.#open(text)
-    const document = LONG_NUMBER.test(open) ? undefined : parseJson(open)
-    if (document === undefined || typeof document !== 'object') return this.#masker.body(open)
+    const whole = changes === undefined ? open : JSON.stringify(withChanges(parseJson(open) ?? null, changes))
+    const document = LONG_NUMBER.test(whole) ? undefined : parseJson(whole)
+    if (document === undefined || typeof document !== 'object') return this.#masker.body(whole)
     return this.#document(document)
   }
 
-  /** Lines, of which some are JSON, or fields of events with JSON. */
-  lines(text: string): string {
-    return this.#open(text)
-      .split('\n')
-      .map(line => {
-        const [, head = '', rest = ''] = /^(data: ?)?(.*)$/s.exec(line) ?? []
-        const document = parseJson(rest)
-        if (!isObject(document)) return head + this.#masker.text(rest)
-        const cleaned = this.#document(document)
-        // An unchanged line keeps its bytes.
-        return JSON.stringify(cleaned) === JSON.stringify(document) ? line : head + JSON.stringify(cleaned)
-      })
-      .join('\n')
+  /** Parts of a stream, each of whole lines, of which some are JSON, or fields of events with JSON. */
+  stream(parts: readonly string[]): readonly string[] {
+    const lines = parts.map(part => this.#open(part).split('\n').map(fieldOf))
+    const pieces = new CutTexts()
+    for (const [at, { rest }] of lines.flat().entries()) this.#note(pieces, at, rest)
+    const changes = this.changes(pieces)
+    let at = 0
+    return lines.map(part => part.map(line => this.#line(line, changes.get(at++))).join('\n'))
+  }
+
+  /** Notes what a message has of texts that come in several. */
+  note(pieces: CutTexts, at: number, message: string): void {
+    this.#note(pieces, at, this.#open(message))
+  }
+
+  /** What changes in the pieces of texts: see {@link CutTexts.changes}. */
+  changes(pieces: CutTexts, inEach = false): ReadonlyMap<number, Changes> {
+    return pieces.changes(whole => [...this.#hiding, ...this.#masker.rules(whole)], inEach)
+  }
+
+  #note(pieces: CutTexts, at: number, open: string): void {
+    const document = mayHavePieces(open) ? parseJson(open) : undefined
+    if (document !== undefined) pieces.add(at, document)
+  }
+
+  #line({ line, head, rest }: Field, changes: Changes | undefined): string {
+    const document = parseJson(rest)
+    if (!isObject(document)) return head + this.#masker.text(rest)
+    const cleaned = this.#document(changes === undefined ? document : withChanges(document, changes))
+    // An unchanged line keeps its bytes.
+    return JSON.stringify(cleaned) === JSON.stringify(document) ? line : head + JSON.stringify(cleaned)
   }
 
   /** Bytes without secrets. */
@@ -68,11 +95,20 @@ export class Cleaner {
   }
 
   #open(text: string): string {
-    const without = this.#secrets.reduce((rest, secret) => rest.replaceAll(secret, HIDDEN), text)
-    return without
-      .replace(CREDENTIALS, (_, bearer?: string) => `${bearer ?? ''}${HIDDEN}`)
-      .replace(SECRET_MEMBERS, (_, head: string) => `${head}${HIDDEN}"`)
+    return this.#hiding.reduce((rest, { pattern, by }) => rest.replace(pattern, by), text)
   }
+}
+
+interface Field {
+  readonly line: string
+  /** `data: `, where it has a name. */
+  readonly head: string
+  readonly rest: string
+}
+
+function fieldOf(line: string): Field {
+  const [, head = '', rest = ''] = /^(data: ?)?(.*)$/s.exec(line) ?? []
+  return { line, head, rest }
 }
 
 /** Sound and pictures in base64: a mask would break them. */

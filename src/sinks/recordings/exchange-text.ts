@@ -35,8 +35,9 @@ function chunksOf(pieces: readonly Piece[], cleaner: Cleaner): readonly Recorded
       whole.push(rest)
       rest = ''
     }
-    for (const text of whole) chunks.push({ after_ms: at, text: cleaner.lines(text) })
+    for (const text of whole) chunks.push({ after_ms: at, text })
   }
-  if (rest !== '') chunks.push({ after_ms: pieces.at(-1)?.at ?? 0, text: cleaner.lines(rest) })
-  return chunks
+  if (rest !== '') chunks.push({ after_ms: pieces.at(-1)?.at ?? 0, text: rest })
+  const cleaned = cleaner.stream(chunks.map(({ text }) => text))
+  return chunks.map(({ after_ms = 0 }, at) => ({ after_ms, text: cleaned[at] ?? '' }))
 }

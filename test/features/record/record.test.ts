@@ -72,11 +72,16 @@ t.test('exchanges are recorded without secrets, and played: whole, as streams, r
   for (const [at, body] of asked.slice(0, 4).entries()) {
     const again = await offline.chat(body)
     t.equal(again.status, 200)
-    const unmasked = (text: string): string =>
-      text.replaceAll('ann@example.com', '[email]').replaceAll(/"created":\d+/g, '')
-    t.equal(unmasked(again.text), unmasked(answers[at]?.text ?? ''), `answer ${at}`)
+    t.same(streamed(again.text), streamed(answers[at]?.text ?? ''), `answer ${at}`)
   }
 })
+
+/** The events without the pieces of the text, and that: masked, it may have other borders. */
+function streamed(text: string): { readonly events: string; readonly said: string } {
+  const piece = /(?<="content":")(?:[^"\\]|\\.)*/g
+  const said = (text.match(piece) ?? []).join('').replaceAll('ann@example.com', '[email]')
+  return { events: text.replaceAll(piece, '').replaceAll(/"created":\d+/g, ''), said }
+}
 
 /** Makes a film; what clients see of it at its end, and its content. */
 async function film(gateway: TestGateway): Promise<{ readonly status: string; readonly bytes: Buffer }> {

@@ -137,7 +137,15 @@ for (const [kind, more] of [
     const again = new Talk(t, offline, 'sim-realtime')
     const clean = (text: string): string =>
       text.replaceAll('ann@example.com', '[email]').replaceAll(live.key, '[secret]').replaceAll(SECRET, '[secret]')
-    t.same((await again.say(...asked)).map(clean), frames.map(clean))
+    // Masked, the pieces of a text may have other borders.
+    const piece = /(?<="delta":")(?:[^"\\]|\\.)*/g
+    const whole = (all: readonly string[]): readonly string[] => [
+      ...all.map(text => clean(text.replace(piece, ''))),
+      clean(all.flatMap(text => text.match(piece) ?? []).join('')),
+    ]
+    const played = await again.say(...asked)
+    t.same(whole(played), whole(frames))
+    t.match(played.flatMap(text => text.match(piece) ?? []).join(''), 'write to [email], my key is [secret]')
     t.same(await again.end(), { code: 1000, reason: 'thanks' })
   })
 }

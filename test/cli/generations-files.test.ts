@@ -1,0 +1,94 @@
+import { renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { ADMIN_SECRET, adminLine, adminOf } from '../helpers/admin.js'
+import { run, start } from './bin.js'
+import { GOOD, TEST_KEY } from './files.js'
+
+t.setTimeout(180_000)
+
+const env = { TEST_KEY, NORTH_KEY: 'north', GATEWAY_ADMIN_KEY: ADMIN_SECRET }
+
+interface Listed {
+  readonly number: number
+  readonly digest: string
+  readonly returnable: boolean
+}
+
+const INCLUDE = 'include: [models/*.yaml, "shipped:transcripts"]\n'
+
+for (const [title, words, source, folder] of [
+  ['included files', INCLUDE, 'gateway.yaml', 'models'],
+  ['included files and two workers', `${INCLUDE}workers: 2\n`, 'gateway.yaml', 'models'],
+  ['files of a folder', '', 'conf.d', 'conf.d'],
+] as const) {
+  t.test(`${title}: an older generation is all that they said`, async t => {
+    const { line, origin: admin } = await adminLine()
+    const main = `${GOOD}${line}\n${words}`
+    const models = { '20-a.yaml': 'models: { first: sim }\n' }
+    const cwd = t.testdir(
+      source === folder ? { [source]: { '10-main.yaml': main, ...models } } : { [source]: main, [folder]: models },
+    )
+    const write = (name: string, text: string): void => {
+      writeFileSync(join(cwd, folder, `${name}.new`), text)
+      renameSync(join(cwd, folder, `${name}.new`), join(cwd, folder, name))
+    }
+    const gateway = start(t, ['serve', source, '--port', '0'], { cwd, env })
+    await gateway.until(/listening on/)
+    const [, origin = ''] = /listening on (\S+)/.exec(gateway.stdout) ?? []
+    const served = async (): Promise<readonly string[]> => {
+      const answer = await fetch(`${origin}/v1/models`, { headers: { authorization: `Bearer ${TEST_KEY}` } })
+      return ((await answer.json()) as { data: { id: string }[] }).data.map(({ id }) => id).sort()
+    }
+    const [before, renamed] = [
+      ['first', 'north-text', 'sim-text'],
+      ['north-text', 'renamed', 'sim-text'],
+    ]
+    t.same(await served(), before)
+
+    write('20-a.yaml', 'models: { renamed: sim }\n')
+    await gateway.until(/"msg":"reloaded","generation":2/)
+    // Generation 1 does not have this file.
+    write('30-b.yaml', 'models: { second: sim }\n')
+    await gateway.until(/"msg":"reloaded","generation":3/)
+
+    const ask = adminOf(t, admin)
+    const back = async (generation: number): Promise<void> => {
+      const answer = await ask('POST', '/admin/rollback', { generation })
+      t.equal(answer.status, 200, answer.body.toString())
+    }
+    await back(1)
+    t.same(await served(), before)
+    const listed = (await ask('GET', '/admin/generations')).json().data as unknown as readonly Listed[]
+    t.same(
+      listed.map(({ number, returnable }) => [number, returnable]),
+      [4, 3, 2, 1].map(number => [number, true]),
+    )
+    t.equal(listed[0]?.digest, listed[3]?.digest, 'nothing of it is as it is now')
+    t.notMatch(gateway.stderr, /have changed since that generation/)
+
+    const planned = await run(['plan', admin, '--file', source, '--format', 'json'], { cwd, env })
+    t.equal(planned.code, 0, planned.stderr)
+    for (const name of ['"first"', '"renamed"', '"second"']) t.ok(planned.stdout.includes(name), name)
+    const explained = async (model: string, at: string): Promise<number | null> => {
+      const request = ['POST', '/v1/chat/completions', '--model', model, '--key', 'local']
+      return (await run(['explain', ...request, '--file', source, '--at', at], { cwd, env })).code
+    }
+    t.same([await explained('first', '1'), await explained('second', '2')], [0, 1])
+
+    await back(2)
+    t.same(await served(), renamed)
+    // A file that is there now is followed, also if what serves does not have it.
+    write('30-b.yaml', 'models: { third: sim }\n')
+    await gateway.until(/"msg":"reloaded","generation":6/)
+    t.same(await served(), [...renamed, 'third'].sort())
+
+    write('40-c.yaml', '# password: hunter2\nmodels: { fourth: sim }\n')
+    await gateway.until(/"msg":"reloaded","generation":7/)
+    const hidden = await run(['explain', '--file', source, '--at', '7'], { cwd, env })
+    t.match(hidden, { code: 1, stderr: /its file \S+40-c\.yaml has secrets in plain text/ })
+    t.notMatch(hidden.stderr, /hunter2/)
+    gateway.child.kill('SIGTERM')
+    t.equal((await gateway.ended).code, 0)
+  })
+}
