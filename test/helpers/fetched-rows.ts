@@ -195,7 +195,7 @@ export const FETCHED: readonly FetchedRow[] = [
   {
     address: 'the token service, containers and machines (aws-sigv4)',
     ...{ setBy: 'the environment', guard: 'https, this machine or link-local; no redirects' },
-    by: ['src/credentials/aws/access.ts', 'src/credentials/open-signer.ts'],
+    by: ['src/credentials/aws/access.ts', 'src/credentials/open-signer.ts', 'src/cli/remote-s3.ts'],
     test: [
       'e2e/cloud-credentials',
       'aws-sigv4: credentials are not fetched from just anywhere, and an unsigned body is not covered',
