@@ -44,7 +44,7 @@ function fetcherOf(
     case 'jwt':
       return async () => {
         const expires = Date.now() + source.ttl
-        return { value: await signJwt(source.key, source.claims, source.ttl), expires }
+        return { value: await signJwt(source.key, source.claims, source.ttl, source.backdate), expires }
       }
   }
 }
