@@ -28,6 +28,7 @@ const MEMBERS: Readonly<Record<Type, { readonly needs: readonly Member[]; readon
       ...([
         'client_id',
         'secret',
+        'secret_field',
         'auth',
         'grant',
         'scope',
@@ -44,7 +45,7 @@ const MEMBERS: Readonly<Record<Type, { readonly needs: readonly Member[]; readon
   jwt: {
     needs: ['key'],
     may: [
-      ...(['algorithm', 'key_id', 'issuer', 'subject', 'audience', 'claims', 'ttl'] as const),
+      ...(['secret', 'algorithm', 'key_id', 'issuer', 'subject', 'audience', 'claims', 'ttl', 'backdate'] as const),
       ...(['in', 'name', 'scheme'] as const),
     ],
   },
@@ -113,7 +114,11 @@ export function readTypedCredential(
     case 'oauth2':
       return { place: placeOf(raw), ...own, ...sourceOrNone(oauth(raw, site, secret, read, context)) }
     case 'jwt':
-      return { place: placeOf(raw), ...sourceOrNone(jwt(raw, site, read, context)) }
+      return {
+        place: placeOf(raw),
+        ...(raw.key === undefined ? own : {}),
+        ...sourceOrNone(jwt(raw, site, secret, read, context)),
+      }
     case 'gcp': {
       const { file, scopes = [DEFAULT_SCOPE] } = raw
       const source = { type: 'gcp', ...(file === undefined ? {} : { file: beside(site, file) }), scopes } as const
@@ -165,7 +170,8 @@ function sourceOrNone(source: CredentialConfig['source'] | undefined): Pick<Cred
 
 function hasItsMembers(raw: RawTypedCredential, type: Type, site: Site, { report }: Context): boolean {
   const { needs, may } = MEMBERS[type]
-  const missing = needs.filter(name => raw[name] === undefined)
+  // The key of a jwt may be the upstream's secret.
+  const missing = needs.filter(name => raw[name] === undefined && (name !== 'key' || raw.secret === undefined))
   const strays = (Object.keys(raw) as (Member | 'type')[]).filter(
     name => name !== 'type' && !needs.includes(name) && !may.includes(name),
   )
@@ -197,9 +203,9 @@ function oauth(
   context: Context,
 ): OAuthSource | undefined {
   const { token_url: tokenUrl = '', client_id: clientId = '', scope, audience, params = {} } = raw
-  const auth =
-    raw.auth ??
-    (raw.key !== undefined ? 'private_key_jwt' : raw.secret === undefined && secret === undefined ? 'none' : 'basic')
+  const { secret_field: field } = raw
+  const hasSecret = raw.secret !== undefined || secret !== undefined
+  const auth = raw.auth ?? (raw.key !== undefined ? 'private_key_jwt' : hasSecret && !field ? 'basic' : 'none')
   checkTokenUrl(tokenUrl, site.child('token_url'), context)
   if (auth === 'private_key_jwt' && raw.key === undefined) {
     context.report.error('missing-key', site, '"key" is missing here: private_key_jwt signs with it', { on: 'key' })
@@ -207,7 +213,11 @@ function oauth(
   if (auth !== 'none' && clientId === '') {
     context.report.error('missing-key', site, `"client_id" is missing here: auth ${auth} needs it`, { on: 'key' })
   }
-  const key = signingKey(raw, site, read, context)
+  if (field !== undefined && !hasSecret) {
+    context.report.error('missing-key', site, `"secret" is missing here: the field ${field} has it`, { on: 'key' })
+  }
+  const key = signingKey(raw, site, undefined, read, context)
+  if (field !== undefined && secret === undefined) return undefined
   if ((auth === 'basic' || auth === 'body') && secret === undefined) return undefined
   if (auth === 'private_key_jwt' && key === undefined) return undefined
   const fields = Object.entries(params).map(([name, value]) => [
@@ -222,6 +232,7 @@ function oauth(
     clientId,
     auth,
     ...(secret === undefined ? {} : { secret }),
+    ...(field === undefined ? {} : { secretField: field }),
     ...(key === undefined ? {} : { key }),
     params: {
       ...(scope === undefined ? {} : { scope }),
@@ -252,11 +263,12 @@ function checkTokenUrl(text: string, site: Site, { report }: Context): void {
 function jwt(
   raw: RawTypedCredential,
   site: Site,
+  secret: Secret | undefined,
   read: Read,
   context: Context,
 ): CredentialConfig['source'] | undefined {
-  const { issuer, subject, audience, claims = {}, ttl } = raw
-  const key = signingKey(raw, site, read, context)
+  const { issuer, subject, audience, claims = {}, ttl, backdate } = raw
+  const key = signingKey(raw, site, secret, read, context)
   if (key === undefined) return undefined
   const named = { iss: issuer, sub: subject, aud: audience }
   const given = Object.entries(named).filter((entry): entry is [string, string] => entry[1] !== undefined)
@@ -265,22 +277,30 @@ function jwt(
     key,
     claims: { ...(claims as Record<string, Json>), ...Object.fromEntries(given) },
     ttl: ttl === undefined ? DEFAULT_TTL_MS : readDuration(ttl, site.child('ttl'), context),
+    ...(backdate === undefined ? {} : { backdate: readDuration(backdate, site.child('backdate'), context) }),
   }
 }
 
-function signingKey(raw: RawTypedCredential, site: Site, read: Read, { report }: Context): SigningKey | undefined {
-  if (raw.key === undefined) return undefined
-  const key = read(raw.key, site.child('key'), true)
+/** `secret` is the key where there is no other. */
+function signingKey(
+  raw: RawTypedCredential,
+  site: Site,
+  secret: Secret | undefined,
+  read: Read,
+  { report }: Context,
+): SigningKey | undefined {
+  const at = raw.key === undefined ? site : site.child('key')
+  const key = raw.key === undefined ? secret : read(raw.key, at, true)
   if (key === undefined) return undefined
   const algorithm = raw.algorithm ?? 'RS256'
   const isSecret = algorithm.startsWith('HS')
   const text = key.reveal()
   const isAssumed = text.startsWith('assumed secret of ')
   if (isSecret && text.length < MIN_HMAC_CHARS && !isAssumed) {
-    report.error('bad-secret', site.child('key'), `a key for ${algorithm} has ${MIN_HMAC_CHARS} characters or more`)
+    report.error('bad-secret', at, `a key for ${algorithm} has ${MIN_HMAC_CHARS} characters or more`)
   }
   if (!isSecret && !text.includes('PRIVATE KEY') && !isAssumed) {
-    report.error('bad-secret', site.child('key'), `a key for ${algorithm} is a private key in PEM form`)
+    report.error('bad-secret', at, `a key for ${algorithm} is a private key in PEM form`)
   }
   return { algorithm, key, ...(raw.key_id === undefined ? {} : { id: raw.key_id }) }
 }

@@ -105,7 +105,7 @@ export function mergeCredential(
   const raw = layer?.value.credential
   if (layer !== undefined && raw !== undefined && 'type' in raw) {
     return readTypedCredential(
-      withRegion(inherited(layers, raw), layers),
+      withSecret(withRegion(inherited(layers, raw), layers), layers),
       layer.site.child('credential'),
       secret,
       context,
@@ -132,6 +132,13 @@ function inherited(layers: readonly Layer[], own: RawTypedCredential): RawTypedC
     credential !== undefined && 'type' in credential && credential.type === own.type ? [credential] : [],
   )
   return Object.assign({}, ...all)
+}
+
+/** With the secret beside it, of which a token is made. */
+function withSecret(raw: RawTypedCredential, layers: readonly Layer[]): RawTypedCredential {
+  if ((raw.type !== 'jwt' && raw.type !== 'oauth2') || raw.secret !== undefined || raw.key !== undefined) return raw
+  const secret = last(layers, 'secret')?.value.secret ?? last(layers, 'secrets')?.value.secrets?.[0]
+  return secret === undefined ? raw : { ...raw, secret }
 }
 
 /** Hosts of services with regions name theirs: `….eu-central-1.…`. */

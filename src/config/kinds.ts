@@ -96,10 +96,10 @@ export class Kinds {
   }
 }
 
-/** The one kind whose name begins with this word and a dash. */
+/** The one kind whose name begins with this word and a dash, or the one with whose name the others begin. */
 function onlyOneStarting(name: string, kinds: readonly string[]): string | undefined {
-  const starting = kinds.filter(kind => kind.startsWith(`${name}-`))
-  return starting.length === 1 ? starting[0] : undefined
+  const [first, ...others] = kinds.filter(kind => kind.startsWith(`${name}-`)).sort()
+  return others.every(kind => kind.startsWith(`${first}-`)) ? first : undefined
 }
 
 /** The layer nearest to the upstream that has a field. */

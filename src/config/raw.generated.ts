@@ -558,6 +558,7 @@ export type RawTypedCredential = {
   readonly name?: string
   readonly scheme?: string
   readonly secret?: RawSecret
+  readonly secret_field?: string
   readonly user?: string
   readonly headers?: Readonly<Record<string, string | RawSecret>>
   readonly token_url?: string
@@ -575,6 +576,7 @@ export type RawTypedCredential = {
   readonly subject?: string
   readonly claims?: Readonly<Record<string, Json>>
   readonly ttl?: string
+  readonly backdate?: string
   readonly command?: readonly string[]
   readonly timeout?: string
   readonly file?: string

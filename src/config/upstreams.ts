@@ -70,7 +70,7 @@ function readUpstream(
   const { secret, others = [], off, assumed = false } = readCredentialSecret(own, written, context)
   // Disabled upstreams need no variables: missing ones are reported only for enabled ones.
   const scoped = off === undefined && !assumed ? context : { ...context, report: new Report() }
-  const layers = written.map(layer => filled(layer, entry.site, scoped))
+  const layers = written.map(layer => filled(layer, own, entry.site, scoped))
   const endpoints = mergeSpeaks(layers, context)
   const credential = mergeCredential(layers, secret, context)
   const base = recordings === undefined ? readBase(layers, entry.site, off, context) : RECORDED_BASE
@@ -126,10 +126,10 @@ function verbsOf(layers: readonly Layer[], direction: 'request' | 'response', co
 }
 
 /** Fills in a layer's variables. Those of a shipped kind are reported at the upstream that needs them. */
-function filled(layer: Layer, upstream: Site, context: Context): Layer {
+function filled(layer: Layer, own: RawUpstream, upstream: Site, context: Context): Layer {
   if (!layer.site.document.shipped) return { ...layer, value: interpolate(layer.value, layer.site, context) }
   const report = new Report()
-  const value = interpolate(layer.value, layer.site, { ...context, report })
+  const value = interpolate(withoutReplaced(layer.value, own), layer.site, { ...context, report })
   for (const problem of report.sorted()) {
     context.report.error(
       problem.rule,
@@ -138,6 +138,15 @@ function filled(layer: Layer, upstream: Site, context: Context): Layer {
     )
   }
   return { ...layer, value }
+}
+
+/** What the upstream says of the credential itself needs no variables of its kind. */
+function withoutReplaced(value: RawUpstream, { credential: own }: RawUpstream): RawUpstream {
+  const { credential, ...rest } = value
+  if (own === undefined || credential === undefined || !('type' in credential)) return value
+  if (!('type' in own) || own.type !== credential.type) return rest
+  const kept = Object.entries(credential).filter(([name]) => name === 'type' || !(name in own))
+  return { ...rest, credential: { type: credential.type, ...Object.fromEntries(kept) } }
 }
 
 function readBase(layers: readonly Layer[], upstream: Site, off: string | undefined, { report }: Context): string {

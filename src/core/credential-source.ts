@@ -22,8 +22,10 @@ export interface OAuthSource {
   readonly clientId: string
   /** How the client proves who it is; `none`: by `params`, or by its certificate. */
   readonly auth: 'basic' | 'body' | 'private_key_jwt' | 'none'
-  /** For `basic` and `body`. */
+  /** For `basic`, `body` and `secretField`. */
   readonly secret?: Secret
+  /** A further field of the request, which has the secret. */
+  readonly secretField?: string
   /** For `private_key_jwt`. */
   readonly key?: SigningKey
   /** Further fields of the request, scope and audience included. */
@@ -36,6 +38,8 @@ interface JwtSource {
   readonly key: SigningKey
   readonly claims: JsonObject
   readonly ttl: number
+  /** How long before it is made it is valid. Absent: it does not say. */
+  readonly backdate?: number
 }
 
 /** A PEM private key, or the secret of an HS algorithm. */

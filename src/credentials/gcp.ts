@@ -6,6 +6,7 @@ import { settingsFolder } from '../core/platform.js'
 import { Secret } from '../core/secret.js'
 import { ask } from '../net/ask.js'
 import { CredentialFault } from '../net/signer.js'
+import { guardedAddress } from './guarded-address.js'
 import { type Outside, postForToken, unreachable } from './oauth2.js'
 import { signJwt } from './sign-jwt.js'
 import { jsonOf, plain, timeOf, tokenOf } from './token-answer.js'
@@ -53,8 +54,9 @@ async function credentialsOf({ file }: GcpSource, { env }: Outside): Promise<Doc
 }
 
 async function fromMetadata({ scopes }: GcpSource, { timeoutMs, env }: Outside): Promise<Fetched<string>> {
-  const host = env.GCE_METADATA_HOST ?? 'metadata.google.internal'
-  const url = `http://${host}${METADATA_PATH}?scopes=${encodeURIComponent(scopes.join(','))}`
+  const named = env.GCE_METADATA_HOST ?? 'metadata.google.internal'
+  const { host, origin } = guardedAddress(`http://${named}`, 'GCE_METADATA_HOST')
+  const url = `${origin}${METADATA_PATH}?scopes=${encodeURIComponent(scopes.join(','))}`
   const question = { url, method: 'GET', headers: { 'metadata-flavor': 'Google' } }
   // It is on this machine: no proxy reaches it.
   return tokenOf(await ask(question, timeoutMs, undefined).catch(cause => unreachable(host, cause)), host)

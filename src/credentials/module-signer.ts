@@ -53,21 +53,23 @@ export class ModuleSigner extends CachingSigner<Given> implements RequestSigner 
     return values.flatMap(value => [value, encodeURIComponent(value)])
   }
 
-  #with(request: UpstreamRequest, { token, headers, module }: Given): UpstreamRequest | Promise<UpstreamRequest> {
+  #with(request: UpstreamRequest, given: Given): UpstreamRequest | Promise<UpstreamRequest> {
+    const { token, headers, module } = given
     const own = withHeaders(request, headers)
     const sent = token === undefined ? own : this.#place.put(own, token)
-    return module.sign === undefined ? sent : this.#signed(sent, module)
+    return module.sign === undefined ? this.signedWith(given, sent) : this.#signed(sent, given)
   }
 
-  async #signed(request: UpstreamRequest, module: CredentialModule): Promise<UpstreamRequest> {
+  async #signed(request: UpstreamRequest, given: Given): Promise<UpstreamRequest> {
     const { timeout, module: file } = this.#source
+    const { module } = given
     const shown = toSign(request, this.#origin)
     const headers = await guarded(file, async () => {
       const signature = readHeaders(await within(timeout, file, () => module.sign?.(shown) ?? {}))
       if (typeof signature === 'string') throw new ModuleFault(signature)
       return signature
     })
-    return withHeaders(request, headers)
+    return this.signedWith(given, withHeaders(request, headers))
   }
 }
 

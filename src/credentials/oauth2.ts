@@ -27,6 +27,7 @@ export async function fetchOAuthToken(source: OAuthSource, outside: Outside): Pr
   for (const [name, value] of Object.entries(source.params)) {
     fields.set(name, value instanceof Secret ? value.reveal() : value)
   }
+  if (source.secretField !== undefined) fields.set(source.secretField, secret?.reveal() ?? '')
   const headers: Record<string, string> = {}
   if (auth === 'basic') headers.authorization = basic(clientId, secret?.reveal() ?? '')
   else if (clientId !== '') fields.set('client_id', clientId)

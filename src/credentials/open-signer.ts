@@ -44,7 +44,7 @@ function fetcherOf(
     case 'jwt':
       return async () => {
         const expires = Date.now() + source.ttl
-        return { value: await signJwt(source.key, source.claims, source.ttl), expires }
+        return { value: await signJwt(source.key, source.claims, source.ttl, source.backdate), expires }
       }
   }
 }
@@ -60,9 +60,11 @@ class TokenPlacement extends CachingSigner<string> implements RequestSigner {
 
   sign(request: UpstreamRequest): UpstreamRequest | Promise<UpstreamRequest> {
     const token = this.cache.get()
-    return typeof token === 'string'
-      ? this.#place.put(request, token)
-      : token.then(one => this.#place.put(request, one))
+    return typeof token === 'string' ? this.#with(request, token) : token.then(one => this.#with(request, one))
+  }
+
+  #with(request: UpstreamRequest, token: string): UpstreamRequest {
+    return this.signedWith(token, this.#place.put(request, token))
   }
 
   get hidden(): readonly string[] {
@@ -83,7 +85,8 @@ class RequestSignature extends CachingSigner<AwsAccess> implements RequestSigner
   }
 
   async sign(request: UpstreamRequest): Promise<UpstreamRequest> {
-    return signed(request, this.#host, await this.cache.get(), this.#source)
+    const access = await this.cache.get()
+    return this.signedWith(access, await signed(request, this.#host, access, this.#source))
   }
 
   get hidden(): readonly string[] {

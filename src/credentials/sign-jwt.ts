@@ -4,17 +4,23 @@ import type { JsonObject } from '../core/json.js'
 import { CredentialFault } from '../net/signer.js'
 
 /**
- * A JWT with these claims, `iat`, `exp` and `jti`. `ttlMs`: how long it is valid. Rejects with a {@link CredentialFault} if the key
- * does not fit the algorithm.
+ * A JWT with these claims, `iat`, `exp` and `jti`. `ttlMs`: how long it is valid; `backdateMs`: and how long before, as `nbf`.
+ * Rejects with a {@link CredentialFault} if the key does not fit the algorithm.
  */
-export async function signJwt({ algorithm, key, id }: SigningKey, claims: JsonObject, ttlMs: number): Promise<string> {
+export async function signJwt(
+  { algorithm, key, id }: SigningKey,
+  claims: JsonObject,
+  ttlMs: number,
+  backdateMs?: number,
+): Promise<string> {
   const { importPKCS8, SignJWT } = await import('jose')
   const now = Math.floor(Date.now() / 1000)
   const header = { alg: algorithm, typ: 'JWT', ...(id === undefined ? {} : { kid: id }) }
   try {
     const isSecret = algorithm.startsWith('HS')
     const signing = isSecret ? Buffer.from(key.reveal()) : await importPKCS8(pkcs8(key.reveal()), algorithm)
-    return await new SignJWT({ ...claims })
+    const begins = backdateMs === undefined ? {} : { nbf: now - Math.ceil(backdateMs / 1000) }
+    return await new SignJWT({ ...claims, ...begins })
       .setProtectedHeader(header)
       .setIssuedAt(now)
       .setExpirationTime(now + Math.floor(ttlMs / 1000))

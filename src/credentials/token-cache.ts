@@ -55,10 +55,12 @@ export class TokenCache<T> {
     return token.value
   }
 
-  /** Fetches another one, unless that was done a moment ago. Resolves with whether there is one. */
-  async renew(): Promise<boolean> {
+  /** Fetches another one than was refused, unless that was done a moment ago. Resolves with whether there is one. */
+  async renew(refused: T | undefined): Promise<boolean> {
     const now = this.#clock()
     const last = this.#token
+    // Many requests may have gone out with one token: the first refusal renews it for all of them.
+    if (last !== undefined && refused !== undefined && last.value !== refused) return true
     if (this.#fetching === undefined && now < this.#renewedAt + MIN_RENEWAL_MS) return false
     this.#renewedAt = now
     await this.#fresh(now)

@@ -18,6 +18,7 @@ export class SignedExchange implements ExchangeHandler, UpstreamController {
   readonly #handler: ExchangeHandler
   readonly #send: (request: UpstreamRequest, handler: ExchangeHandler) => void
   #controller: UpstreamController | undefined
+  #signed: UpstreamRequest
   /** A body that is a stream can be sent once. */
   #mayRenew: boolean
   #isBegun = false
@@ -33,6 +34,7 @@ export class SignedExchange implements ExchangeHandler, UpstreamController {
   ) {
     this.#signer = signer
     this.#request = request
+    this.#signed = request
     this.#handler = handler
     this.#send = send
     this.#mayRenew = request.body === null || request.body instanceof Uint8Array
@@ -47,15 +49,20 @@ export class SignedExchange implements ExchangeHandler, UpstreamController {
       return
     }
     if (!(signed instanceof Promise)) {
-      this.#send(signed, this)
+      this.#sendSigned(signed)
       return
     }
     signed.then(
       one => {
-        if (!this.#isOver) this.#send(one, this)
+        if (!this.#isOver) this.#sendSigned(one)
       },
       cause => this.#fail(cause),
     )
+  }
+
+  #sendSigned(signed: UpstreamRequest): void {
+    this.#signed = signed
+    this.#send(signed, this)
   }
 
   // The controller of the handler.
@@ -99,7 +106,7 @@ export class SignedExchange implements ExchangeHandler, UpstreamController {
       this.#handler.onResponseStart(this, status, headers)
       controller.resume()
     }
-    this.#signer.renew().then(isRenewed => {
+    this.#signer.renew(this.#signed).then(isRenewed => {
       if (!isRenewed || this.#isOver) return goOn()
       this.#isAgain = true
       controller.abort(new Error('the request is sent again with a new credential'))

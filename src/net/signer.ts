@@ -9,8 +9,8 @@ export class CredentialFault extends Error {
 export interface RequestSigner {
   /** At once where the credential is at hand. Rejects, or throws, with {@link CredentialFault}. */
   sign(request: UpstreamRequest): UpstreamRequest | Promise<UpstreamRequest>
-  /** An upstream refused what `sign` put in. Resolves with whether there is another credential now. */
-  renew(): Promise<boolean>
+  /** An upstream refused what `sign` put into this request. Resolves with whether there is another credential now. */
+  renew(refused: UpstreamRequest): Promise<boolean>
   /** Gets the credential ahead of the first request. Rejects with {@link CredentialFault}. */
   prepare(): Promise<void>
   /** Called when getting the credential begins to fail, and when it succeeds again (undefined). */

@@ -170,6 +170,8 @@ function withSecret(credential: CredentialConfig, secret: Secret): CredentialCon
   const { source } = credential
   if (source?.type === 'oauth2' || source?.type === 'module')
     return { ...credential, secret, source: { ...source, secret } }
+  if (source?.type === 'jwt' && source.key.key === credential.secret)
+    return { ...credential, secret, source: { ...source, key: { ...source.key, key: secret } } }
   return { ...credential, secret }
 }
 

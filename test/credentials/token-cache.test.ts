@@ -101,14 +101,16 @@ t.test('one that the upstream refuses is renewed, once in ten seconds for all wh
   const first = server.cache.get()
   await server.answer('one', HOUR_MS)
   await first
-  const renewing = [server.cache.renew(), server.cache.renew()]
+  const renewing = [server.cache.renew('one'), server.cache.renew('one')]
   await server.answer('two', HOUR_MS)
   t.same(await Promise.all(renewing), [true, true])
   t.equal(server.asked, 2)
   t.equal(server.cache.get(), 'two')
-  t.equal(await server.cache.renew(), false, 'a moment ago')
+  t.equal(await server.cache.renew('one'), true, 'what is refused later was sent before: the next one is at hand')
+  t.equal(await server.cache.renew('two'), false, 'a moment ago')
+  t.equal(server.asked, 2)
   server.now += 10_000
-  const again = server.cache.renew()
+  const again = server.cache.renew('two')
   await server.answer('three', HOUR_MS)
   t.equal(await again, true)
 })

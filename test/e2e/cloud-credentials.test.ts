@@ -169,6 +169,23 @@ t.test('aws-sigv4: credentials are not fetched from just anywhere, and an unsign
   t.match(await gateway.log.find(({ msg }) => msg === 'an upstream has no new credential'), {
     cause: /10\.1\.2\.3: expected https/,
   })
+  const nowhere = { AWS_SHARED_CREDENTIALS_FILE: '/nowhere', AWS_CONFIG_FILE: '/nowhere', HOME: '/nowhere' }
+  const role = `${SIGV4}, role: "arn:aws:iam::1:role/r", web_identity: token.jwt`
+  const elsewhere = await startRawUpstream(t)
+  // It leads to this machine, and does not look so.
+  const away = `http://0.0.0.0:${new URL(elsewhere.origin).port}`
+  for (const [credential, name, value] of [
+    [`{ ${SIGV4} }`, 'AWS_EC2_METADATA_SERVICE_ENDPOINT', away],
+    [`{ ${role} }`, 'AWS_ENDPOINT_URL_STS', away],
+    ['{ type: gcp }', 'GCE_METADATA_HOST', new URL(away).host],
+  ] as const) {
+    const options = { env: { ...nowhere, [name]: value }, files: { 'token.jwt': 'the.web.identity' } }
+    const guarded = await stage(t, credential, options)
+    t.equal((await guarded.gateway.chat()).status, 502, name)
+    const line = await guarded.gateway.log.find(({ msg }) => msg === 'an upstream has no new credential')
+    t.match(line.cause, `from ${new URL(away).host}: expected https, or an address of this machine (${name})`)
+  }
+  t.equal(elsewhere.requests.items.length, 0)
   const own = { AWS_ACCESS_KEY_ID: KEY.id, AWS_SECRET_ACCESS_KEY: KEY.secret }
   const unsigned = await stage(t, `{ ${SIGV4}, payload: unsigned }`, { env: own })
   t.equal((await unsigned.gateway.chat()).status, 200)

@@ -5,7 +5,8 @@ import { CHAT_ANSWER, chatEvent, DONE, json, stream } from '../helpers/answers.j
 import { proveNoLeak } from '../helpers/canaries.js'
 import { startConnectProxy } from '../helpers/connect-proxy.js'
 import { CALLER, type GatewayOptions, startTestGateway, type TestGateway } from '../helpers/gateway.js'
-import { type RawUpstream, startRawUpstream } from '../helpers/raw-upstream.js'
+import { withResolvers } from '../helpers/journal.js'
+import { type RawUpstream, type Script, startRawUpstream } from '../helpers/raw-upstream.js'
 import { CLIENT, startTokenServer, type TokenServer } from '../helpers/token-server.js'
 
 /** What upstreams get, for each type of credential. */
@@ -132,6 +133,26 @@ t.test('oauth2: a token that the upstream refuses is renewed once, and the reque
   t.not(tokenAt(upstream, 2), first)
   upstream.answer(refusal)
   t.equal((await gateway.chat()).status, 502, 'what is refused again is not asked for again and again')
+  t.equal(server.asked.items.length, 2)
+})
+
+t.test('oauth2: of many requests with a token that is refused none fails, however late its refusal comes', async t => {
+  const server = await startTokenServer(t, [CLIENT])
+  const { gateway, upstream } = await stage(t, oauth(server), { env: ENV })
+  t.equal((await gateway.chat()).status, 200)
+  const refusal = json({ error: { message: 'revoked' } }, { status: 401 })
+  const held = withResolvers<void>()
+  const holding: Script = async peer => {
+    await held.promise
+    await refusal(peer)
+  }
+  upstream.answer(holding, refusal, json(CHAT_ANSWER))
+  const late = gateway.chat()
+  await upstream.requests.count(2)
+  t.equal((await gateway.chat()).status, 200, 'the token is renewed')
+  held.resolve()
+  t.equal((await late).status, 200, 'and is at hand for the one that was sent before')
+  t.equal(tokenAt(upstream, 4), tokenAt(upstream, 3))
   t.equal(server.asked.items.length, 2)
 })
 

@@ -22,11 +22,17 @@ relaysAnything() // the shapes here are the providers' own
 
 const kinds = [...new Set(KIND_CALLS.map(({ kind }) => kind))]
 
+/** Kinds that get tokens for their secret: here it is a token itself. */
+const TOKENS: Readonly<Record<string, string>> = {
+  watsonx: ', credential: { in: header, name: authorization, scheme: Bearer }',
+}
+
 /** An upstream for each kind below a path of its own, and a model of the kind's name on each. */
 async function stage(t: Test): Promise<{ gateway: TestGateway; upstream: TaskUpstream }> {
   const upstream = await startTaskUpstream(t, usual)
   const upstreams = kinds.map(
-    kind => `  ${kind}: { kind: ${kind}, base: "${upstream.origin}/at-${kind}", secret: { env: UPSTREAM_KEY } }`,
+    kind =>
+      `  ${kind}: { kind: ${kind}, base: "${upstream.origin}/at-${kind}", secret: { env: UPSTREAM_KEY }${TOKENS[kind] ?? ''} }`,
   )
   const models = kinds.map(kind => `  ${kind}: { upstream: ${kind}, as: "${THEIRS}" }`)
   const yaml = ['version: 1', CALLER, 'upstreams:', ...upstreams, 'models:', ...models].join('\n')
@@ -196,7 +202,7 @@ for (const film of FILMS) {
 
 /** Kinds whose calls other tests follow. */
 const ELSEWHERE =
-  /^(simulator|bearer|bedrock|vertex|foundry|openai|azure-openai|anthropic|messages|gemini|native-generate|cohere|deepseek|fireworks|groq|jina|llama-cpp|lm-studio|midjourney-proxy|dify|assemblyai|black-forest-labs|suno-api|mistral|new-api|ollama|one-api|openrouter|recorded|runway|together|vllm|voyage|xai)/
+  /^(simulator|bearer|bedrock|vertex|foundry|openai|azure-openai|kling-signed|anthropic|messages|gemini|native-generate|cohere|deepseek|fireworks|groq|jina|llama-cpp|lm-studio|midjourney-proxy|dify|assemblyai|black-forest-labs|suno-api|mistral|new-api|ollama|one-api|openrouter|recorded|runway|together|vllm|voyage|xai)/
 
 t.test('each kind that comes with the gateway has a test', async t => {
   const shipped = readdirSync(join(packageRoot(), 'routes', 'kinds')).map(file => file.replace(/\.yaml$/, ''))

@@ -11,6 +11,7 @@ import { CALLER, startTestGateway, type TestGateway } from '../helpers/gateway.j
 import { seeded } from '../helpers/random.js'
 import { startRawUpstream } from '../helpers/raw-upstream.js'
 import { ask, lineOf, open, realtimeYaml, startRealtime, startSocketUpstream } from '../helpers/realtime.js'
+import { CLIENT, startTokenServer } from '../helpers/token-server.js'
 
 type Test = Pick<typeof t, 'teardown'>
 
@@ -180,6 +181,32 @@ t.test('the credential may be in a subprotocol upstream', async t => {
   const query = new URL(up.requests.items[0]?.url ?? '', 'ws://x').searchParams
   t.equal(query.getAll('token').length, 1)
   t.not(query.get('token'), 'mine')
+})
+
+t.test('a token that was revoked is renewed once, and the handshake sent again', async t => {
+  for (const tunnel of ['raw', 'framed']) {
+    const up = await startSocketUpstream(t)
+    const server = await startTokenServer(t, [CLIENT])
+    const credential = `credential: { type: oauth2, token_url: "${server.tokenUrl}", client_id: gateway, secret: { env: S } }`
+    const own = `routes: { WS /v1/realtime: { protocol: realtime, model: query.model, tunnel: ${tunnel} } }\n`
+    const env = { S: CLIENT.client_secret }
+    const gateway = await startTestGateway(t, realtimeYaml(up.origin, own, credential), { env })
+    await open(t, { gateway, up })
+    const sent = (at: number): string | undefined => up.requests.items[at]?.headers.authorization
+    const revoked = sent(0)
+    t.match(revoked, /^Bearer \S{20,}$/)
+    const refusal = 'HTTP/1.1 401 No\r\ncontent-length: 0\r\n\r\n'
+    up.answer(({ headers }) => (headers.authorization === revoked ? refusal : undefined))
+    const { client, server: end } = await open(t, { gateway, up })
+    end.send(textFrame('hello', false))
+    t.same(await client.texts.count(1), ['hello'], tunnel)
+    t.equal(sent(1), revoked)
+    t.not(sent(2), revoked)
+    up.answer(() => refusal)
+    t.equal((await ask(t, gateway)).status, 502)
+    t.equal(up.requests.items.length, 4, 'what is refused again is not asked for again and again')
+    t.equal(server.asked.items.length, 2)
+  }
 })
 
 t.test('10,000 random frames pass byte for byte in both directions', async t => {

@@ -185,14 +185,17 @@ export const FETCHED: readonly FetchedRow[] = [
   },
   {
     address: 'token servers in files of credentials, and the metadata server (gcp)',
-    ...{ setBy: 'the file, the environment, a file of credentials', guard: 'https, or this machine; no redirects' },
+    ...{
+      setBy: 'the file, the environment, a file of credentials',
+      guard: 'https, this machine or link-local; no redirects',
+    },
     by: ['src/credentials/gcp.ts', 'src/credentials/open-signer.ts'],
     test: ['e2e/cloud-credentials', 'gcp: addresses in a file of credentials lead over TLS, or nowhere'],
   },
   {
     address: 'the token service, containers and machines (aws-sigv4)',
-    ...{ setBy: 'the environment', guard: 'https, or this machine; no redirects' },
-    by: ['src/credentials/aws/access.ts', 'src/credentials/open-signer.ts'],
+    ...{ setBy: 'the environment', guard: 'https, this machine or link-local; no redirects' },
+    by: ['src/credentials/aws/access.ts', 'src/credentials/open-signer.ts', 'src/cli/remote-s3.ts'],
     test: [
       'e2e/cloud-credentials',
       'aws-sigv4: credentials are not fetched from just anywhere, and an unsigned body is not covered',

@@ -36,6 +36,7 @@ export async function startTokenServer(
   test: Test,
   clients: readonly ClientMetadata[],
   mutual?: Mutual,
+  scopes: readonly string[] = ['models'],
 ): Promise<TokenServer> {
   const state = { life: 600, mood: 'serve' as TokenServer['mood'] }
   const asked: TokenServer['asked'] = new Journal('requests for tokens')
@@ -67,7 +68,7 @@ export async function startTokenServer(
       devInteractions: { enabled: false },
       ...(mutual === undefined ? {} : { mTLS: MTLS }),
     },
-    scopes: ['models'],
+    scopes: [...scopes],
     ttl: { ClientCredentials: () => state.life },
     clientAuthMethods: [
       'client_secret_basic',

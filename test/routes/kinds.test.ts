@@ -40,16 +40,25 @@ const NATIVE = 'https://generativelanguage.googleapis.com'
 /** Kinds that speak nothing which the routes of today serve: no model can be offered on them yet. */
 const AHEAD = ['midjourney-proxy', 'dify', 'assemblyai', 'black-forest-labs', 'suno-api']
 
+const VARIABLES = {
+  UPSTREAM_KEY: 'secret-of-up',
+  SIGNING_KEY: 'secret-of-up-with-32-characters-and-more',
+  AZURE_TENANT_ID: 'tenant',
+  AZURE_CLIENT_ID: 'client',
+  KLING_ACCESS_KEY: 'access-key',
+}
+
 /** What an upstream of this kind says at most: kind, base where the kind has none, secret where there is a place for one. */
 async function planWith(kind: string): Promise<Plan> {
   const lines = ['version: 1', 'upstreams:', '  up:', `    kind: ${kind}`]
   if (kinds.get(kind)?.base === undefined && !kind.startsWith('simulator'))
     lines.push(`    base: ${SIGNED.has(kind) ? REGIONAL : OWN}`)
   if (kind === 'recorded') lines.push(`    recordings: ${tmpdir()}`)
-  if (!kind.startsWith('simulator') && !SIGNED.has(kind)) lines.push('    secret: { env: UPSTREAM_KEY }')
+  if (!kind.startsWith('simulator') && !SIGNED.has(kind))
+    lines.push(`    secret: { env: ${kind === 'kling-signed' ? 'SIGNING_KEY' : 'UPSTREAM_KEY'} }`)
   if (kind === 'bearer') lines.push('    speaks: { chat: POST /chat }')
   if (!AHEAD.includes(kind)) lines.push('models:', '  m: up')
-  return planOf(await loadText(lines.join('\n'), { UPSTREAM_KEY: 'secret-of-up' }))
+  return planOf(await loadText(lines.join('\n'), VARIABLES))
 }
 
 function upstream(plan: Plan): Upstream {

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import type { AssumedRole, SigV4Source } from '../../core/credential-source.js'
 import { ask, type Question } from '../../net/ask.js'
 import { CredentialFault } from '../../net/signer.js'
+import { guardedAddress } from '../guarded-address.js'
 import { type Outside, unreachable } from '../oauth2.js'
 import { jsonOf, timeOf } from '../token-answer.js'
 import type { Fetched } from '../token-cache.js'
@@ -12,6 +13,7 @@ import { type AwsAccess, signed } from './sign.js'
 const STATIC_LIFE_MS = 60 * 60_000
 const SESSION_SECONDS = 3600
 const CONTAINER_HOST = 'http://169.254.170.2'
+const MACHINE_ORIGIN = 'http://169.254.169.254'
 const DEFAULT_SESSION = 'model-gateway'
 
 /**
@@ -122,7 +124,8 @@ async function byWebIdentity(
 }
 
 function stsUrl(region: string, { env }: Outside): string {
-  return env.AWS_ENDPOINT_URL_STS ?? `https://sts.${region}.amazonaws.com/`
+  const url = env.AWS_ENDPOINT_URL_STS ?? `https://sts.${region}.amazonaws.com/`
+  return guardedAddress(url, 'AWS_ENDPOINT_URL_STS').href
 }
 
 function formHeaders(): string[] {
@@ -157,13 +160,11 @@ async function session(question: Question, { timeoutMs, egress }: Outside): Prom
 async function fromContainer({ timeoutMs, env }: Outside): Promise<Fetched<AwsAccess> | undefined> {
   const { AWS_CONTAINER_CREDENTIALS_RELATIVE_URI: relative, AWS_CONTAINER_CREDENTIALS_FULL_URI: full } = env
   if (relative === undefined && full === undefined) return undefined
-  const url = new URL(relative === undefined ? (full ?? '') : relative, CONTAINER_HOST)
-  const isInside = /^(127\.\d+\.\d+\.\d+|localhost|\[::1\]|169\.254\.170\.(2|23)|\[fd00:ec2::23\])$/.test(url.hostname)
-  if (url.protocol !== 'https:' && !isInside) {
-    throw new CredentialFault(
-      `credentials are not fetched from ${url.host}: expected https, or an address of this machine`,
-    )
-  }
+  const url = guardedAddress(
+    relative ?? full ?? '',
+    `AWS_CONTAINER_CREDENTIALS_${relative === undefined ? 'FULL' : 'RELATIVE'}_URI`,
+    CONTAINER_HOST,
+  )
   const { AWS_CONTAINER_AUTHORIZATION_TOKEN: token, AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: file } = env
   const proof = file === undefined ? token : (await readFile(file, 'utf8').catch(() => '')).trim()
   const headers: Record<string, string> = proof === undefined ? {} : { authorization: proof }
@@ -172,8 +173,8 @@ async function fromContainer({ timeoutMs, env }: Outside): Promise<Fetched<AwsAc
 
 /** Of the machine: the instance metadata service, version 2. */
 async function fromInstance({ timeoutMs, env }: Outside): Promise<Fetched<AwsAccess>> {
-  const origin = env.AWS_EC2_METADATA_SERVICE_ENDPOINT ?? 'http://169.254.169.254'
-  const { host } = new URL(origin)
+  const named = env.AWS_EC2_METADATA_SERVICE_ENDPOINT ?? MACHINE_ORIGIN
+  const { host, origin } = guardedAddress(named, 'AWS_EC2_METADATA_SERVICE_ENDPOINT')
   const headers = { 'x-aws-ec2-metadata-token-ttl-seconds': '300' }
   const put = { url: new URL('/latest/api/token', origin).href, method: 'PUT', headers }
   const { text: token, status } = await ask(put, timeoutMs, undefined).catch(() => {

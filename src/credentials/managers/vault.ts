@@ -19,15 +19,14 @@ const FORBIDDEN = 403
  */
 export function openVault(config: VaultConfig, outside: Outside): SecretManager {
   const token = new TokenCache(() => loggedIn(config, outside))
-  const get = async (name: string): Promise<Answer> => {
-    const headers = { 'x-vault-token': await token.get() }
-    return call(config, outside, 'GET', pathOf(name), headers)
-  }
+  const get = (name: string, used: string): Promise<Answer> =>
+    call(config, outside, 'GET', pathOf(name), { 'x-vault-token': used })
   return {
     async read(name) {
-      let answer = await get(name)
+      const used = await token.get()
+      let answer = await get(name, used)
       // The token may have been revoked before its end.
-      if (answer.status === FORBIDDEN && (await token.renew())) answer = await get(name)
+      if (answer.status === FORBIDDEN && (await token.renew(used))) answer = await get(name, await token.get())
       if (answer.status !== OK) throw refused(config, answer)
       return fieldsOf(jsonOf(answer.text)?.data as Json | undefined, config)
     },

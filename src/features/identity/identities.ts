@@ -79,7 +79,12 @@ export class Identities {
     const checked = this.#checked.get(plan)?.get(hash('sha256', token))
     if (checked === undefined || now >= Math.min(checked.again, checked.until)) return undefined
     // Keys that its issuer has withdrawn check nothing any more.
-    return checked.keys === undefined || checked.keySet.holds(checked.keys) ? checked : undefined
+    if (checked.keys !== undefined && !checked.keySet.holds(checked.keys)) return undefined
+    const { key } = checked.identity
+    if (key === undefined) return checked
+    // A key of the file may expire: that is looked at each time.
+    const caller = plan.keys.named(key, now)
+    return caller === undefined || 'refused' in caller ? undefined : checked
   }
 
   /** Throws `TokenFault`, or `IssuerFault` if the issuer is needed and away. */

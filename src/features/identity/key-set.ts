@@ -37,7 +37,7 @@ export class KeySet {
   #described: Described | undefined
   #fetchedAt = Number.NEGATIVE_INFINITY
   #fetching: Promise<Keys> | undefined
-  /** People who come at once share one question. */
+  /** All who come at once share one question. */
   #discovering: Promise<Described> | undefined
   #fetches = MAX_BURST
   #countedAt = performance.now()
@@ -70,20 +70,14 @@ export class KeySet {
 
   /** Where tokens are asked about, as discovery says. */
   async introspectionAddress(): Promise<string> {
-    this.#described ??= await this.#discover()
-    const { introspection } = this.#described
+    const { introspection } = await this.#description()
     if (introspection === undefined) throw new IssuerFault('its discovery names no introspection_endpoint')
     return introspection
   }
 
   /** Where people sign in, and where codes become tokens, as discovery says. */
   async signInAddresses(): Promise<{ readonly authorization: string; readonly token: string }> {
-    if (this.#described === undefined) {
-      this.#discovering ??= this.#discover().finally(() => {
-        this.#discovering = undefined
-      })
-    }
-    const { authorization, token } = this.#described ?? (await this.#discovering) ?? {}
+    const { authorization, token } = await this.#description()
     if (authorization === undefined || token === undefined)
       throw new IssuerFault('its discovery names no authorization_endpoint or no token_endpoint')
     // A browser goes where it is sent.
@@ -91,6 +85,18 @@ export class KeySet {
     if (protocol !== 'https:' && protocol !== new URL(this.#provider.issuer).protocol)
       throw new IssuerFault('blocked: its authorization_endpoint is not an https address')
     return { authorization, token }
+  }
+
+  /** Questions have the rate of fetches: texts that no one knows cost an issuer that is away nothing. */
+  async #description(): Promise<Described> {
+    if (this.#described !== undefined) return this.#described
+    if (this.#discovering === undefined) {
+      this.#take()
+      this.#discovering = this.#discover().finally(() => {
+        this.#discovering = undefined
+      })
+    }
+    return await this.#discovering
   }
 
   #fetch(): Promise<Keys> {

@@ -11,12 +11,14 @@ import { upstreamMessage } from '../../kernel/upstream-words.js'
 import { acceptMessages, openUpstream, type Passed } from '../../net/message-socket.js'
 import type { ExchangeObserver, SessionObserver, UpstreamRequest } from '../../net/pools.js'
 import { openRaw } from '../../net/raw-tunnel.js'
+import type { RequestSigner } from '../../net/signer.js'
 import type { TunnelContext } from './context.js'
-
 import { FramedSession } from './framed-session.js'
 import { chosenSubprotocol, clientAnswer, passedLines, upstreamHandshake, upstreamRequest } from './handshake.js'
 import { RawSession } from './raw-session.js'
 import type { Session } from './session.js'
+
+const UNAUTHORIZED = 401
 
 /** `connect` → `first_byte` (the handshake was sent) → `open` (a session) or `over`. */
 type Phase = 'connect' | 'first_byte' | 'open' | 'over'
@@ -33,6 +35,8 @@ export class TunnelAttempt {
   #watched: ExchangeObserver | undefined
   #observer: SessionObserver | undefined
   #giveUp: () => void = () => undefined
+  /** Renews a refused credential and asks again, once; `goOn` is called where there is no other one. */
+  #renew: ((goOn: () => void) => void) | undefined
 
   constructor(context: TunnelContext, report: (failure: Failure) => void) {
     this.#context = context
@@ -45,16 +49,35 @@ export class TunnelAttempt {
     this.#watched = request.observer
     const { signer } = call.generation.reach(exchange.upstream).pool
     if (signer === undefined) this.open(request)
-    else {
-      Promise.resolve(request)
-        .then(one => signer.sign(one))
-        .then(
-          one => {
-            if (this.#phase !== 'over') this.open(one)
-          },
-          cause => this.failed(cause),
-        )
-    }
+    else this.sign(signer, request, true)
+  }
+
+  private sign(signer: RequestSigner, request: UpstreamRequest, mayRenew: boolean): void {
+    Promise.resolve(request)
+      .then(one => signer.sign(one))
+      .then(
+        signed => {
+          if (this.#phase === 'over') return
+          if (mayRenew) this.#renew = goOn => this.renew(signer, request, signed, goOn)
+          this.open(signed)
+        },
+        cause => this.failed(cause),
+      )
+  }
+
+  private renew(signer: RequestSigner, request: UpstreamRequest, signed: UpstreamRequest, goOn: () => void): void {
+    const isOpen = (): boolean => this.#phase !== 'over'
+    signer.renew(signed).then(
+      isRenewed => {
+        if (!isOpen()) return
+        if (!isRenewed) return goOn()
+        this.#giveUp()
+        this.#phase = 'connect'
+        this.#since = performance.now()
+        this.sign(signer, request, false)
+      },
+      () => isOpen() && goOn(),
+    )
   }
 
   private open(request: UpstreamRequest): void {
@@ -135,6 +158,12 @@ export class TunnelAttempt {
 
   private refused(status: number, headers: IncomingHttpHeaders, body: Buffer | undefined): void {
     const { call, exchange } = this.#context
+    const renew = this.#renew
+    this.#renew = undefined
+    if (status === UNAUTHORIZED && renew !== undefined) {
+      renew(() => this.refused(status, headers, body))
+      return
+    }
     this.#status = status
     if (body !== undefined) {
       this.#watched?.onHead(status, headers)

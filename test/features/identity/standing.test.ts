@@ -148,6 +148,20 @@ t.test('a token that is sent again and again is good until its end, though it wa
   t.match(await causeOf(gateway, await untilStatus(gateway, key, 401)), /expired/)
 })
 
+t.test('a token that stands for a key is good until the end of the key, though it was checked before', async t => {
+  const issuer = await startIssuer(t)
+  const expires = new Date(Date.now() + 8000).toISOString()
+  const keys = `keys: { caller: { secret: { env: CALLER_KEY }, models: ["*"], expires: "${expires}" } }`
+  const identity = identityYaml(issuer, '{ key: { claim: plan, map: { gold: caller } } }')
+  const gateway = await startTestGateway(t, `version: 1\n${keys}\n${SIM}\n${identity}`)
+  const token = await issuer.sign({ plan: 'gold' })
+  t.equal((await gateway.chat({}, { key: token })).status, 200)
+  await untilStatus(gateway, gateway.key, 401)
+  const late = await gateway.chat({}, { key: token })
+  t.equal(late.status, 401)
+  t.match(await causeOf(gateway, late), /the key that it stands for is expired/)
+})
+
 t.test('a token that is not a JWT: revoked, for others, of another issuer, too late, and its issuer away', async t => {
   const issuer = await startIssuer(t)
   const login = `client_id: ${CLIENT.id}, client_secret: { env: CLIENT_SECRET }, cache: 1ms`

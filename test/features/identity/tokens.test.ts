@@ -169,6 +169,21 @@ t.test('a token that is not a JWT is asked about once', async t => {
   t.equal(issuer.asked.filter(path => path === '/token/introspection').length, 2, 'nor again about one it refused')
 })
 
+t.test('texts that no one knows cost an issuer that is away a few questions', async t => {
+  const issuer = await startIssuer(t)
+  issuer.away = true
+  const more = `introspection: { client_id: ${CLIENT.id}, client_secret: { env: CLIENT_SECRET } }`
+  const env = { CLIENT_SECRET: CLIENT.secret }
+  const gateway = await startTestGateway(t, yamlOf(issuer.origin, '{ name: client_id }', more), { env })
+  for (let at = 0; at < 4; at++) {
+    const texts = [1, 2, 3, 4, 5].map(nth => `text-${at}-${nth}-that-no-one-knows`)
+    const answers = await Promise.all(texts.map(key => gateway.chat({}, { key })))
+    t.same(new Set(answers.map(({ status }) => status)), new Set([503]))
+  }
+  t.ok(issuer.asked.length > 0)
+  t.ok(issuer.asked.length <= 5, `${issuer.asked.length} questions`)
+})
+
 t.test('keys at an internal address are not fetched for any issuer that names it', async t => {
   const { issuer, gateway } = await setUp(t)
   const { origin } = issuer
