@@ -307,8 +307,9 @@ models:
   },
   {
     from: 'aisix',
-    text: 'provider_keys: [{ display_name: p, provider: groq }]\nmodels:\n  - { display_name: m, model_name: q, provider_key: p }\n  - { display_name: both, routing: { targets: [{ model: m }] } }\n',
+    text: 'provider_keys: [{ display_name: p, provider: groq }]\nmodels:\n  - { display_name: m, model_name: q, provider_key: p }\n  - { display_name: both, routing: { targets: [{ model: m }], retry_on_429: true } }\n',
     models: 'models:\n  m: { upstream: p, as: q }\n  both: { upstream: p, as: q }\n',
+    found: /retry_on_429 {2}manual: write retry \{ on \} at the model/,
   },
   {
     from: 'agentgateway',
