@@ -21,6 +21,12 @@ export const SIMULATOR_FAULTS: AdminHost['simulator'] = {
   },
 }
 
+/** A simulator on loopback that asks for no key, for tests of configurations. */
+export async function openSimulator(): Promise<Pick<Simulator, 'origin' | 'close'>> {
+  const { startSimulator } = await import('#simulator')
+  return startSimulator({ host: '127.0.0.1', port: 0 })
+}
+
 /** Where a simulator listens, and the key that it asks for. */
 export interface SimulatorPlace {
   readonly origin: string

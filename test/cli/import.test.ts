@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
@@ -49,6 +49,42 @@ t.test('a default of max_tokens becomes the limit that translation needs, where 
     },
     swift: { upstream: 'openai', as: 'gpt-x', request: [{ default: { temperature: 0.5, max_tokens: 800 } }] },
   })
+})
+
+t.test('prices, an organization, the limit of output and the bounds of a lone deployment are taken over', async t => {
+  const text = `model_list:
+  - model_name: swift
+    litellm_params: { model: openai/gpt-x, organization: org-1, rpm: 60, tpm: 90000, input_cost_per_token: 0.0000025, output_cost_per_token: 1e-05 }
+    model_info: { max_output_tokens: 4096, cache_read_input_token_cost: 3e-7 }
+  - { model_name: twice, litellm_params: { model: openai/gpt-x, input_cost_per_token: 0.1 } }
+  - { model_name: twice, litellm_params: { model: openai/gpt-x, input_cost_per_token: 0.2, organization: os.environ/ORG } }
+`
+  const cwd = t.testdir({ 'foreign.yaml': text })
+  const { code, stdout, stderr } = await run(['import', 'litellm', 'foreign.yaml'], { cwd })
+  t.equal(code, 0, stderr)
+  const { prices, upstreams, models } = parse(stdout)
+  t.strictSame(prices, {
+    'openai/gpt-x': { input: 2.5, output: 10, cached: 0.3 },
+    'openai-2/gpt-x': { input: 100_000 },
+  })
+  t.strictSame(upstreams.openai.headers, { 'openai-organization': 'org-1' })
+  t.strictSame(models.swift, {
+    upstream: 'openai',
+    as: 'gpt-x',
+    traits: { max_output: 4096 },
+    limits: { requests: '60/min', tokens: '90000/min' },
+  })
+  t.match(stderr, /rpm {2}approximate: it bounds the model here/)
+  t.match(stderr, /model_list\[2\] {2}approximate: "openai-2\/gpt-x" has one price here/)
+  t.match(stderr, /organization {2}manual: write it under headers/)
+  writeFileSync(join(cwd, 'gateway.yaml'), stdout)
+  const validated = await run(['validate', 'gateway.yaml', '--secrets', 'assume'], { cwd })
+  t.equal(validated.code, 0, validated.stdout + validated.stderr)
+})
+
+t.test('an answer without channels says so', async t => {
+  const { stderr } = await run(['import', 'new-api', '-'], { input: '{ "success": true, "data": { "items": 3 } }' })
+  t.match(stderr, /unsupported: it has no channels/)
 })
 
 t.test('import prints a configuration with its comments, and a finding for what is not the same', async t => {
@@ -202,7 +238,14 @@ for (const { from, text, upstreams, found } of CLOUDS) {
   })
 }
 
-const OTHERS: readonly { readonly from: string; readonly text: string; readonly models: string }[] = [
+const OTHERS: readonly {
+  readonly from: string
+  readonly text: string
+  /** What the result has from its models on, or from its upstreams on. */
+  readonly models?: string
+  readonly rest?: string
+  readonly found?: RegExp
+}[] = [
   {
     from: 'portkey',
     text: '{ "strategy": { "mode": "loadbalance" }, "targets": [{ "provider": "openai", "weight": 0.7 }, { "provider": "groq", "weight": 0.3, "override_params": { "model": "m", "seed": 1 } }] }',
@@ -218,19 +261,77 @@ const OTHERS: readonly { readonly from: string; readonly text: string; readonly 
     models: 'models:\n  openai/m: { upstream: openai, as: m }\n  "groq/*": { upstream: groq, as: "*" }\n',
   },
   {
+    from: 'portkey',
+    text: '{ "provider": "openai", "custom_headers": { "X-Team": "search", "x-api-key": "written" } }',
+    rest: `upstreams:
+  openai: { kind: openai, secret: { env: OPENAI_API_KEY }, headers: { x-team: search } }
+
+models:
+  "*": openai
+`,
+  },
+  {
+    from: 'bifrost',
+    text: '{ "providers": { "openai": { "keys": [{ "value": "env.A", "models": ["m"] }], "network_config": { "extra_headers": { "X-Team": "search" } } } } }',
+    rest: `upstreams:
+  openai: { kind: openai, secret: { env: A }, headers: { x-team: search } }
+
+models:
+  openai/m: { upstream: openai, as: m }
+`,
+  },
+  {
+    from: 'one-api',
+    text: '{ "data": [{ "type": 36, "name": "d", "models": "m", "priority": 1, "weight": 5 }, { "type": 36, "name": "e", "models": "m", "priority": 1, "weight": 90 }, { "type": 36, "name": "f", "models": "m" }] }',
+    models: `models:
+  m: [{ upstream: d, weight: 1 }, { upstream: e, weight: 1 }, f]
+`,
+  },
+  {
+    from: 'new-api',
+    text: '{ "success": true, "data": { "id": 1, "type": 43, "name": "d", "models": "m", "openai_organization": "org-1", "header_override": "{\\"X-Team\\":\\"search\\",\\"x-key\\":\\"{api_key}\\"}" } }',
+    rest: `upstreams:
+  d:
+    kind: deepseek
+    secret: { env: D_KEY }
+    headers: { openai-organization: org-1, x-team: search }
+
+models:
+  m: d
+`,
+  },
+  {
     from: 'new-api',
     text: '{ "data": { "items": [{ "type": 43, "name": "d", "models": "m, q", "model_mapping": "{\\"m\\": \\"o\\"}" }] } }',
     models: 'models:\n  m: { upstream: d, as: o }\n  q: d\n',
   },
   {
     from: 'aisix',
-    text: 'provider_keys: [{ display_name: p, provider: groq }]\nmodels:\n  - { display_name: m, model_name: q, provider_key: p }\n  - { display_name: both, routing: { targets: [{ model: m }] } }\n',
+    text: 'provider_keys: [{ display_name: p, provider: groq }]\nmodels:\n  - { display_name: m, model_name: q, provider_key: p }\n  - { display_name: both, routing: { targets: [{ model: m }], retry_on_429: true } }\n',
     models: 'models:\n  m: { upstream: p, as: q }\n  both: { upstream: p, as: q }\n',
+    found: /retry_on_429 {2}manual: write retry \{ on \} at the model/,
   },
   {
     from: 'agentgateway',
     text: 'llm:\n  models:\n    - { name: "g/*", provider: groq, visibility: internal, transformation: { model: llmRequest.model.stripPrefix("g/") } }\n  virtualModels: [{ name: v, routing: { failover: { targets: [{ model: g/m }] } } }]\n',
     models: 'models:\n  v: { upstream: groq, as: m }\n',
+  },
+  {
+    from: 'agentgateway',
+    text: `llm:
+  models:
+    - { name: a, provider: groq, visibility: internal }
+    - { name: b, provider: mistral, visibility: internal }
+    - { name: c, provider: deepseek, visibility: internal }
+  virtualModels: [{ name: v, routing: { failover: { targets: [{ model: c, priority: 1 }, { model: a, priority: 0 }, { model: b, priority: 0 }] } } }]
+`,
+    models: `models:
+  v:
+    - { upstream: groq, as: a, weight: 1 }
+    - { upstream: mistral, as: b, weight: 1 }
+    - { upstream: deepseek, as: c }
+`,
+    found: /routing\.failover {2}approximate: targets of the first priority share the load/,
   },
   {
     from: 'openrouter',
@@ -239,11 +340,13 @@ const OTHERS: readonly { readonly from: string; readonly text: string; readonly 
   },
 ]
 
-for (const { from, text, models } of OTHERS) {
+for (const { from, text, models, rest, found } of OTHERS) {
   t.test(`import ${from} reads standard input and writes what means the same`, async t => {
     const { code, stdout, stderr } = await run(['import', from, '-'], { input: text })
     t.equal(code, 0, stderr)
-    t.equal(stdout.slice(stdout.indexOf('models:\n')), models)
+    if (models !== undefined) t.equal(stdout.slice(stdout.indexOf('models:\n')), models)
+    if (rest !== undefined) t.equal(stdout.slice(stdout.indexOf('upstreams:\n')), rest)
+    t.match(stderr, found ?? /findings: \d/)
   })
 }
 

@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { join } from 'node:path'
 import t from 'tap'
 import { declarationOf } from '../../src/cli/probing/findings.js'
@@ -6,6 +7,7 @@ import { runProbes } from '../../src/cli/probing/run.js'
 import { loadPlan } from '../../src/runtime/load.js'
 import { UpstreamLine } from '../../src/runtime/upstream-line.js'
 import { sameAsGolden } from '../helpers/golden-file.js'
+import { listening } from '../helpers/listening.js'
 import { run } from './bin.js'
 
 interface Case {
@@ -61,6 +63,82 @@ t.test('probe finds every trait of simulated servers', async t => {
     t.equal('embeddings' in speaks, true)
   }
   t.notOk([...usual.values()].includes('unknown'), JSON.stringify([...usual]))
+})
+
+/** What providers say to a limit that is too large, and the limit that they name; 0: none, for that of a context is another. */
+const REFUSALS: readonly (readonly [said: string, limit: number])[] = [
+  [
+    'max_tokens: 100000000 > 64000, which is the maximum allowed number of output tokens for claude-sonnet-4-20250514',
+    64_000,
+  ],
+  [
+    'max_tokens is too large: 100000000. This model supports at most 16384 completion tokens, whereas you provided 100000000.',
+    16_384,
+  ],
+  ['Invalid max_tokens value, the valid range of max_tokens is [1, 8192]', 8192],
+  ['<400> InternalError.Algo.InvalidParameter: Range of max_tokens should be [1, 65,536]', 65_536],
+  [
+    'The parameter `max_completion_tokens` specified in the request are not valid: integer above maximum value, expected a value <= 12288, but got 100000000 instead. Request id: 0217752964393142fa50af',
+    12_288,
+  ],
+  [
+    '`max_completion_tokens` must be less than or equal to `8192`, the maximum value for `max_completion_tokens` is less than the `context_window` for this model',
+    8192,
+  ],
+  ['too many tokens: max tokens must be less than or equal to 4096, the maximum output length for this model', 4096],
+  [
+    'Unable to submit request because it has a maxOutputTokens value of 100000000 but the supported range is from 1 (inclusive) to 8193 (exclusive). Update the value and try again.',
+    8192,
+  ],
+  [
+    'The maximum tokens you requested exceeds the model limit of 10000. Try again with a maximum tokens value that is lower than 10000.',
+    10_000,
+  ],
+  [
+    "This model's maximum context length is 1048565 tokens. However, you requested 1250025 tokens (1250025 in the messages, 0 in the completion). Please reduce the length of the messages or completion.",
+    0,
+  ],
+  [
+    "'max_tokens' or 'max_completion_tokens' is too large: 100000000. This model's maximum context length is 64001 tokens and your request has 24235 input tokens (100000000 > 64001 - 24235). None",
+    0,
+  ],
+  [
+    "This endpoint's maximum context length is 200000 tokens. However, you requested about 100000021 tokens (21 of text input, 100000000 in the output). Please reduce the length of either one",
+    0,
+  ],
+  ["Invalid 'max_tokens': integer below minimum value. Expected a value >= 0, but got -1 instead.", 0],
+  ['The input token count (1250074) exceeds the maximum number of tokens allowed (1048576).', 0],
+  ['max_tokens: 100000000 > 100000000, which is the maximum of model-2024', 0],
+]
+
+t.test('the limit of output is what the words of an error name so, and no other number', async t => {
+  let said = ''
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.on('end', () => {
+      const { max_tokens: old, max_completion_tokens: asked = old } = JSON.parse(Buffer.concat(chunks).toString())
+      response.writeHead(asked > 64 ? 400 : 200, { 'content-type': 'application/json' })
+      // Some servers escape signs in JSON.
+      const text = JSON.stringify(asked > 64 ? { error: { message: said } } : { choices: [] })
+      response.end(text.replaceAll('>', '\\u003e').replaceAll('<', '\\u003c'))
+    })
+  })
+  const base = `http://127.0.0.1:${await listening(t, server)}`
+  const text = CONFIG.replace('upstreams:\n', `upstreams:\n  own: { kind: openai-compatible, base: "${base}" }\n`)
+  const file = join(t.testdir({ 'gateway.yaml': text }), 'gateway.yaml')
+  const { plan, config } = await loadPlan({ file, env: {}, secrets: 'assume' })
+  if (plan === undefined || config === undefined) throw new Error('the configuration is not valid')
+  const line = await UpstreamLine.open(plan, config, 'own')
+  if (line === undefined) throw new Error('it is off')
+  t.teardown(() => line.close())
+  for (const [message, limit] of REFUSALS) {
+    said = message
+    const findings = await runProbes(line, 'm')
+    const found = findings.find(({ name }) => name === 'max_output')?.found
+    t.equal(found, limit === 0 ? 'not named' : String(limit), message)
+    t.equal(declarationOf(findings).traits.max_output, limit === 0 ? undefined : limit, message)
+  }
 })
 
 t.test('probe prints what to paste, and tells what is declared otherwise', async t => {

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { packageRoot } from '../../src/core/package-root.js'
@@ -44,6 +44,71 @@ t.test('test needs no secret and no network, and reads what the configuration in
       stderr: '',
     },
   )
+})
+
+t.test('a configuration may be a folder, and include shipped files', async t => {
+  const cwd = t.testdir({
+    'conf.d': {
+      '10-main.yaml':
+        'version: 1\ninclude: [shipped:songs]\nkeys: { team: { secret: { env: TEAM_KEY }, models: ["*"] } }\n',
+      '20-more.yaml':
+        'upstreams: { maker: { kind: suno-api, base: "https://songs.example" } }\nmodels: { song: maker }\n',
+    },
+    'team.test.yaml': `config: conf.d
+tests:
+  a shipped route is served:
+    request: { to: POST /v1/songs, body: { model: song, prompt: a lake } }
+    upstream: { maker: { answer: { body: {} } } }
+    expect: { upstream: maker }
+`,
+  })
+  const { code, stdout, stderr } = await run(['test'], { cwd })
+  t.strictSame([code, stderr], [0, ''], stdout)
+})
+
+const CHAT_FILE =
+  '{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"from a file"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}'
+const STREAM_FILE =
+  'data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"in pieces"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
+const FILE_TESTS = `tests:
+  a file answers:
+    request: { to: POST /v1/chat/completions, body: { model: swift, messages: [{ role: user, content: hi }] } }
+    upstream: { north: { answer: { status: 200, body: recorded/chat.json } } }
+    expect: { upstream: north, body: { choices.0.message.content: from a file } }
+  a recorded stream answers after a refusal:
+    request: { to: POST /v1/chat/completions, body: { model: swift, stream: true, messages: [{ role: user, content: hi }] } }
+    before: [{ to: POST /v1/chat/completions, body: { model: swift, messages: [{ role: user, content: hi }] } }]
+    upstream: { north: { answers: [{ body: recorded/chat.json }, { body: recorded/chat.sse }] } }
+    expect: { upstream: north, text: in pieces }
+  the simulator answers in place of a provider that is overloaded, played by it, too:
+    request: { to: POST /v1/chat/completions, body: { model: swift, messages: [{ role: user, content: hi }] } }
+    upstream: { north: { simulator: { status: 529, retry-after: 1 } }, south: { simulator: {} } }
+    expect: { status: 200, upstream: south, body: { object: chat.completion } }
+`
+
+t.test('upstreams answer from files beside the tests, or are the simulator with its faults', async t => {
+  const cwd = t.testdir({
+    'gateway.yaml': CONFIG,
+    'more.yaml': MORE,
+    tests: {
+      'a.test.yaml': `config: ../gateway.yaml\n${FILE_TESTS}`,
+      recorded: { 'chat.json': CHAT_FILE, 'chat.sse': STREAM_FILE },
+    },
+  })
+  const { code, stdout, stderr } = await run(['test'], { cwd })
+  t.strictSame([code, stderr], [0, ''], stdout)
+  const file = join(cwd, 'tests/a.test.yaml')
+  writeFileSync(
+    file,
+    readFileSync(file, 'utf8').replace('chat.sse', 'none.sse').replace('status: 529', 'nonsense: 529'),
+  )
+  const wrong = await run(['test'], { cwd })
+  t.equal(wrong.code, 1)
+  t.match(
+    wrong.stderr,
+    /a\.test\.yaml:10:\d+ .*beside this file there is no file that can be read as "recorded\/none\.sse"/,
+  )
+  t.match(wrong.stderr, /a\.test\.yaml:14:\d+ .*knows no fault 'nonsense'/)
 })
 
 t.test('a test that fails says where it is, and what was found instead', async t => {

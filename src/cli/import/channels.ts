@@ -1,15 +1,19 @@
 import { isObject, type Json } from '../../core/json.js'
 import { asName, asVariable } from './address.js'
+import { isCopied } from './header-secrets.js'
 import type { Reader, ReaderInput } from './reader.js'
 import type { View } from './view.js'
 
 /** The channels of a gateway that keeps them in a database, as its API lists them. */
 export const channelsReader: Reader = input => {
   const { root } = input
-  const list = [root.child('data', 'items'), root.child('data'), root.child('channels')].find(({ value }) =>
-    Array.isArray(value),
-  )
-  const channels = (list?.items() ?? []).map(view => ({ view, priority: view.child('priority').number() ?? 0 }))
+  const data = root.child('data')
+  const list = [data.child('items'), data, root.child('channels')].find(({ value }) => Array.isArray(value))
+  // An answer about one channel has it as its data.
+  const views = list?.items() ?? (data.child('type').exists ? [data] : [])
+  if (list === undefined && views.length === 0)
+    root.find('unsupported', 'it has no channels, neither in data nor in channels')
+  const channels = views.map(view => ({ view, priority: view.child('priority').number() ?? 0 }))
   const sorted = [...channels].sort((a, b) => b.priority - a.priority)
   for (const [at, { view, priority }] of sorted.entries()) {
     // Neighbours with weights are one group, so only the first tier has weights.
@@ -41,14 +45,13 @@ function readChannel(view: View, isShared: boolean, at: number, input: ReaderInp
     at: view,
     ...(typeof address.value === 'string' && address.value !== '' ? { address } : {}),
     model: view.child('models').text()?.split(',')[0]?.trim() ?? '',
+    headers: headersOf(view, data),
     cloud: { region },
     settings: { ...secrets, ...(status === 2 ? { disabled: true } : {}) },
   })
   if (upstream === undefined) return
   const names = mapping(view.child('model_mapping'))
-  const weight = isShared
-    ? { weight: (view.child('weight').number() ?? 0) + Number(data.child('added_weight').text() ?? 0) || 1 }
-    : {}
+  const weight = isShared ? { weight: weightOf(view, data) } : {}
   for (const model of (view.child('models').text() ?? '')
     .split(',')
     .map(one => one.trim())
@@ -61,6 +64,30 @@ function readChannel(view: View, isShared: boolean, at: number, input: ReaderInp
       ...weight,
     })
   }
+}
+
+/** What is added to each weight; where nothing says it, weights are not looked at, and channels share evenly. */
+function weightOf(view: View, data: View): number {
+  const added = data.child('added_weight').number()
+  const own = view.child('weight')
+  if (added !== undefined) return (own.number() ?? 0) + added || 1
+  if ((own.number() ?? 0) > 0) own.find('exact', 'channels of one priority are drawn evenly: weights say nothing')
+  return 1
+}
+
+function headersOf(view: View, data: View): Readonly<Record<string, string>> {
+  const organization = view.child(data.child('organization', 'member').text() ?? '').text() ?? ''
+  const header = data.child('organization', 'header').text() ?? ''
+  const override = view.child('header_override')
+  const written = jsonOf(override)
+  const found: Record<string, string> = organization === '' || header === '' ? {} : { [header]: organization }
+  for (const [name, value] of Object.entries(isObject(written) ? written : {})) {
+    // Braces stand for a key or for what the client sends.
+    const isPlain = typeof value === 'string' && !/[{}]/.test(value) && isCopied(name, value)
+    if (isPlain) found[name.toLowerCase()] = value
+    else override.find('manual', `write ${JSON.stringify(name)} under headers of the upstream: it is not copied`)
+  }
+  return found
 }
 
 /** For a cloud, the region is beside the key, or its last part: `id|secret|region`, or `key|region`. */

@@ -104,12 +104,30 @@ function readVirtual(model: View, internal: ReadonlyMap<string, Model>, { draft 
   }
   for (const target of weighted ?? []) add(target, { weight: target.child('weight').number() ?? 1 })
   if ((weighted ?? []).length > 0) draft.model(name).settings.retry = { attempts: 1 }
-  const ordered = (failover ?? []).map(one => ({ one, priority: one.child('priority').number() ?? 0 }))
-  for (const { one } of [...ordered].sort((a, b) => a.priority - b.priority)) add(one, {})
+  addTiers(failover ?? [], routing, add)
   for (const target of conditional ?? []) {
     const when = target.child('when')
     if (when.exists) when.find('manual', 'write it as `when` at a target; the target without a condition is taken')
     else add(target, {})
+  }
+}
+
+/** Targets of one priority share its load. Neighbours with weights are one group, so only the first tier has weights. */
+function addTiers(
+  targets: readonly View[],
+  routing: View,
+  add: (target: View, extra: { readonly weight?: number }) => void,
+): void {
+  const ordered = targets
+    .map(one => ({ one, priority: one.child('priority').number() ?? 0 }))
+    .sort((a, b) => a.priority - b.priority)
+  const count = (wanted: number | undefined): number => ordered.filter(({ priority }) => priority === wanted).length
+  const first = ordered[0]?.priority
+  for (const { one, priority } of ordered) add(one, priority === first && count(first) > 1 ? { weight: 1 } : {})
+  if (ordered.some(({ priority }) => count(priority) > 1)) {
+    const message =
+      'targets of the first priority share the load evenly, not by their health; the others follow in order'
+    routing.child('failover').find('approximate', message)
   }
 }
 

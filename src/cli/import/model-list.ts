@@ -3,7 +3,8 @@ import { bodyVerb, defaultsIn } from './body-verbs.js'
 import { cloudWish } from './clouds.js'
 import type { Target } from './draft.js'
 import { seconds } from './durations.js'
-import { mayBeSecret } from './header-secrets.js'
+import { headersIn } from './header-secrets.js'
+import { noteShares, outputTraits, readPrices } from './model-list-facts.js'
 import { readDrops, readRouter } from './model-list-router.js'
 import type { Reader, ReaderInput } from './reader.js'
 import type { View } from './view.js'
@@ -46,7 +47,7 @@ function deploymentOf(item: View, name: string, input: ReaderInput): Deployment 
     at: params.child('model'),
     ...viewOf('address', first(params, credential, 'api_base', 'base_url')),
     ...viewOf('secret', first(params, credential, 'api_key')),
-    headers: headersOf(params),
+    headers: headersOf(params, input.data),
     model,
     cloud: {
       ...cloudWish(input.data, word => first(params, credential, word)),
@@ -58,13 +59,14 @@ function deploymentOf(item: View, name: string, input: ReaderInput): Deployment 
   const as = upstreamName(name, model, params)
   if (as === false) return undefined
   const limit = input.draft.wantsLimit(upstream) ? limitOf(params) : {}
+  readPrices(item, `${upstream}/${as ?? name}`, input.draft)
   const verbs = requestOf(params)
   const request = limit.traits === undefined ? verbs : verbs.flatMap(withoutLimit)
   const target = {
     upstream,
     ...(as === undefined ? {} : { as }),
     ...(request.length === 0 ? {} : { request }),
-    ...limit,
+    ...outputTraits(item.child('model_info', 'max_output_tokens'), limit),
   }
   const share = ['weight', 'rpm', 'tpm'].map(word => params.child(word)).find(one => one.exists)
   return { item, target, share, order: params.child('order').number() ?? 0 }
@@ -87,20 +89,15 @@ function addGroup(name: string, group: readonly Deployment[], { draft }: ReaderI
   const areWeighted = group.every(({ share }) => share !== undefined)
   for (const { item, target, share } of [...group].sort((a, b) => a.order - b.order)) {
     const weight = isShared ? (areWeighted ? (share?.number() ?? 1) : 1) : undefined
-    noteShare(share, isShared && areWeighted)
+    noteShares(
+      { params: item.child('litellm_params'), share, isUsed: isShared && areWeighted, isLone: group.length === 1 },
+      draft.model(name),
+    )
     if (weight === 0) item.find('exact', 'its weight is 0, so it is left out')
     else draft.addTarget(name, { ...target, ...(weight === undefined ? {} : { weight }) })
     draft.model(name).comments.push(...item.comments(), ...item.child('litellm_params', 'model').comments())
     readTimes(item.child('litellm_params'), name, draft.model(name).settings)
   }
-}
-
-function noteShare(share: View | undefined, isUsed: boolean): void {
-  if (share === undefined || share.path.at(-1) === 'weight') return
-  const message = isUsed
-    ? 'it is the share of this target; to bound it, write limits of the upstream'
-    : 'nothing bounds this target; write limits of the upstream, such as { requests: 60/min }'
-  share.find(isUsed ? 'approximate' : 'unsupported', message)
 }
 
 function readTimes(params: View, name: string, settings: Record<string, Json>): void {
@@ -176,19 +173,18 @@ function requestOf(params: View): readonly Json[] {
   ]
 }
 
-function headersOf(params: View): Readonly<Record<string, string>> {
-  const found: Record<string, string> = {}
-  for (const member of ['extra_headers', 'headers']) {
-    for (const [name, value] of params.child(member).entries()) {
-      const text = value.text() ?? ''
-      if (!/^[\w-]+$/.test(name)) value.find('unsupported', 'a header cannot have this name')
-      else if (mayBeSecret(name, text)) value.find('manual', 'it may be a secret, and is not copied')
-      else found[name.toLowerCase()] = text
-    }
-  }
+function headersOf(params: View, data: View): Readonly<Record<string, string>> {
   const organization = params.child('organization')
-  if (organization.exists) organization.find('manual', 'write it as a header of the upstream')
-  return found
+  const header = data.child('organization_header').text() ?? ''
+  const text = organization.text() ?? ''
+  const isPlain = /^[\w-]+$/.test(text)
+  if (organization.exists && !isPlain)
+    organization.find('manual', `write it under headers of the upstream, as ${header}`)
+  return {
+    ...headersIn(params.child('headers')),
+    ...headersIn(params.child('extra_headers')),
+    ...(isPlain ? { [header]: text } : {}),
+  }
 }
 
 function credentialOf(params: View, root: View): View | undefined {

@@ -3,6 +3,7 @@ import { asName } from './address.js'
 import { cloudWish } from './clouds.js'
 import { secretOf } from './draft.js'
 import { seconds } from './durations.js'
+import { headersIn } from './header-secrets.js'
 import type { Reader, ReaderInput } from './reader.js'
 import type { View } from './view.js'
 
@@ -37,6 +38,7 @@ function readProvider(name: string, provider: View, input: ReaderInput): void {
       at: key,
       ...(address === undefined ? {} : { address }),
       ...(secret.exists && secret.value !== '' ? { secret } : {}),
+      headers: headersIn(network.child('extra_headers')),
       ...(cloud === undefined ? {} : { cloud: cloudWish(input.data, word => cloud.child(word)) }),
       settings: Object.keys(times).length === 0 ? {} : { timeouts: times },
     })

@@ -3,6 +3,7 @@ import { bodyVerb } from './body-verbs.js'
 import { cloudWish } from './clouds.js'
 import type { Target } from './draft.js'
 import { milliseconds } from './durations.js'
+import { headersIn } from './header-secrets.js'
 import type { Reader, ReaderInput } from './reader.js'
 import type { View } from './view.js'
 
@@ -54,6 +55,7 @@ function leafOf(view: View, input: ReaderInput): readonly Target[] {
     at: view,
     ...(host.exists ? { address: host } : {}),
     ...(key.exists ? { secret: key } : {}),
+    headers: headersIn(view.child('custom_headers')),
     model: modelOfSlug ?? name ?? '',
     cloud: cloudWish(input.data, word => view.child(word)),
   })

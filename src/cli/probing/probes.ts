@@ -1,6 +1,7 @@
 import { isObject, type Json, type JsonObject, parseJson } from '../../core/json.js'
 import type { LineAnswer } from '../../runtime/upstream-line.js'
 import { valueAt } from '../testing/client.js'
+import { namedLimit } from './named-limit.js'
 
 /** Most tokens that one answer may have. */
 export const MAX_OUTPUT_TOKENS = 64
@@ -227,7 +228,7 @@ export const PROBES: readonly Probe[] = [
       ...Object.fromEntries(Object.keys(limit).map(name => [name, TOO_MANY_TOKENS])),
     }),
     readsRefusals: true,
-    read: namedLimit,
+    read: limitIn,
   },
   {
     ...chat('error', 'the shape of errors', () => ({})),
@@ -282,12 +283,12 @@ function number(value: Json | undefined): string {
   return typeof value === 'number' ? 'yes' : 'no'
 }
 
-/** The largest number of an error, other than what was asked. An answer that is no error names none. */
-function namedLimit({ status, text }: LineAnswer): string {
-  if (status < 400) return 'not named'
-  const found = [...text.matchAll(/\d[\d,]{2,8}\b/g)].map(([digits]) => Number(digits.replaceAll(',', '')))
-  const limits = found.filter(limit => limit >= 128 && limit < TOO_MANY_TOKENS)
-  return limits.length === 0 ? 'not named' : String(Math.max(...limits))
+/** The limit that an error names. An answer that is no error names none. */
+function limitIn({ status, text, body }: LineAnswer): string {
+  // Written anew, JSON has no escapes for > and <.
+  const said = body === undefined ? text : JSON.stringify(body)
+  const limit = status < 400 ? undefined : namedLimit(said, TOO_MANY_TOKENS)
+  return limit === undefined ? 'not named' : String(limit)
 }
 
 /** The family whose errors have this shape. */

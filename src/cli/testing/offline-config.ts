@@ -1,14 +1,13 @@
-import { readFile } from 'node:fs/promises'
-import { sep } from 'node:path'
+import { readFile, stat } from 'node:fs/promises'
 import type { Document } from '../../config/document.js'
 import { parse } from '../../config/parse.js'
 import { Report } from '../../config/report.js'
 import { Source } from '../../config/source.js'
 import type { Config } from '../../core/config.js'
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
-import { packageRoot } from '../../core/package-root.js'
 import type { DocumentPath } from '../../core/path-text.js'
 import type { Position } from '../../core/problems.js'
+import { ownFiles } from '../loading.js'
 import type { Script } from './test-file.js'
 
 /** Sections that reach beyond the process, or keep something after it. */
@@ -44,13 +43,13 @@ export class OfflineConfig {
     this.#config = config
   }
 
-  /** Puts the main file and those that it includes together. */
+  /** Puts the main file, or the files of a folder, and those that they include together. */
   static async of(file: string, sources: readonly string[], config: Config): Promise<OfflineConfig> {
-    const shipped = ['routes', 'schemas'].map(folder => [packageRoot(), folder, ''].join(sep))
-    const others = sources.filter(
-      source => source !== file && /\.ya?ml$/.test(source) && !shipped.some(folder => source.startsWith(folder)),
+    const isFolder = (await stat(file)).isDirectory()
+    const others = ownFiles(sources).filter(source => source !== file && /\.ya?ml$/.test(source))
+    const documents = (await Promise.all([...(isFolder ? [] : [file]), ...others].map(documentOf))).flatMap(
+      one => one ?? [],
     )
-    const documents = (await Promise.all([file, ...others].map(documentOf))).flatMap(one => one ?? [])
     const merged: Record<string, Json> = {}
     for (const { tree } of documents) {
       for (const [section, value] of Object.entries(isObject(tree.value) ? tree.value : {})) {
@@ -59,7 +58,16 @@ export class OfflineConfig {
       }
     }
     for (const section of LEFT_OUT) delete merged[section]
+    const shipped = documents.flatMap(({ tree }) => shippedIn(tree.value))
+    if (shipped.length > 0) merged.include = [...new Set(shipped)]
     return new OfflineConfig(merged, config, documents)
+  }
+
+  /** The file whose place the text takes; what the text names is relative to it. */
+  get main(): string {
+    const [main] = this.sources
+    if (main === undefined) throw new Error('a configuration has a file')
+    return main
   }
 
   get keys(): readonly string[] {
@@ -87,12 +95,11 @@ export class OfflineConfig {
     const upstreams = entriesOf(this.#merged.upstreams).map(([name, upstream]) => {
       const { base = '' } = this.#config.upstreams[name] ?? {}
       const script = scripts[name]
-      const isOwn = base.startsWith('embedded:') && script === undefined
+      const isOwn = base.startsWith('embedded:') && (script === undefined || script.simulator !== undefined)
       if (script?.recordings !== undefined) return [name, { ...upstream, recordings: script.recordings }]
-      return [
-        name,
-        isOwn ? upstream : redirected(upstream, baseOf(name, base.startsWith('http') ? base : 'http://host')),
-      ]
+      const address = base.startsWith('http') ? base : 'http://host'
+      const made = isOwn ? upstream : redirected(upstream, baseOf(name, address))
+      return [name, script?.simulator === undefined ? made : withFaults(made, script.simulator)]
     })
     return JSON.stringify({
       ...this.#merged,
@@ -104,11 +111,28 @@ export class OfflineConfig {
   }
 }
 
+/** What the simulator reads faults from. */
+const FAULTS_HEADER = 'x-simulate'
 export const UPSTREAM_VARIABLE = 'GATEWAY_TEST_UPSTREAM'
 
 /** The variable with the secret of a key, by the key's place. */
 export function keyVariable(at: number): string {
   return `GATEWAY_TEST_KEY_${at + 1}`
+}
+
+/** Faults as the simulator's header has them. */
+export function faultWords(faults: Simulated): string {
+  return Object.entries(faults)
+    .filter(([, value]) => value !== false)
+    .map(([name, value]) => (value === true ? name : `${name}=${value}`))
+    .join(' ')
+}
+
+type Simulated = NonNullable<Script['simulator']>
+
+function withFaults(upstream: JsonObject, faults: Simulated): JsonObject {
+  const headers = isObject(upstream.headers) ? upstream.headers : {}
+  return { ...upstream, headers: { ...headers, [FAULTS_HEADER]: faultWords(faults) } }
 }
 
 function redirected(upstream: JsonObject, base: string): JsonObject {
@@ -123,6 +147,12 @@ function redirected(upstream: JsonObject, base: string): JsonObject {
 
 function entriesOf(value: Json | undefined): readonly (readonly [string, JsonObject])[] {
   return isObject(value) ? Object.entries(value).map(([name, inner]) => [name, isObject(inner) ? inner : {}]) : []
+}
+
+/** Files that come with the gateway: they are included as before, for what they hold is not of the user's. */
+function shippedIn(value: Json): readonly string[] {
+  const entries = isObject(value) && Array.isArray(value.include) ? value.include : []
+  return entries.filter(entry => typeof entry === 'string').filter(entry => entry.startsWith('shipped:'))
 }
 
 /** Undefined: the file holds nothing. */

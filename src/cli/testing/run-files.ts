@@ -5,11 +5,12 @@ import { CommandError, EXIT, type Io, print } from '../io.js'
 import { check, oneFile, printProblems } from '../loading.js'
 import { Coverage } from './coverage.js'
 import { OfflineConfig } from './offline-config.js'
+import { readTests } from './read-tests.js'
 import { type Done, type DoneFile, REPORTS, type TestFormat } from './reports.js'
 import { type Ran, runTest } from './run-test.js'
 import { needsClock } from './scripted-upstreams.js'
 import { Snapshots } from './snapshots.js'
-import { readTests, type TestCase, type TestFile } from './test-file.js'
+import type { TestCase, TestFile } from './test-file.js'
 import { VirtualClock } from './virtual-clock.js'
 import { watchFiles } from './watch.js'
 
@@ -61,7 +62,7 @@ async function runOnce(given: readonly string[], { format, update }: TestOptions
   const sources: string[] = []
   for (const one of read) {
     const config = await configOf(one.config, io)
-    sources.push(one.file, ...config.sources)
+    sources.push(one.file, ...one.bodies, ...config.sources)
     done.push(await runFile(one, config, update))
   }
   print(io.stdout, REPORTS[format](done))
@@ -85,15 +86,11 @@ async function configOf(file: string, io: Io): Promise<OfflineConfig> {
 }
 
 /** Tests with times run after the others, one by one: while they do, the clock of this process runs fast. */
-async function runFile(
-  { tests, config: path, file }: TestFile,
-  config: OfflineConfig,
-  update: boolean,
-): Promise<DoneFile> {
+async function runFile({ tests, file }: TestFile, config: OfflineConfig, update: boolean): Promise<DoneFile> {
   const snapshots = await Snapshots.of(file, update)
   const coverage = new Coverage(config)
   try {
-    const done = await runTests(tests, { config, path, snapshots, coverage })
+    const done = await runTests(tests, { config, snapshots, coverage })
     await snapshots.save()
     return { file, done, coverage: coverage.all }
   } finally {
@@ -103,20 +100,15 @@ async function runFile(
 
 interface Run {
   readonly config: OfflineConfig
-  /** Of the configuration. */
-  readonly path: string
   readonly snapshots: Snapshots
   readonly coverage: Coverage
 }
 
-async function runTests(
-  tests: readonly TestCase[],
-  { config, path, snapshots, coverage }: Run,
-): Promise<readonly Done[]> {
+async function runTests(tests: readonly TestCase[], { config, snapshots, coverage }: Run): Promise<readonly Done[]> {
   const done: Done[] = []
   const run = async ([at, test]: readonly [number, TestCase]): Promise<void> => {
     const started = Date.now()
-    const ran = await runTest(test, config, path, snapshots).catch(failure)
+    const ran = await runTest(test, config, snapshots).catch(failure)
     coverage.add(ran)
     done[at] = { test, faults: ran.faults, milliseconds: Date.now() - started }
   }

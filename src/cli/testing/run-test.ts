@@ -21,11 +21,11 @@ export interface Ran {
 }
 
 /** Runs one test on a gateway and upstreams of its own. */
-export async function runTest(test: TestCase, config: OfflineConfig, file: string, snapshots: Snapshots): Promise<Ran> {
+export async function runTest(test: TestCase, config: OfflineConfig, snapshots: Snapshots): Promise<Ran> {
   const upstreams = new ScriptedUpstreams(test.upstream)
   await upstreams.start()
   try {
-    return await served(test, config, file, upstreams, snapshots)
+    return await served(test, config, upstreams, snapshots)
   } finally {
     await upstreams.close()
   }
@@ -34,7 +34,6 @@ export async function runTest(test: TestCase, config: OfflineConfig, file: strin
 async function served(
   test: TestCase,
   config: OfflineConfig,
-  file: string,
   upstreams: ScriptedUpstreams,
   snapshots: Snapshots,
 ): Promise<Ran> {
@@ -43,7 +42,7 @@ async function served(
   const text = config.text(test.upstream, (name, base) => upstreams.baseOf(name, base))
   const lines = new RequestLines()
   const gateway = await startGateway({
-    file,
+    file: config.main,
     text: Buffer.from(text),
     env: { ...process.env, ...Object.fromEntries(variables), [UPSTREAM_VARIABLE]: randomBytes(24).toString('hex') },
     overrides: { host: '127.0.0.1', port: 0, checkResponses: true },

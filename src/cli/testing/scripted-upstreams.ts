@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { parseDuration } from '../../config/units.js'
 import type { Json } from '../../core/json.js'
+import { openSimulator } from '../../runtime/embedded.js'
 import { textOfRequest } from '../../runtime/request-text.js'
 import { answerHandshake } from './scripted-session.js'
 import type { Script, ScriptedAnswer } from './test-file.js'
@@ -33,6 +34,8 @@ export class ScriptedUpstreams {
     this.#answer(request, response).catch(() => response.destroy())
   })
   readonly #sockets = new Set<Duplex>()
+  /** It answers for upstreams whose script says so. */
+  #simulator: Awaited<ReturnType<typeof openSimulator>> | undefined
 
   constructor(scripts: Readonly<Record<string, Script | Answerer>>) {
     this.#scripts = scripts
@@ -42,12 +45,20 @@ export class ScriptedUpstreams {
     this.#server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
       this.#open(request, socket, head).catch(() => socket.destroy())
     })
+    if (Object.keys(this.#scripts).some(upstream => this.#isSimulated(upstream)))
+      this.#simulator = await openSimulator()
     this.#server.listen(0, '127.0.0.1')
     await once(this.#server, 'listening')
   }
 
-  /** The address in place of the upstream's own, with the same prefix of its calls. */
+  #isSimulated(upstream: string): boolean {
+    const script = this.#scripts[upstream]
+    return typeof script === 'object' && script.simulator !== undefined
+  }
+
+  /** The address in place of the upstream's own, with the same prefix of its calls; the simulator has none. */
   baseOf(upstream: string, base: string): string {
+    if (this.#simulator !== undefined && this.#isSimulated(upstream)) return this.#simulator.origin
     const { port } = this.#server.address() as AddressInfo
     const { pathname } = new URL(base)
     return `http://127.0.0.1:${port}/${upstream}${pathname.replace(/\/$/, '')}`
@@ -58,6 +69,7 @@ export class ScriptedUpstreams {
     for (const socket of this.#sockets) socket.destroy()
     this.#server.close()
     await once(this.#server, 'close')
+    await this.#simulator?.close()
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {

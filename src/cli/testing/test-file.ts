@@ -1,11 +1,5 @@
-import { readFile } from 'node:fs/promises'
-import { dirname, resolve } from 'node:path'
-import { parse } from '../../config/parse.js'
-import { Report } from '../../config/report.js'
-import { checkSchema } from '../../config/schema-check.js'
-import { Source } from '../../config/source.js'
 import type { Json, JsonObject } from '../../core/json.js'
-import type { Position, Problem } from '../../core/problems.js'
+import type { Position } from '../../core/problems.js'
 
 /** One test, as `schemas/test.schema.json` describes it. */
 export interface TestCase {
@@ -33,6 +27,8 @@ export interface Script {
   readonly answer?: ScriptedAnswer
   readonly answers?: readonly ScriptedAnswer[]
   readonly recordings?: string
+  /** Faults of the simulator by name; true: without a value. */
+  readonly simulator?: Readonly<Record<string, string | number | boolean>>
 }
 
 export type SnapshotPart = 'status' | 'sent' | 'body' | 'text' | 'dropped' | 'calls'
@@ -75,28 +71,6 @@ export interface TestFile {
   /** The configuration that is tested, absolute. */
   readonly config: string
   readonly tests: readonly TestCase[]
-}
-
-/** Reads a file of tests and holds it against its schema. */
-export async function readTests(file: string): Promise<TestFile | { readonly problems: readonly Problem[] }> {
-  const report = new Report()
-  const document = parse(new Source(file, await readFile(file, 'utf8')), false, report)
-  if (document !== undefined) checkSchema(document, 'test', report)
-  if (document === undefined || report.failed) return { problems: report.sorted() }
-  const value = document.tree.value as unknown as {
-    readonly config?: string
-    readonly tests: Readonly<Record<string, Omit<TestCase, 'title' | 'position'>>>
-  }
-  const tests = Object.entries(value.tests).map(([title, test]): TestCase => {
-    const { position } = document.spot(['tests', title], 'key')
-    return {
-      title,
-      position,
-      before: test.before ?? [],
-      request: test.request,
-      upstream: test.upstream ?? {},
-      expect: test.expect,
-    }
-  })
-  return { file, config: resolve(dirname(file), value.config ?? 'gateway.yaml'), tests }
+  /** Files whose content answers. */
+  readonly bodies: readonly string[]
 }

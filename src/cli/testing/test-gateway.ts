@@ -61,7 +61,7 @@ export async function testGateway(options: TestGatewayOptions): Promise<TestGate
   const secrets = Object.values(keys).map((secret, at) => [keyVariable(at), secret])
   const upstreamSecret = randomBytes(SECRET_BYTES).toString('hex')
   const gateway = await startGateway({
-    file: resolve('file' in options ? options.file : 'test.yaml'),
+    file: config?.main ?? resolve('test.yaml'),
     text: Buffer.from(text),
     env: { ...process.env, ...Object.fromEntries(secrets), [UPSTREAM_VARIABLE]: upstreamSecret },
     overrides: { host: '127.0.0.1', port: 0 },
