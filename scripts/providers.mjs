@@ -7,7 +7,7 @@ const folder = fileURLToPath(new URL('../routes/kinds/', import.meta.url))
 
 /**
  * Columns: a title, and requests that stand for the operation, in each protocol that has it. What the gateway answers by itself,
- * as lists of models, is no matter of kinds.
+ * as lists of models, does not depend on kinds.
  */
 const OPERATIONS = [
   ['chat', 'POST /v1/chat/completions'],

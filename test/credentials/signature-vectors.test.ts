@@ -4,7 +4,7 @@ import t from 'tap'
 import { type AwsAccess, signed } from '../../src/credentials/aws/sign.js'
 
 /**
- * The published vectors of Signature Version 4: the folder `aws-signing-test-suite/v4` of the crate aws-sigv4, which is no part of
+ * The published vectors of Signature Version 4: the folder `aws-signing-test-suite/v4` of the crate aws-sigv4, which is not part of
  * this repository. `AWS_VECTORS_DIR` names it. Four of them, and the session's token, are here as well.
  */
 
