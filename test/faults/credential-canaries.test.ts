@@ -33,7 +33,7 @@ const SECRETS = {
   SUBJECT: canary('upstream'),
   MODULE_SECRET: canary('upstream'),
 } as const
-/** A private key has many lines; each could stand alone. */
+/** A private key has many lines: each is looked for. */
 const PEM = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ type: 'pkcs8', format: 'pem' })
 const PEM_LINES = String(PEM)
   .split('\n')
