@@ -17,7 +17,7 @@ const ROUNDS = quick ? 1 : 5
 const LARGE = (quick ? 1 : 19) * 1024 * 1024
 const names = Object.keys(PROTOCOLS)
 /** Models whose upstream speaks what the client does. */
-const RELAYED = ['bench-relay', 'bench-renamed', 'bench-changed']
+const RELAYED = ['bench-relay', 'bench-renamed', 'bench-changed', 'bench-made']
 
 const upstream = await startPairUpstream(EVENTS_SEEN)
 const gateway = await startProbedGateway(upstream.port)

@@ -5,26 +5,39 @@ import { fileURLToPath } from 'node:url'
 
 const folder = fileURLToPath(new URL('../routes/kinds/', import.meta.url))
 
-/** Columns: a title, and a request that stands for the operation. */
+/**
+ * Columns: a title, and requests that stand for the operation, in each protocol that has it. What the gateway answers by itself,
+ * as lists of models, does not depend on kinds.
+ */
 const OPERATIONS = [
   ['chat', 'POST /v1/chat/completions'],
   ['responses', 'POST /v1/responses'],
   ['messages', 'POST /v1/messages'],
   ['generate', 'POST /v1beta/models/m:generateContent'],
+  ['converse', 'POST /model/m/converse'],
+  [
+    'token counts',
+    'POST /v1/messages/count_tokens',
+    'POST /v1/responses/input_tokens',
+    'POST /v1beta/models/m:countTokens',
+  ],
   ['completions', 'POST /v1/completions'],
   ['embeddings', 'POST /v1/embeddings'],
+  ['embed content', 'POST /v1beta/models/m:embedContent'],
   ['rerank', 'POST /v1/rerank'],
   ['moderations', 'POST /v1/moderations'],
   ['images', 'POST /v1/images/generations'],
   ['edits', 'POST /v1/images/edits'],
+  ['variations', 'POST /v1/images/variations'],
+  ['predict', 'POST /v1beta/models/m:predict'],
   ['speech', 'POST /v1/audio/speech'],
   ['transcriptions', 'POST /v1/audio/transcriptions'],
   ['translations', 'POST /v1/audio/translations'],
   ['realtime', 'WS /v1/realtime'],
   ['videos', 'POST /v1/videos'],
   ['image tasks', 'POST /mj/submit/imagine'],
-  ['files', 'POST /v1/files'],
-  ['batches', 'POST /v1/batches'],
+  ['files', 'POST /v1/files', 'POST /v1/messages/files', 'POST /upload/v1beta/files'],
+  ['batches', 'POST /v1/batches', 'POST /v1/messages/batches', 'POST /v1beta/models/m:batchGenerateContent'],
 ]
 
 /** Files of routes/more, each with a request that stands for it. */
@@ -51,7 +64,7 @@ export async function providers(built) {
   for (const name of names) rows.push(await row(name, loadPlan))
   const head = ['kind', ...OPERATIONS.map(([title]) => title), 'include']
   return [
-    `${names.length} kinds. \`●\` relayed, \`○\` translated, empty: not served.`,
+    `${names.length} kinds. \`●\` relayed, \`○\` translated, empty: not served. Token counts, files and batches: in any of the protocols; counts may be estimates.`,
     '',
     line(head),
     `|---|${OPERATIONS.map(() => ':-:').join('|')}|---|`,
@@ -62,7 +75,13 @@ export async function providers(built) {
 async function row(name, loadPlan) {
   const plan = await planOf(name, loadPlan)
   const included = INCLUDED.filter(([, request]) => markOf(plan, request) !== '').map(([file]) => file)
-  return [`\`${name}\``, ...OPERATIONS.map(([, request]) => markOf(plan, request)), included.join(', ')]
+  return [`\`${name}\``, ...OPERATIONS.map(([, ...requests]) => bestOf(plan, requests)), included.join(', ')]
+}
+
+/** The mark of the request that passes with the least change. */
+function bestOf(plan, requests) {
+  const marks = requests.map(request => markOf(plan, request))
+  return ['●', '○'].find(mark => marks.includes(mark)) ?? ''
 }
 
 function markOf(plan, request) {

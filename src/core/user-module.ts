@@ -78,9 +78,10 @@ export async function within<T>(milliseconds: number, module: string, work: () =
 /** Hears what modules say to the operator: the name of the file, and the message. */
 export type ModuleWarning = (module: string, message: string) => void
 
-/** What a module gets to speak to the operator. */
-export function toolsFor(module: string, warn: ModuleWarning): ModuleTools {
-  return { warn: message => warn(basename(module), String(message).slice(0, MAX_WARNING_CHARS)) }
+/** What a module gets to speak to the operator. `secret`: of the module, which it may not say. */
+export function toolsFor(module: string, warn: ModuleWarning, secret = ''): ModuleTools {
+  const shown = (text: string): string => (secret === '' ? text : text.replaceAll(secret, '[hidden]'))
+  return { warn: message => warn(basename(module), shown(String(message)).slice(0, MAX_WARNING_CHARS)) }
 }
 
 /**

@@ -78,11 +78,8 @@ function fetcherOf(source: ModuleSource, origin: string, warn: ModuleWarning): (
   let opened: CredentialModule | undefined
   const open = async (): Promise<CredentialModule> => {
     const openCredential = await loadExport<OpenCredential>(source, 'openCredential')
-    const tools = {
-      ...toolsFor(source.module, warn),
-      origin,
-      ...(secret === undefined ? {} : { secret: secret.reveal() }),
-    }
+    const text = secret?.reveal()
+    const tools = { ...toolsFor(source.module, warn, text), origin, ...(text === undefined ? {} : { secret: text }) }
     const module = await within(timeout, file, () => openCredential(options, tools))
     if (!isCredentialModule(module)) throw new ModuleFault('what openCredential returns has neither get nor sign')
     return module

@@ -12,12 +12,16 @@ const COUNT = 1000
 const SEED = Number(process.env.FUZZ_SEED ?? 1)
 const ACCESS = { id: 'AKIDEXAMPLE', secret: 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY' }
 const DATE = new Date('2026-03-14T15:09:26Z')
-const REGION = 'eu-central-1'
+const REGIONS = ['eu-central-1', 'us-east-1', 'ap-southeast-2', 'us-gov-west-1']
+const SERVICES = ['bedrock', 'bedrock-agentcore', 'polly', 'sts', 'sagemaker', 's3']
+/** What a signature adds; the last two where there is a session, and where the service asks for it. */
+const ADDED = ['authorization', 'x-amz-date', 'x-amz-security-token', 'x-amz-content-sha256']
 
 const PYTHON = `
 import sys, json
 import datetime as real
-from botocore.auth import SigV4Auth
+from types import SimpleNamespace
+from botocore.auth import SigV4Auth, S3SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 import botocore.auth as auth
@@ -36,8 +40,12 @@ if hasattr(auth, 'get_current_datetime'): auth.get_current_datetime = lambda rem
 for line in sys.stdin:
     one = json.loads(line)
     request = AWSRequest(method=one['method'], url=one['url'], data=bytes.fromhex(one['body']), headers=one['headers'])
-    SigV4Auth(Credentials(one['id'], one['secret'], one.get('session')), one['service'], '${REGION}').add_auth(request)
-    print(request.headers['Authorization'])
+    isSigned = one['payload'] == 'signed'
+    request.context['payload_signing_enabled'] = isSigned
+    request.context['client_config'] = SimpleNamespace(s3={'payload_signing_enabled': isSigned})
+    signer = S3SigV4Auth if one['service'] == 's3' else SigV4Auth
+    signer(Credentials(one['id'], one['secret'], one.get('session')), one['service'], one['region']).add_auth(request)
+    print(json.dumps([request.headers.get(name) for name in ${JSON.stringify(ADDED)}]))
 `
 
 interface Wanted {
@@ -47,6 +55,9 @@ interface Wanted {
   readonly headers: Record<string, string>
   readonly body: Buffer
   readonly session: string | undefined
+  readonly service: string
+  readonly region: string
+  readonly payload: 'signed' | 'unsigned'
 }
 
 const random = seeded(SEED)
@@ -63,13 +74,15 @@ function wanted(): Wanted {
     { length: Math.floor(random() * 4) },
     (_, at) => `${encode(`p${at}${text(3)}`)}=${encode(text(8))}`,
   )
+  const [service, region] = [pick(SERVICES), pick(REGIONS)]
   return {
     method: pick(['GET', 'POST', 'PUT', 'DELETE']),
     path: `/${segments.join('/')}${query.length === 0 ? '' : `?${query.join('&')}`}`,
-    host: `${pick(['bedrock-runtime', 'polly', 'sts'])}.${REGION}.amazonaws.com`,
+    host: `${service}.${region}.amazonaws.com`,
     headers: { 'content-type': pick(['application/json', 'application/x-www-form-urlencoded']), 'x-amz-target': 'A.b' },
     body: Buffer.from(text(200)),
     session: random() < 0.5 ? undefined : 'FwoGZXIvYXdzEXAMPLE',
+    ...{ service, region, payload: pick(['signed', 'unsigned'] as const) },
   }
 }
 
@@ -79,23 +92,21 @@ else if (!isThere) t.pass('# SKIPPED: python3-botocore is not installed')
 else {
   t.test(`${COUNT} requests at random (FUZZ_SEED=${SEED}) are signed as botocore signs them`, async t => {
     const all = Array.from({ length: COUNT }, wanted)
-    const lines = all.map(({ method, path, host, headers, body, session }) =>
-      JSON.stringify({
-        ...{ method, url: `https://${host}${path}`, headers, body: body.toString('hex'), service: 'bedrock' },
-        ...{ id: ACCESS.id, secret: ACCESS.secret, session },
-      }),
+    const lines = all.map(({ path, host, body, ...rest }) =>
+      JSON.stringify({ ...rest, ...ACCESS, url: `https://${host}${path}`, body: body.toString('hex') }),
     )
     const python = spawnSync('python3', ['-c', PYTHON], { input: lines.join('\n'), encoding: 'utf8' })
     t.equal(python.status, 0, python.stderr.slice(-500))
     const theirs = python.stdout.trim().split('\n')
-    for (const [at, { method, path, host, headers, body, session }] of all.entries()) {
+    t.equal(theirs.length, COUNT)
+    for (const [at, { method, path, host, headers, body, session, ...scope }] of all.entries()) {
       const request = { method, path, headers: Object.entries(headers).flat(), body }
       const access = session === undefined ? ACCESS : { ...ACCESS, session }
-      const scope = { service: 'bedrock', region: REGION, payload: 'signed' } as const
-      const ours = (await signed(request, host, access, scope, DATE)).headers
-      const authorization = ours[ours.findIndex(one => one.toLowerCase() === 'authorization') + 1]
-      if (authorization !== theirs[at]) t.equal(authorization, theirs[at], `${method} ${path}`)
+      const given = (await signed(request, host, access, scope, DATE)).headers
+      const names = given.map((one, at) => (at % 2 === 0 ? one.toLowerCase() : ''))
+      const ours = ADDED.map(name => (names.includes(name) ? given[names.indexOf(name) + 1] : null))
+      if (JSON.stringify(ours) !== JSON.stringify(JSON.parse(theirs[at] ?? 'null')))
+        t.same(ours, JSON.parse(theirs[at] ?? 'null'), `${scope.service} ${scope.region} ${method} ${path}`)
     }
-    t.equal(theirs.length, COUNT)
   })
 }

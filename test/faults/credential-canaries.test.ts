@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
@@ -29,9 +30,27 @@ const SECRETS = {
   AWS_SESSION_TOKEN: canary('upstream'),
   VAULT_TOKEN: canary('upstream'),
   AWS_MANAGER_KEY: canary('upstream'),
+  SUBJECT: canary('upstream'),
+  MODULE_SECRET: canary('upstream'),
 } as const
+/** A private key has many lines: each is looked for. */
+const PEM = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ type: 'pkcs8', format: 'pem' })
+const PEM_LINES = String(PEM)
+  .split('\n')
+  .filter(line => line.length > 40 && !line.startsWith('---'))
 /** Tokens of servers. */
 const [OAUTH, GCP, EXEC] = [canary('upstream'), canary('upstream'), canary('upstream')]
+const MODULE = canary('upstream')
+const MADE = `export const openCredential = (_, { secret, warn }) => ({
+  get() {
+    warn('with ' + secret)
+    return { token: '${MODULE}', expires: new Date(Date.now() + 3600_000) }
+  },
+})`
+/** What the other cloud says of this machine, and what that is changed for. */
+const FEDERATION = { subject: canary('upstream'), federated: canary('upstream'), impersonated: canary('upstream') }
+/** The session of a role that is assumed. */
+const ASSUMED = { secret: canary('upstream'), session: canary('upstream') }
 /** What each secret manager keeps, and another one beside it that no upstream is given. */
 const KEPT = { vault: canary('upstream'), aws: canary('upstream'), gcp: canary('upstream'), beside: canary('upstream') }
 
@@ -43,7 +62,13 @@ const KINDS = [
   'oauth2',
   'refused',
   'jwt',
+  'pem',
+  'key_jwt',
+  'exchange',
   'gcp',
+  'impersonated',
+  'assumed',
+  'module',
   'exec',
   'aws',
   'vault',
@@ -85,6 +110,23 @@ function manage({ url = '', headers }: IncomingMessage, body: string, send: Send
   return true
 }
 
+const LATER = new Date(Date.now() + 3_600_000).toISOString()
+
+/** Answers as the services do that give a session or a token for another. */
+function exchange(url: string, send: Send): boolean {
+  if (url === '/subject') send(200, { id: FEDERATION.subject })
+  else if (url === '/federated')
+    send(200, { access_token: FEDERATION.federated, token_type: 'Bearer', expires_in: 3600 })
+  else if (url === '/impersonate') send(200, { accessToken: FEDERATION.impersonated, expireTime: LATER })
+  else if (url === '/assume')
+    send(200, {
+      ...{ AccessKeyId: 'ASIAEXAMPLE', SecretAccessKey: ASSUMED.secret },
+      ...{ SessionToken: ASSUMED.session, Expiration: LATER },
+    })
+  else return false
+  return true
+}
+
 /** Upstream, token server, metadata server and secret managers. */
 async function startWorld(t: Test): Promise<{ origin: string; host: string; asked: Journal<Asked> }> {
   const asked = new Journal<Asked>('requests to upstreams')
@@ -103,7 +145,7 @@ async function startWorld(t: Test): Promise<{ origin: string; host: string; aske
         send(401, { error: 'invalid_client', error_description: body + JSON.stringify(headers) })
       else if (target.startsWith('/computeMetadata/'))
         send(200, { access_token: GCP, token_type: 'Bearer', expires_in: 3600 })
-      else if (!manage(request, body, send)) {
+      else if (!exchange(target, send) && !manage(request, body, send)) {
         asked.push({ target, headers })
         if (body.includes('repeat')) {
           const message = `${target} ${JSON.stringify(headers)} ${decoded(headers.authorization)}`
@@ -134,15 +176,30 @@ t.test('F-D2 no secret and no token of any type of credential is anywhere that i
   const own = await mkdtemp(join(tmpdir(), 'credential-'))
   t.teardown(() => rm(own, { recursive: true }))
   await writeFile(join(own, 'token'), EXEC)
+  const federation = {
+    ...{ type: 'external_account', audience: '//iam.example/pools/p', subject_token_type: 'jwt' },
+    ...{ token_url: `${world.origin}/federated`, service_account_impersonation_url: `${world.origin}/impersonate` },
+    credential_source: {
+      url: `${world.origin}/subject`,
+      format: { type: 'json', subject_token_field_name: 'id' },
+    },
+  }
+  await writeFile(join(own, 'federation.json'), JSON.stringify(federation))
   const credentials: Readonly<Record<(typeof KINDS)[number], string>> = {
     header: 'credential: { type: header, name: x-key, secret: { env: HEADER } }',
     query: 'credential: { type: query, name: key, secret: { env: QUERY } }',
     basic: 'credential: { type: basic, user: team, secret: { env: PASSWORD } }',
     headers: 'credential: { type: headers, headers: { X-App: shop, X-Part: { env: PART } } }',
     oauth2: `credential: { type: oauth2, token_url: "${world.origin}/token", client_id: me, secret: { env: CLIENT_SECRET } }`,
-    refused: `credential: { type: oauth2, token_url: "${world.origin}/refusing", client_id: me, auth: body, secret: { env: REFUSED_SECRET } }`,
+    refused: `credential: { type: oauth2, token_url: "${world.origin}/refusing", client_id: me, auth: body, secret: { env: REFUSED_SECRET }, params: { subject_token: { env: SUBJECT } } }`,
     jwt: 'credential: { type: jwt, key: { env: SIGNING_KEY }, algorithm: HS256, issuer: me }',
+    pem: 'credential: { type: jwt, key: { env: PEM_KEY }, issuer: me }',
+    key_jwt: `credential: { type: oauth2, token_url: "${world.origin}/token", client_id: me, auth: private_key_jwt, key: { env: PEM_KEY } }`,
+    exchange: `credential: { type: oauth2, token_url: "${world.origin}/token", client_id: me, params: { subject_token: { env: SUBJECT } } }`,
     gcp: 'credential: { type: gcp }',
+    impersonated: `credential: { type: gcp, file: "${join(own, 'federation.json')}" }`,
+    assumed: 'credential: { type: aws-sigv4, service: bedrock, region: eu-west-1, role: "arn:aws:iam::1:role/models" }',
+    module: 'credential: { type: ./mine.mjs, secret: { env: MODULE_SECRET } }',
     exec: `credential: { type: exec, command: [cat, "${join(own, 'token')}"] }`,
     aws: 'credential: { type: aws-sigv4, service: bedrock, region: eu-west-1 }',
     vault:
@@ -174,12 +231,17 @@ ${upstreams.join('')}models: { ${models.map(name => `${name}: ${name}`).join(', 
 `
   const env = {
     ...SECRETS,
+    PEM_KEY: String(PEM),
+    AWS_ENDPOINT_URL_STS: `${world.origin}/assume`,
     AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE',
     GCE_METADATA_HOST: world.host,
     HOME: '/nowhere',
     GATEWAY_ADMIN_KEY: ADMIN_SECRET,
   }
-  const gateway = await startTestGateway(t, yaml, { env })
+  const gateway = await startTestGateway(t, yaml, {
+    env,
+    files: { 'mine.mjs': MADE },
+  })
   const places = new Map<string, string>()
   for (const model of KINDS) {
     const good = await gateway.chat({ model })
@@ -229,10 +291,11 @@ ${upstreams.join('')}models: { ${models.map(name => `${name}: ${name}`).join(', 
     authorization.startsWith('AWS4') ? [] : [authorization.split(' ').at(-1) ?? ''],
   )
   const given = JSON.stringify(world.asked.items)
-  for (const secret of [KEPT.vault, KEPT.aws, KEPT.gcp])
-    t.ok(given.includes(secret), 'upstreams got what managers keep')
+  for (const secret of [KEPT.vault, KEPT.aws, KEPT.gcp, FEDERATION.impersonated, ASSUMED.session, MODULE])
+    t.ok(given.includes(secret), 'upstreams got what managers keep, and sessions and tokens of others')
   const secrets = [
-    ...[...Object.values(SECRETS), ...Object.values(KEPT), OAUTH, GCP, EXEC],
+    ...[...Object.values(SECRETS), ...Object.values(KEPT), OAUTH, GCP, EXEC, MODULE],
+    ...[...Object.values(FEDERATION), ...Object.values(ASSUMED), ...PEM_LINES],
     ...tokens.filter(one => one !== ''),
   ]
   t.ok(new Set(tokens).size >= 6, 'tokens of each type have arrived')

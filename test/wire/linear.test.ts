@@ -1,10 +1,14 @@
 import t from 'tap'
+import type { VerbConfig } from '../../src/core/config.js'
 import { startCounting } from './work.js'
 
-const counter = await startCounting('/src/wire/')
+const counter = await startCounting('/src/wire/', '/src/plan/')
 t.teardown(() => counter.stop())
 
-const { removeMember, setValue } = await import('../../src/wire/json-edit.js')
+const { changeValues, keepMembers, removeMember, removeWhere, renameMember, setValue, within, wrapValue } =
+  await import('../../src/wire/json-edit.js')
+const { bytesOf, multipartOf, urlencodedOf } = await import('../../src/wire/form-of-json.js')
+const { compileVerbs } = await import('../../src/plan/verbs.js')
 const { JsonScanner } = await import('../../src/wire/json-scan.js')
 const { JsonStreamDecoder } = await import('../../src/wire/json-stream.js')
 const { MultipartForm } = await import('../../src/wire/multipart-form.js')
@@ -99,6 +103,19 @@ const FORM_SHAPES: Record<string, (n: number) => string> = {
   'a long epilogue': n => `--B--\r\n${'x\r\n--'.repeat(5 * n)}`,
 }
 
+/** Verbs, on values that the shapes have; each has the whole document. */
+const VERBS: Record<string, VerbConfig[]> = {
+  'verbs of texts': [
+    ...[{ template: { b: '{a}-{a}' } }, { split: { a: { at: 'x', into: ['b', 'c'] } } }],
+    ...[{ base64: { a: 'encode' } }, { base64: { a: 'decode' } }],
+  ],
+  'verbs of lists': [{ append: { a: 'x' } }, { insert: { 'a.0': 1 } }, { list: ['a', 'b'] }, { join: { a: ' ' } }],
+  'verbs of values': [
+    ...[{ cast: { 'a.*': 'string' } }, { map: { 'a.*': { '123456': 1 } } }, { only: { 'a.*': [0] } }],
+    { when: { if: { a: 1, b: 1 }, do: [{ remove: ['b'] }], else: [{ set: { c: 1 } }] } },
+  ],
+}
+
 const JSON_READERS: Record<string, Reader> = {
   'declared places': chunks => {
     const values = new PlacedValues([['a'], ['b', '*', 'c']])
@@ -109,15 +126,48 @@ const JSON_READERS: Record<string, Reader> = {
     for (const chunk of chunks) scanner.push(chunk)
     if (scanner.end() === undefined) scanner.skeleton()
   },
-  edits: chunks => {
-    const doc = Buffer.concat(chunks)
-    try {
+  edits: chunks =>
+    onDocument(chunks, doc => {
       setValue(doc, ['new', 'path'], '1', 'always')
       removeMember(doc, ['a'])
-    } catch (error) {
-      if (!(error instanceof SyntaxError)) throw error
-    }
-  },
+    }),
+}
+
+/** What edits a whole document: one piece is as good as many. */
+const DOCUMENT_READERS: Record<string, Reader> = {
+  'edits of every value': chunks =>
+    onDocument(chunks, doc => {
+      changeValues(doc, ['*'], () => '1')
+      changeValues(doc, ['a', '*'], () => '1')
+      removeWhere(doc, ['a', '*'], () => true)
+      within(doc, ['a', '*', 'b'], (part, rest) => removeMember(part, rest))
+      renameMember(doc, ['a', '*', 'b'], ['a', '*', 'c'])
+      wrapValue(doc, ['a', '*'], 'b')
+      keepMembers(doc, [['b'], ['a', '*', 'b'], ['k1']])
+    }),
+  ...Object.fromEntries(
+    Object.entries(VERBS).map(([name, verbs]): [string, Reader] => {
+      const changes = verbs.map(verb => compileVerbs([verb]))
+      return [name, chunks => onDocument(chunks, doc => changes.map(change => change?.(doc)))]
+    }),
+  ),
+}
+
+const FORM_OF_JSON_READERS: Record<string, Reader> = {
+  'a form of JSON': chunks =>
+    onDocument(chunks, doc => {
+      multipartOf(doc)
+      urlencodedOf(doc)
+      bytesOf(doc, 'a')
+    }),
+}
+
+function onDocument(chunks: readonly Buffer[], edit: (doc: Buffer) => unknown): void {
+  try {
+    edit(Buffer.concat(chunks))
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+  }
 }
 
 const JSON_STREAM_READERS: Record<string, Reader> = {
@@ -184,17 +234,24 @@ async function stepsPerByte(read: Reader, text: string, size: number): Promise<n
   return (await counter.count(() => read(chunks))) / Buffer.byteLength(text)
 }
 
-for (const [readers, shapes] of [
-  [JSON_READERS, JSON_SHAPES],
-  [JSON_STREAM_READERS, JSON_STREAM_SHAPES],
-  [SSE_READERS, SSE_SHAPES],
-  [FORM_READERS, FORM_SHAPES],
-  [EDIT_READERS, { 'any body': (n: number) => 'x'.repeat(10 * n) }],
+/** Without the depth that requests cannot have: values within parts are written by `JSON.stringify`. */
+const { 'deep nesting': _deep, ...FLAT_SHAPES } = JSON_SHAPES
+
+const WHOLE = { 'in one piece': Number.POSITIVE_INFINITY }
+
+for (const [readers, shapes, cuts] of [
+  [JSON_READERS, JSON_SHAPES, CHUNKS],
+  [DOCUMENT_READERS, JSON_SHAPES, WHOLE],
+  [FORM_OF_JSON_READERS, FLAT_SHAPES, WHOLE],
+  [JSON_STREAM_READERS, JSON_STREAM_SHAPES, CHUNKS],
+  [SSE_READERS, SSE_SHAPES, CHUNKS],
+  [FORM_READERS, FORM_SHAPES, CHUNKS],
+  [EDIT_READERS, { 'any body': (n: number) => 'x'.repeat(10 * n) }, CHUNKS],
 ] as const)
   for (const [name, read] of Object.entries(readers))
     t.test(`F-C12 ${name}: a byte takes no more steps in a large input than in a small one`, async t => {
       for (const [shapeName, shape] of Object.entries(shapes))
-        for (const [cutName, size] of Object.entries(CHUNKS)) {
+        for (const [cutName, size] of Object.entries(cuts)) {
           const small = await stepsPerByte(read, shape(SMALL), size)
           const large = await stepsPerByte(read, shape(LARGE), size)
           t.ok(large < small * SLACK, `${shapeName}, ${cutName}: ${small.toFixed(2)} and ${large.toFixed(2)}`)

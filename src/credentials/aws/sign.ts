@@ -29,10 +29,10 @@ export async function signed(
 ): Promise<UpstreamRequest> {
   const { SignatureV4 } = await import('@smithy/signature-v4')
   const { method, path, headers, body } = request
-  // Of this service alone, the path is covered as it is sent.
-  const uriEscapePath = service !== 's3'
+  // This service alone has the path covered as it is sent, and wants the digest of the body in a header.
+  const isStorage = service === 's3'
   const credentials = credentialsOf(access)
-  const options = { service, region, sha256: Sha256, applyChecksum: false, uriEscapePath, credentials }
+  const options = { service, region, sha256: Sha256, applyChecksum: isStorage, uriEscapePath: !isStorage, credentials }
   const signer: Signer = new SignatureV4(options as never) as never
   const [pathname = '/', search = ''] = cut(path)
   const given = coveredHeaders(headers, host)
