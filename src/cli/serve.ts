@@ -4,6 +4,7 @@ import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from '../core/
 import { reloadSignals } from '../core/platform.js'
 import type { RecordOverride } from '../core/recording.js'
 import type { Secret } from '../core/secret.js'
+import { ownProcess } from '../core/stray-faults.js'
 import type { WorkerCount } from '../core/worker-count.js'
 import type { StartOptions } from '../runtime/gateway.js'
 import type { Serving } from '../runtime/start.js'
@@ -58,6 +59,7 @@ export const serveCommand: Define = (parent, io, end) => {
 
 /** Until a signal: what `gateway record` does, too. */
 export async function serve(file: string, options: ServeOptions, io: Io): Promise<number> {
+  ownProcess()
   const given = await servedText(file, io).catch(startFailure)
   const kept = new Map<string, KeptKey>()
   const shows = options.showKey === true ? 'always' : io.stdout.isTTY === true ? 'once' : 'never'

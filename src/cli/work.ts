@@ -1,3 +1,4 @@
+import { ownProcess } from '../core/stray-faults.js'
 import type { Define } from './command.js'
 import { CommandError, EXIT } from './io.js'
 
@@ -7,6 +8,7 @@ export const workCommand: Define = (parent, _io, end) => {
     .command('work', { hidden: true })
     .description('serve as a worker of another gateway process, which starts it')
     .action(async () => {
+      ownProcess()
       const { work } = await import('../runtime/workers/worker.js')
       if (!(await work())) throw new CommandError('workers are started by `gateway serve --workers`', EXIT.usage)
       end(EXIT.ok)

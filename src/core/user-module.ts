@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto'
 import { basename } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { atMost } from './at-most.js'
 import type { Json } from './json.js'
 
@@ -31,38 +30,12 @@ export class ModuleFault extends Error {
   override readonly name = 'ModuleFault'
 }
 
-/** Longest time for a module to be loaded, milliseconds. */
-const LOAD_MS = 10_000
-/** Digits of the digest that tell a changed module from the one before. */
-const VERSION_DIGITS = 16
 /** Longest message of a module in the log. */
 const MAX_WARNING_CHARS = 500
-
-/** Files of all modules that were loaded. */
-export const loadedModules: Set<string> = new Set()
 
 /** Of all that decides what a module does; durations and conditions beside it included. */
 export function digestOf(declared: UserModule): string {
   return hash('sha256', JSON.stringify(declared))
-}
-
-/** A function that a module exports. Throws {@link ModuleFault}. */
-export async function loadExport<F extends (...given: never[]) => unknown>(
-  { module, digest }: Pick<UserModule, 'module' | 'digest'>,
-  name: string,
-): Promise<F> {
-  loadedModules.add(module)
-  const address = `${pathToFileURL(module).href}?v=${digest.slice(0, VERSION_DIGITS)}`
-  const loaded: { readonly exports: object } | undefined = await atMost(
-    LOAD_MS,
-    import(address).then((exports: object) => ({ exports })),
-  ).catch((cause: unknown) => {
-    throw new ModuleFault(`it cannot be loaded: ${faultText(cause, module)}`)
-  })
-  if (loaded === undefined) throw new ModuleFault(`it cannot be loaded: it took longer than ${LOAD_MS / 1000} s`)
-  const found: unknown = Reflect.get(loaded.exports, name)
-  if (typeof found !== 'function') throw new ModuleFault(`it exports no function ${name}`)
-  return found as F
 }
 
 /** What a call of a module's function gives, within so many milliseconds. Rejects with {@link ModuleFault}. */
@@ -108,6 +81,6 @@ function codeOf(cause: unknown): string | undefined {
 
 function placeIn(stack: string, file: string): string | undefined {
   const escaped = file.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
-  const found = new RegExp(`[/\\\\]${escaped}(?:\\?v=[0-9a-f]+)?(:\\d+(?::\\d+)?)`).exec(stack)
+  const found = new RegExp(`[/\\\\]${escaped}(?:\\?v=[0-9a-f]+(?:-\\d+)?)?(:\\d+(?::\\d+)?)`).exec(stack)
   return found?.[1] === undefined ? undefined : `${file}${found[1]}`
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { basename } from 'node:path'
 import type { ModuleSource } from '../core/credential-source.js'
+import { loadExport } from '../core/load-module.js'
 import {
   type CredentialModule,
   isCredentialModule,
@@ -11,7 +12,7 @@ import {
   readHeaders,
 } from '../core/module-credential.js'
 import type { Placement } from '../core/placement.js'
-import { loadExport, ModuleFault, type ModuleWarning, toolsFor, within } from '../core/user-module.js'
+import { ModuleFault, type ModuleWarning, toolsFor, within } from '../core/user-module.js'
 import { CredentialFault, type RequestSigner } from '../net/signer.js'
 import type { UpstreamRequest } from '../transport/client/handler.js'
 import { CachingSigner } from './caching-signer.js'
@@ -44,6 +45,12 @@ export class ModuleSigner extends CachingSigner<Given> implements RequestSigner 
   sign(request: UpstreamRequest): UpstreamRequest | Promise<UpstreamRequest> {
     const given = this.cache.get()
     return given instanceof Promise ? given.then(one => this.#with(request, one)) : this.#with(request, given)
+  }
+
+  /** Another credential is what `get` gives: where the module has none, the same request would be refused again. */
+  override async renew(): Promise<boolean> {
+    const { present } = this.cache
+    return (present === undefined || present.module.get !== undefined) && super.renew()
   }
 
   get hidden(): readonly string[] {

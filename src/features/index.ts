@@ -23,6 +23,7 @@ import { logExport } from './log-export/index.js'
 import { members } from './members/index.js'
 import { metrics } from './metrics/index.js'
 import { mirrors } from './mirrors/index.js'
+import { modules } from './modules/index.js'
 import { overload } from './overload/index.js'
 import { passport } from './passport/index.js'
 import { receipts } from './receipts/index.js'
@@ -46,6 +47,7 @@ export const FEATURES: readonly Feature[] = [
   metrics,
   traces,
   receipts,
+  modules,
   credentials,
   cors,
   links,

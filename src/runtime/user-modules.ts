@@ -1,7 +1,8 @@
 import type { Config } from '../core/config.js'
+import { loadExport } from '../core/load-module.js'
 import { type DocumentPath, pathText } from '../core/path-text.js'
 import type { Problem } from '../core/problems.js'
-import { loadExport, ModuleFault, type UserModule } from '../core/user-module.js'
+import { ModuleFault, type UserModule } from '../core/user-module.js'
 
 type Found = Pick<Problem, 'path' | 'rule' | 'severity' | 'message'>
 

@@ -8,6 +8,8 @@ export type PngFault = 'large' | 'broken' | 'other'
 
 /** Most pixels of a mask: more would keep the event loop for too long. */
 const MAX_PIXELS = 4096 * 1024
+/** Longest side of a mask, pixels: a row costs something by itself. */
+const MAX_SIDE = 16_384
 
 const SIGNATURE = Buffer.from('89504e470d0a1a0a', 'hex')
 const GREY_ALPHA = 4
@@ -35,11 +37,12 @@ export function opaqueMask(png: Buffer, changed: 0 | 255): Buffer | PngFault | u
   if (colour !== GREY_ALPHA && colour !== COLOUR_ALPHA)
     return chunks.some(({ type }) => type === 'tRNS') ? 'other' : undefined
   if (interlace !== 0 || (depth !== 8 && depth !== 16)) return 'other'
-  if (width * height > MAX_PIXELS) return 'large'
+  if (width === 0 || height === 0) return 'broken'
+  if (Math.max(width, height) > MAX_SIDE || width * height > MAX_PIXELS) return 'large'
   const pixel = ((colour === GREY_ALPHA ? 2 : 4) * depth) / 8
   const size = height * (1 + width * pixel)
   const rows = inflated(Buffer.concat(chunks.filter(({ type }) => type === 'IDAT').map(({ data }) => data)), size)
-  if (rows === undefined || width === 0 || height === 0) return 'broken'
+  if (rows === undefined) return 'broken'
   const grey = greyOf(rows, { width, height, pixel, depth }, changed)
   return grey && written(width, height, grey)
 }
@@ -103,8 +106,8 @@ function greyOf(rows: Buffer, { width, height, pixel, depth }: Alpha, changed: 0
 function unfilter(rows: Buffer, from: number, pixel: number, offset: number, above: Uint8Array, row: Uint8Array): void {
   const filter = rows[from]
   for (let x = 1, at = from + 1 + offset; x < row.length; x++, at += pixel) {
-    const [left = 0, up = 0, corner = 0] = [row[x - 1], above[x], above[x - 1]]
-    row[x] = (rows[at] ?? 0) + predicted(filter, left, up, corner)
+    const value = rows[at] ?? 0
+    row[x] = filter === 0 ? value : value + predicted(filter, row[x - 1] ?? 0, above[x] ?? 0, above[x - 1] ?? 0)
   }
 }
 
@@ -113,7 +116,9 @@ function predicted(filter: number | undefined, left: number, up: number, corner:
   if (filter === 2) return up
   if (filter === 3) return (left + up) >> 1
   if (filter !== 4) return 0
-  const [toLeft, toUp, toCorner] = [Math.abs(up - corner), Math.abs(left - corner), Math.abs(left + up - 2 * corner)]
+  const toLeft = Math.abs(up - corner)
+  const toUp = Math.abs(left - corner)
+  const toCorner = Math.abs(left + up - 2 * corner)
   if (toLeft <= toUp && toLeft <= toCorner) return left
   return toUp <= toCorner ? up : corner
 }

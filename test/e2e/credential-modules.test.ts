@@ -92,6 +92,17 @@ export const openCredential = () => ({
   t.match(sent?.header('x-signature'), /^[0-9a-f]{64}$/)
 })
 
+t.test('a request that is refused is not sent again where the module only signs', async t => {
+  const { gateway, up } = await start(
+    t,
+    "export const openCredential = () => ({ sign: () => ({ 'x-signature': 'one' }) })",
+  )
+  up.answer(json({ error: { message: 'refused' } }, { status: 401 }))
+  await gateway.chat()
+  await gateway.chat()
+  t.equal(up.requests.items.length, 2, 'each once')
+})
+
 const BROKEN: Readonly<Record<string, readonly [members: string, cause: RegExp]>> = {
   throws: ['get() { throw new TypeError(secret) }', /TypeError at mine\.mjs:\d+/],
   rejects: ['async get() { throw secret }', /: an error$/],

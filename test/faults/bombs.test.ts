@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import t, { type Test } from 'tap'
-import { bombAnswer, bombStream, manyTurns, PLACES, SHAPES } from '../helpers/bombs.js'
+import { bombAnswer, bombMask, bombStream, manyTurns, PLACES, SHAPES } from '../helpers/bombs.js'
 import { seeded } from '../helpers/random.js'
 import type { Answer } from '../helpers/raw-client.js'
 import { type Answered, type Sent, type SmallHeap, startSmallHeap } from '../helpers/small-heap.js'
@@ -21,6 +21,8 @@ const BODY_BYTES = ALL ? LARGEST_BYTES : 6_000_000
 /** Under `limits.line`, of 1 MiB. */
 const EVENT_BYTES = 1_000_000
 const EVENTS = ALL ? 20 : 4
+/** Of the rows of a mask whose pixels are none. */
+const INFLATED_BYTES = 256 * 1024 * 1024
 
 t.setTimeout(ALL ? 7_200_000 : 600_000)
 
@@ -110,6 +112,23 @@ t.test('F-B1 bombs', async t => {
   t.comment(`peak of the process: ${stage.peakMiB()} MiB`)
 })
 
+t.test('F-B1 masks without a width, which are small until they are inflated', async t => {
+  const stage = await startSmallHeap(t, yaml)
+  stage.upstream.answer = (request, response) => plain(request.url ?? '', response)
+  const sent = (mask: string): Sent => ({
+    path: '/v1/chat/completions',
+    body: JSON.stringify({ model: 'masked', messages: [{ role: 'user', content: 'hi' }], mask }),
+  })
+  t.match(await stage.send(sent('none')), { status: 200 })
+  const before = stage.peakMiB() ?? 0
+  const mask = bombMask(INFLATED_BYTES).toString('base64')
+  const { result, pulse } = await stage.pulse(() => stage.sendAll(sent(mask), AT_ONCE))
+  for (const one of result) t.match(one, { status: 400, text: /The mask is not a valid PNG/ })
+  t.equal(pulse.failures, 0, '/livez answers')
+  const added = (stage.peakMiB() ?? 0) - before
+  t.ok(added < INFLATED_BYTES / 2 ** 20, `${added} MiB were added`)
+})
+
 async function runRow(t: Test, stage: SmallHeap, row: Row, bytes?: number): Promise<void> {
   const { sent, answer } = row.make(bytes)
   stage.upstream.answer = (request, response) => {
@@ -184,5 +203,6 @@ keys: { caller: { secret: { env: CALLER_KEY }, models: ["*"] } }
 timeouts: { connect: 60s }
 upstreams:
 ${upstreams.join('')}models:
-${models.join('')}`
+${models.join('')}  masked: { upstream: chat, request: [{ mask: { mask: black } }] }
+`
 }

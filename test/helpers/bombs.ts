@@ -1,3 +1,5 @@
+import { deflateSync } from 'node:zlib'
+import { pngChunk } from './png.js'
 import type { Protocol } from './text-clients.js'
 import { upstreamOf } from './text-upstreams.js'
 
@@ -159,4 +161,13 @@ export function bombStream(protocol: Protocol, json: string, times: number): rea
   return protocol === 'messages' || protocol === 'responses'
     ? [one, ...rest]
     : [one, ...Array.from({ length: times - 1 }, () => more), ...others]
+}
+
+/** A PNG with colours and alpha, no columns, and so many bytes of rows. */
+export function bombMask(bytes: number): Buffer {
+  const head = Buffer.alloc(13)
+  head.writeUInt32BE(bytes, 4)
+  head.set([8, 6], 8)
+  const chunks = [pngChunk('IHDR', head), pngChunk('IDAT', deflateSync(Buffer.alloc(bytes)))]
+  return Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), ...chunks, pngChunk('IEND', Buffer.alloc(0))])
 }

@@ -125,7 +125,7 @@ const VENDORS = [
 ]
 
 /** The one place that loads modules of users, which the configuration names, and what imports for it in the bundle. */
-const LOADERS = new Set(['src/core/user-module.ts', 'src/runtime/store-module.ts', 'bin/bundle.js'])
+const LOADERS = new Set(['src/core/load-module.ts', 'src/runtime/store-module.ts', 'bin/bundle.js'])
 
 const SQL = /^\s*(select\s.+\sfrom|insert\s+into|update\s.+\sset|delete\s+from|create\s+table|drop\s+table)\b/is
 

@@ -1,3 +1,4 @@
+import { deflateSync } from 'node:zlib'
 import t from 'tap'
 import { opaqueMask } from '../../src/wire/png-mask.js'
 import { greysOf, type Pixel, pngChunk, pngOf } from '../helpers/png.js'
@@ -65,4 +66,31 @@ t.test('what cannot be read is named', async t => {
   t.equal(opaqueMask(changed(28, 1), 0), 'other', 'interlaced')
   t.equal(opaqueMask(changed(24, 4), 0), 'other', 'four bits')
   t.equal(opaqueMask(pngOf([[[0, 0, 0]]], 8, [pngChunk('tRNS', Buffer.alloc(6))]), 0), 'other')
+})
+
+t.test('sides without pixels, and too long ones, are refused before anything is inflated', async t => {
+  const zeros = deflateSync(Buffer.alloc(20 * 1024 * 1024))
+  const sized = (width: number, height: number): Buffer => {
+    const head = Buffer.alloc(13)
+    head.writeUInt32BE(width, 0)
+    head.writeUInt32BE(height, 4)
+    head.set([8, 6], 8)
+    const chunks = [pngChunk('IHDR', head), pngChunk('IDAT', zeros), pngChunk('IEND', Buffer.alloc(0))]
+    return Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), ...chunks])
+  }
+  const cases = [
+    [0, 2 ** 32 - 1, 'broken'],
+    [2 ** 32 - 1, 0, 'broken'],
+    [0, 0, 'broken'],
+    [1, 4096 * 1024, 'large'],
+    [4096 * 1024, 1, 'large'],
+    [2 ** 32 - 1, 2 ** 32 - 1, 'large'],
+  ] as const
+  // What zlib inflates needs memory outside of the heap.
+  const before = process.memoryUsage().arrayBuffers + process.memoryUsage().external
+  for (const [width, height, fault] of cases) {
+    t.equal(opaqueMask(sized(width, height), 0), fault, `${width} × ${height}`)
+  }
+  const added = process.memoryUsage().arrayBuffers + process.memoryUsage().external - before
+  t.ok(added < 16 * 1024 * 1024, `${added} bytes were taken`)
 })

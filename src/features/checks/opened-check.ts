@@ -1,14 +1,23 @@
 import { type Check, type CheckConfig, isCheck, type OpenCheck, readVerdict } from '../../core/check.js'
 import { GatewayError } from '../../core/errors.js'
-import { faultText, loadExport, ModuleFault, type ModuleWarning, toolsFor, within } from '../../core/user-module.js'
+import { loadExport } from '../../core/load-module.js'
+import { faultText, ModuleFault, type ModuleWarning, toolsFor, within } from '../../core/user-module.js'
 import type { CheckedCall } from './checked-request.js'
 
-/** A check that could not be opened is not opened again so soon. */
-const REOPEN_PAUSE_MS = 1000
+/** A check that could not be opened is not opened again so soon; the pause doubles with each further failure. */
+const FIRST_PAUSE_MS = 1000
+const LAST_PAUSE_MS = 30_000
+const MAX_DOUBLINGS = 10
 /** Longest time for a check to open or to close. */
 const OPEN_MS = 10_000
 
 type Read = NonNullable<ReturnType<typeof readVerdict>>
+
+/** What it tells the checks of the process. */
+interface Heard {
+  readonly warn: ModuleWarning
+  onOpen(): void
+}
 
 /**
  * A module's check: opened when it is first needed, and for all routes and generations that declare the same. After no plan has it
@@ -16,17 +25,18 @@ type Read = NonNullable<ReturnType<typeof readVerdict>>
  */
 export class OpenedCheck {
   readonly #config: CheckConfig
-  readonly #warn: ModuleWarning
+  readonly #heard: Heard
   #check: Check | undefined
   #opening: Promise<Check> | undefined
   #pausedUntil = 0
+  #failures = 0
   /** Requests that it is asked about. */
   #asked = 0
   #isRetired = false
 
-  constructor(config: CheckConfig, warn: ModuleWarning) {
+  constructor(config: CheckConfig, heard: Heard) {
     this.#config = config
-    this.#warn = warn
+    this.#heard = heard
   }
 
   /** What it says of a request, at once where it does. Throws, or rejects with, {@link ModuleFault}. */
@@ -51,30 +61,49 @@ export class OpenedCheck {
     return this.#opening
   }
 
+  get isOpen(): boolean {
+    return this.#check !== undefined || this.#opening !== undefined
+  }
+
   /** No plan declares it any more. */
   retire(): void {
     this.#isRetired = true
     if (this.#asked === 0) void this.close()
   }
 
-  /** Ends it. A fault in there changes nothing any more. */
+  /** Ends it, once it is open. */
   async close(): Promise<void> {
+    await this.#opening?.catch(() => undefined)
     const check = this.#check
     this.#check = undefined
-    if (check?.close === undefined) return
+    await this.#closeOne(check)
+  }
+
+  /** A fault in there changes nothing any more. */
+  async #closeOne(check: unknown): Promise<void> {
+    if (!isCheck(check) || check.close === undefined) return
     await within(OPEN_MS, this.#config.module, () => check.close?.()).catch(() => undefined)
   }
 
   async #open(): Promise<Check> {
     const { module, options } = this.#config
+    let isLate = false
     try {
       const openCheck = await loadExport<OpenCheck>(this.#config, 'openCheck')
-      const check = await within(OPEN_MS, module, () => openCheck(options, toolsFor(module, this.#warn)))
+      const check: unknown = await within(OPEN_MS, module, async () => {
+        const made: unknown = await openCheck(options, toolsFor(module, this.#heard.warn))
+        if (isLate) void this.#closeOne(made)
+        return made
+      })
       if (!isCheck(check)) throw new ModuleFault('what openCheck returns has no function check')
       this.#check = check
+      this.#failures = 0
+      this.#heard.onOpen()
       return check
     } catch (cause) {
-      this.#pausedUntil = Date.now() + REOPEN_PAUSE_MS
+      isLate = true
+      this.#pausedUntil = Date.now() + Math.min(FIRST_PAUSE_MS * 2 ** this.#failures, LAST_PAUSE_MS)
+      this.#failures = Math.min(this.#failures + 1, MAX_DOUBLINGS)
       throw this.#faultOf(cause)
     } finally {
       this.#opening = undefined

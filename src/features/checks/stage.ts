@@ -57,7 +57,7 @@ function ask({ config, opened }: Routed, { call, document, checks }: Asking): Pr
   try {
     said = opened.ask(new CheckedCall(call, document))
   } catch (cause) {
-    failed(config, cause, checks)
+    failed(config, cause, { call, checks })
     return undefined
   }
   if (!(said instanceof Promise)) {
@@ -66,7 +66,7 @@ function ask({ config, opened }: Routed, { call, document, checks }: Asking): Pr
   }
   return said.then(
     one => judge(config, one, checks),
-    (cause: unknown) => failed(config, cause, checks),
+    (cause: unknown) => failed(config, cause, { call, checks }),
   )
 }
 
@@ -76,9 +76,13 @@ function judge(config: CheckConfig, said: Awaited<ReturnType<OpenedCheck['ask']>
   throw new GatewayError('refused', said.refuse, { status: said.status, phase: 'check', rule: config.name })
 }
 
-/** What the gateway itself refuses while a check reads the body is not the check's fault. */
-function failed(config: CheckConfig, cause: unknown, checks: Checks): void {
+/**
+ * What the gateway itself refuses while a check reads the body is not the check's fault, nor what fails because the call has ended:
+ * its client may have left.
+ */
+function failed(config: CheckConfig, cause: unknown, { call, checks }: Pick<Asking, 'call' | 'checks'>): void {
   if (cause instanceof GatewayError) throw cause
+  call.cancellation.throwIfCancelled()
   checks.failed(config, cause)
 }
 

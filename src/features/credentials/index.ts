@@ -1,13 +1,11 @@
 import type { Plan } from '../../core/plan.js'
 import type { Kernel } from '../../kernel/kernel.js'
 import type { Feature, Service } from '../../kernel/stages.js'
-import { guardStrays } from '../../kernel/stray-faults.js'
 import type { CredentialFault } from '../../net/signer.js'
 
 /** Gets credentials that change ahead of the first request, and reports those that cannot be had. */
 class CredentialsService implements Service {
   readonly #kernel: Kernel
-  #leaveStrays: (() => void) | undefined
 
   constructor(kernel: Kernel) {
     this.#kernel = kernel
@@ -17,8 +15,6 @@ class CredentialsService implements Service {
   adopt({ upstreams }: Plan): void {
     for (const one of upstreams.values()) {
       if (one.source === undefined || one.off !== undefined) continue
-      if (one.source.of.type === 'module')
-        this.#leaveStrays ??= guardStrays((module, cause) => this.#stray(module, cause))
       const { signer } = this.#kernel.generation.reach(one).pool
       if (signer === undefined) continue
       signer.onChange = fault => this.#report(one.name, fault)
@@ -36,14 +32,6 @@ class CredentialsService implements Service {
       if (fault !== undefined) faults.set(one.name, fault.message)
     }
     return faults
-  }
-
-  #stray(module: string, cause: string): void {
-    this.#kernel.onNotice({ module, cause }, 'a module failed beside its calls')
-  }
-
-  async close(): Promise<void> {
-    this.#leaveStrays?.()
   }
 
   #report(upstream: string, fault: CredentialFault | undefined): void {

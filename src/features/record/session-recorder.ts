@@ -1,4 +1,5 @@
 import type { GatewayError } from '../../core/errors.js'
+import type { RecordedEnd } from '../../core/recording.js'
 import type { SessionObserver, SessionSide } from '../../net/pools.js'
 import type { RecordingsSink } from '../../sinks/recordings/recordings-sink.js'
 import type { Frame, RecordedBegin } from '../../sinks/recordings/whole-exchange.js'
@@ -14,18 +15,17 @@ const FRAME_OVERHEAD_BYTES = 256
 const ABNORMAL = 1006
 
 /**
- * Gathers the frames of one session, and hands them over when it is over, however it ended. It copies bytes as they pass; all
- * other work comes later. A fault here ends the recording, not the session.
+ * Gathers the frames of one session, and hands them over when it is over, however it ended, or when no more of it can be recorded.
+ * It copies bytes as they pass; all other work comes later. A fault here ends the recording, not the session.
  */
 export class SessionRecorder implements SessionObserver {
   readonly #begin: RecordedBegin
   readonly #sink: RecordingsSink
   readonly #elapsed: () => number
-  readonly #frames: Frame[] = []
+  #frames: Frame[] = []
   readonly #pieces: Record<SessionSide, Buffer[]> = { client: [], upstream: [] }
   readonly #sizes: Record<SessionSide, number> = { client: 0, upstream: 0 }
   #reserved = 0
-  #cut: string | undefined
   #isOver = false
 
   /** `elapsed`: milliseconds since the request. */
@@ -54,33 +54,33 @@ export class SessionRecorder implements SessionObserver {
   }
 
   onClose(by: SessionSide, code: number, reason: string): void {
-    if (this.#cut === undefined) this.#frames.push({ from: by, at: this.#elapsed(), code, reason })
+    if (!this.#isOver) this.#frames.push({ from: by, at: this.#elapsed(), code, reason })
   }
 
   onEnd(closed: { readonly code: number; readonly by: string } | undefined, error: GatewayError | undefined): void {
-    if (this.#isOver) return
-    this.#isOver = true
     const { code, by } = closed ?? { code: ABNORMAL, by: 'gateway' }
-    const end = {
-      ...{ by, code },
-      ...(error === undefined ? {} : { error: error.code }),
-      ...(this.#cut === undefined ? {} : { cut: this.#cut }),
-      after_ms: this.#elapsed(),
-    }
-    this.#sink.write({ ...this.#begin, frames: this.#frames, end }, this.#reserved)
+    this.#write({ by, code, ...(error === undefined ? {} : { error: error.code }) })
   }
 
   #reserve(bytes: number): boolean {
-    if (this.#cut !== undefined || this.#isOver) return false
+    if (this.#isOver) return false
     if (this.#reserved + bytes > MAX_SESSION_BYTES) this.#end(`it has more than ${MAX_SESSION_BYTES} bytes`)
     else if (!this.#sink.reserve(bytes)) this.#end('too many wait to be written')
     else this.#reserved += bytes
-    return this.#cut === undefined
+    return !this.#isOver
   }
 
-  /** Nothing more is recorded: a session without its middle could not be played. */
+  /** Nothing more is recorded: a session without its middle could not be played. It may last for hours, and others need the room. */
   #end(reason: string): void {
-    this.#cut ??= reason
+    this.#write({ by: 'gateway', code: ABNORMAL, cut: reason })
+  }
+
+  #write(end: Omit<RecordedEnd, 'after_ms'>): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    const frames = this.#frames
+    this.#frames = []
     for (const by of ['client', 'upstream'] as const) this.#pieces[by] = []
+    this.#sink.write({ ...this.#begin, frames, end: { ...end, after_ms: this.#elapsed() } }, this.#reserved)
   }
 }

@@ -86,15 +86,28 @@ function expectedIn({ fresh: { requests }, stable }: Window, allowed: number): E
   return { failures: requests * most, variance: requests * most * (1 - most) * (1 + 1 / others) + ofSample }
 }
 
-/** How likely a Poisson variable is so large, or larger. @testonly */
+/** How likely a Poisson variable is so large, or larger. It adds up a few standard deviations around the mean alone. @testonly */
 export function poissonTail(least: number, mean: number): number {
   if (least <= 0) return 1
   if (mean <= 0) return 0
-  let term = -mean
+  const reach = REACH_DEVIATIONS * Math.sqrt(mean)
+  const from = mean < LARGE_MEAN ? 0 : Math.floor(mean - reach)
+  const end = Math.min(least, Math.ceil(mean + reach) + REACH_DEVIATIONS ** 2)
+  let term = logOfTerm(from, mean)
   let fewer = 0
-  for (let count = 0; count < least; count++) {
+  for (let count = from; count < end; count++) {
     fewer += Math.exp(term)
     term += Math.log(mean / (count + 1))
   }
   return Math.max(0, 1 - fewer)
+}
+
+/** Less than 1e-30 of a large mean's variable is farther away. */
+const REACH_DEVIATIONS = 12
+/** From here on few terms matter, and Stirling's formula has the first of them exactly enough. */
+const LARGE_MEAN = 1000
+
+function logOfTerm(count: number, mean: number): number {
+  if (count === 0) return -mean
+  return count * Math.log(mean / count) + (count - mean) - Math.log(2 * Math.PI * count) / 2 - 1 / (12 * count)
 }

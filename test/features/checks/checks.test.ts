@@ -3,6 +3,8 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { checkContract } from '../../../src/contracts/index.js'
 import type { Check, CheckedRequest } from '../../../src/core/check.js'
+import { loadExport } from '../../../src/core/load-module.js'
+import { OpenedCheck } from '../../../src/features/checks/opened-check.js'
 import { command } from '../../cli/in-process.js'
 import { ADMIN_SECRET, adminLine, adminOf } from '../../helpers/admin.js'
 import { CHAT_ANSWER, json } from '../../helpers/answers.js'
@@ -163,7 +165,8 @@ const BROKEN: Readonly<Record<string, readonly [module: string, cause: RegExp]>>
 t.test('a module that fails is reported once, refuses or lets pass as the file says, and leaks nothing', async t => {
   for (const [what, [member, cause]] of Object.entries(BROKEN)) {
     const files = { 'broken.mjs': `export const openCheck = options => ({ ${member} })` }
-    const how = `type: ./broken.mjs, options: { secret: "\${SECRET}" }, timeout: 50ms`
+    const timeout = what === 'never answers' ? '50ms' : '20s'
+    const how = `type: ./broken.mjs, options: { secret: "\${SECRET}" }, timeout: ${timeout}`
     const closed = await start(t, `  closed: { ${how} }`, files)
     for (let at = 0; at < 2; at++) {
       const answer = await closed.gateway.chat()
@@ -264,6 +267,134 @@ export const openCheck = (options, { warn }) => ({
   await gateway.write('one.mjs', 'export const other = 1')
   await gateway.log.find(one => String(one.msg).startsWith('reload failed'))
   t.equal(await reason(), 'second b', 'a module that does not fit does not take over')
+})
+
+t.test('a check stays open while a generation that has it may serve, and is closed with the last one', async t => {
+  const module = `
+export const openCheck = ({ word }, { warn }) => ({
+  check: () => ({ refuse: word }),
+  close: () => warn('closed ' + word),
+})`
+  const checks = (word: string): string =>
+    `checks: { one: { type: ./one.mjs, options: { word: ${word} } } }\nreload: { keep: 1 }\n`
+  const up = await startRawUpstream(t)
+  const gateway = await startTestGateway(t, oneUpstream(up.origin, checks('a')), { files: { 'one.mjs': module } })
+  for (const word of ['a', 'b', 'c']) {
+    await gateway.write('gateway.yaml', oneUpstream(up.origin, checks(word)))
+    await gateway.gateway.reload()
+    const { error } = (await gateway.chat()).json() as { error: { message: string } }
+    t.equal(error.message, word)
+    const isClosed = gateway.log.items.some(one => one.msg === 'a module warns')
+    if (word === 'b') t.notOk(isClosed, 'the generation before is kept')
+  }
+  await gateway.log.find(one => one.cause === 'closed a')
+  t.notOk(gateway.log.items.some(one => one.cause === 'closed b'))
+})
+
+t.test('a generation on trial that goes back leaves no check open', async t => {
+  const module = `
+export const openCheck = ({ word }, { warn }) => ({ check: () => ({ refuse: word }), close: () => warn('closed ' + word) })`
+  const up = await startRawUpstream(t)
+  const yaml = (word: string, more = ''): string =>
+    oneUpstream(up.origin, `checks: { one: { type: ./one.mjs, options: { word: ${word} } } }\n${more}`)
+  const reload = 'reload: { canary: 50%, for: 1h }\n'
+  const gateway = await startTestGateway(t, yaml('a', reload), { files: { 'one.mjs': module } })
+  await gateway.write('gateway.yaml', yaml('b', reload))
+  await gateway.gateway.reload()
+  const said = new Set<string>()
+  while (said.size < 2) {
+    said.add(((await gateway.chat()).json() as { error: { message: string } }).error.message)
+  }
+  await gateway.write('gateway.yaml', yaml('a', reload))
+  await gateway.gateway.reload()
+  await gateway.log.find(one => one.cause === 'closed b')
+  t.match(((await gateway.chat()).json() as { error: { message: string } }).error.message, /^a$/)
+})
+
+t.test('a check that is ended while it opens is closed when it is open', async t => {
+  const folder = t.testdir({
+    'slow.mjs': `
+export const openCheck = async ({ name }) => {
+  const { opened, waits, closed } = globalThis[name]
+  opened()
+  await waits
+  return { check: () => 'pass', close: closed }
+}`,
+  })
+  for (const how of ['close', 'retire'] as const) {
+    const name = `slow ${how}`
+    const [opened, waits, closed] = [promised(), promised(), promised()]
+    Reflect.set(globalThis, name, { opened: opened.resolve, waits: waits.promise, closed: closed.resolve })
+    t.teardown(() => Reflect.deleteProperty(globalThis, name))
+    const config = { module: join(folder, 'slow.mjs'), digest: '0'.repeat(64), options: { name } }
+    const check = new OpenedCheck(
+      { ...config, name, timeout: 1000, when_it_fails: 'closed' },
+      { warn: () => undefined, onOpen: () => undefined },
+    )
+    const opening = check.opened()
+    await opened.promise
+    const ended = check[how]()
+    waits.resolve()
+    await opening
+    await ended
+    await closed.promise
+    t.notOk(check.isOpen, how)
+  }
+})
+
+t.test('a check that fails now and then is reported once a minute, not each time', async t => {
+  const module = `
+let asked = 0
+export const openCheck = () => ({ check() { if (++asked % 2 === 1) throw new TypeError(); return 'pass' } })`
+  const { gateway } = await start(t, '  shaky: { type: ./shaky.mjs }', { 'shaky.mjs': module })
+  for (let at = 0; at < 8; at++) t.equal((await gateway.chat()).status, at % 2 === 0 ? 503 : 200)
+  t.equal(gateway.log.items.filter(one => one.msg === 'a check fails').length, 1)
+})
+
+t.test('what fails because its client has left is not a failure of the check', async t => {
+  const module = `
+export const openCheck = (_, { warn }) => ({
+  check({ headers, signal }) {
+    if (headers['x-leaves'] === undefined) return 'pass'
+    return new Promise((_, reject) => {
+      signal.addEventListener('abort', () => { warn('aborted'); reject(signal.reason) })
+      warn('waits')
+    })
+  },
+})`
+  const { gateway } = await start(t, '  waits: { type: ./waits.mjs, timeout: 20s }', { 'waits.mjs': module })
+  const body = { model: 'm', ...says('hello') }
+  const client = await gateway.open('/v1/chat/completions', { body, headers: { 'x-leaves': '1' } })
+  await gateway.log.find(one => one.cause === 'waits')
+  client.socket.destroy()
+  await gateway.log.find(one => one.cause === 'aborted')
+  t.equal((await gateway.chat()).status, 200)
+  t.same(
+    gateway.log.items.filter(one => one.msg === 'a check fails'),
+    [],
+  )
+})
+
+t.test('a module whose top fails is loaded anew, though its text is the same, so often and no more', async t => {
+  const folder = t.testdir({
+    'once.mjs': `
+globalThis.loadedOnce = (globalThis.loadedOnce ?? 0) + 1
+if (globalThis.loadedOnce === 1) throw new RangeError()
+export const one = () => 1
+export const two = () => 2`,
+    'never.mjs': `
+globalThis.loadedNever = (globalThis.loadedNever ?? 0) + 1
+throw new RangeError()`,
+  })
+  t.teardown(() => ['loadedOnce', 'loadedNever'].map(name => Reflect.deleteProperty(globalThis, name)))
+  const once = { module: join(folder, 'once.mjs'), digest: '1'.repeat(64) }
+  await t.rejects(loadExport(once, 'one'), { message: 'it cannot be loaded: RangeError at once.mjs:3:40' })
+  await loadExport(once, 'one')
+  await loadExport(once, 'two')
+  t.equal(Reflect.get(globalThis, 'loadedOnce'), 2, 'the copy that works stays')
+  const never = { module: join(folder, 'never.mjs'), digest: '2'.repeat(64) }
+  for (let at = 0; at < 110; at++) await t.rejects(loadExport(never, 'one'), { message: /RangeError at never\.mjs:3/ })
+  t.equal(Reflect.get(globalThis, 'loadedNever'), 100)
 })
 
 t.test(
@@ -375,6 +506,14 @@ t.test('the contract that modules of strangers are tested with finds what is wro
   for (const [name, [check, failed]] of Object.entries(cases)) t.match(await failures({ check }), failed, name)
   t.match(await failures({} as Check), /it lets pass/)
 })
+
+function promised(): { readonly promise: Promise<void>; readonly resolve: () => void } {
+  let resolve = (): void => undefined
+  const promise = new Promise<void>(settle => {
+    resolve = settle
+  })
+  return { promise, resolve }
+}
 
 /** Titles of the cases of the contract that fail. */
 async function failures(check: Check): Promise<string> {

@@ -36,6 +36,37 @@ t.test('the chance of a Poisson variable is that of the distribution', async t =
   t.ok(Math.abs(poissonTail(9, 3.3) - 0.0069) < 1e-4)
   t.equal(poissonTail(1, 0), 0)
   t.ok(poissonTail(2200, 2000) < 1e-4, 'large numbers do not underflow')
+  // The sum of all terms, as it is near where large means begin.
+  const all = (least: number, mean: number): number => {
+    let [term, fewer] = [-mean, 0]
+    for (let count = 0; count < least; count++) {
+      fewer += Math.exp(term)
+      term += Math.log(mean / (count + 1))
+    }
+    return Math.max(0, 1 - fewer)
+  }
+  for (const mean of [0.01, 3, 144, 999, 1000, 1001, 5000, 40_000]) {
+    for (const deviations of [-20, -3, -1, 0, 1, 2, 3, 5, 20]) {
+      const least = Math.ceil(mean + deviations * Math.sqrt(mean))
+      t.ok(Math.abs(poissonTail(least, mean) - all(least, mean)) < 1e-8, `${least} of ${mean}`)
+    }
+  }
+})
+
+t.test('what it takes to know a chance grows far less than the number of failures', async t => {
+  const { exp } = Math
+  let terms = 0
+  t.teardown(() => {
+    Math.exp = exp
+  })
+  Math.exp = value => {
+    terms++
+    return exp(value)
+  }
+  t.ok(poissonTail(5_000_000, 1_000_000) < 1e-12)
+  t.ok(poissonTail(5_000_000, 3) < 1e-12)
+  t.ok(Math.abs(poissonTail(1_000_000, 1_000_000) - 0.5) < 1e-3)
+  t.ok(terms < 50_000, `${terms} terms`)
 })
 
 t.test('a new one that fails 5 % goes back before its time is over', async t => {
