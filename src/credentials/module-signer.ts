@@ -48,9 +48,9 @@ export class ModuleSigner extends CachingSigner<Given> implements RequestSigner 
   }
 
   /** Another credential is what `get` gives: where the module has none, the same request would be refused again. */
-  override async renew(): Promise<boolean> {
+  override async renew(refused: UpstreamRequest): Promise<boolean> {
     const { present } = this.cache
-    return (present === undefined || present.module.get !== undefined) && super.renew()
+    return (present === undefined || present.module.get !== undefined) && super.renew(refused)
   }
 
   get hidden(): readonly string[] {
