@@ -19,6 +19,7 @@ import { Ajv } from 'ajv'
 import t, { type Test } from 'tap'
 import { parse, parseAllDocuments } from 'yaml'
 import { packageRoot } from '../../src/core/package-root.js'
+import { METRICS } from '../../src/features/metrics/list.js'
 import { start } from '../cli/bin.js'
 
 /** What is shipped to run the gateway elsewhere: the image, compose, systemd, Kubernetes and the action. */
@@ -236,7 +237,10 @@ interface Manifest {
 t.test('the plain manifests are those of the chart; their configuration is valid, and a pod has time to drain', t => {
   const manifests = parseAllDocuments(text('deploy/kubernetes/gateway.yaml')).map(one => one.toJS() as Manifest)
   const kinds = manifests.map(({ kind }) => kind).sort()
-  t.same(kinds, ['ConfigMap', 'Deployment', 'PodDisruptionBudget', 'Service', 'Service', 'ServiceAccount'])
+  t.same(kinds, [
+    ...['ConfigMap', 'Deployment', 'NetworkPolicy', 'PodDisruptionBudget'],
+    ...['Service', 'Service', 'ServiceAccount'],
+  ])
   const folder = t.testdir({
     'gateway.yaml': manifests.find(({ kind }) => kind === 'ConfigMap')?.data?.['gateway.yaml'] ?? '',
   })
@@ -261,6 +265,16 @@ t.test('the plain manifests are those of the chart; their configuration is valid
     parseAllDocuments(made.stdout).map(one => one.toJS()),
     manifests,
   )
+  t.end()
+})
+
+t.test('the rule for prometheus-adapter serves the metric that the autoscaler of the chart reads', t => {
+  const { rules }: { rules: { custom: { seriesQuery: string; name: { as: string } }[] } } = yaml(
+    'deploy/prometheus/adapter.values.yaml',
+  )
+  const [, read = ''] = /metric: \{ name: (\w+) \}/.exec(text('deploy/helm/templates/hpa.yaml')) ?? []
+  t.ok(METRICS.some(({ name }) => name === read))
+  t.match(rules.custom, [{ seriesQuery: new RegExp(`^${read}\\{`), name: { as: read } }])
   t.end()
 })
 
