@@ -304,12 +304,51 @@ t.test('the action compares two configurations, and its job has the result', t =
   t.end()
 })
 
+interface Step {
+  readonly name: string
+  readonly run?: string
+  readonly if?: string
+}
+
+t.test('the action validates, lints and tests, and runs modules of a pull request only if it may', t => {
+  const { runs, inputs }: { runs: { steps: Step[] }; inputs: Record<string, { default: string }> } = yaml('action.yml')
+  const defaults = Object.fromEntries(Object.entries(inputs).map(([name, input]) => [name, input.default]))
+  t.match(defaults, { file: 'gateway.yaml', lint: 'true', test: 'true', modules: 'auto' })
+  const folder = t.testdir({
+    bin: { gateway: '#!/bin/sh\necho "gateway $*"\n' },
+    none: {},
+    beside: { 'gateway.test.yaml': '' },
+    below: { tests: { 'a.test.yaml': '' } },
+  })
+  chmodSync(join(folder, 'bin/gateway'), 0o755)
+  const stepped = (name: string, modules: boolean, where: string): string => {
+    const script = runs.steps.find(step => step.name === name)?.run ?? 'exit 1'
+    const env = { PATH: `${join(folder, 'bin')}:${process.env.PATH}`, FILE: 'a.yaml', MODULES: String(modules) }
+    const ran = spawnSync('bash', ['-eo', 'pipefail', '-c', script], {
+      cwd: join(folder, where),
+      env,
+      encoding: 'utf8',
+    })
+    t.equal(ran.status, 0, ran.stderr)
+    return ran.stdout
+  }
+  t.equal(stepped('Validate', true, 'none'), 'gateway validate a.yaml --format github\n')
+  t.equal(stepped('Validate', false, 'none'), 'gateway validate a.yaml --format github --no-modules\n')
+  t.match(stepped('Test', true, 'none'), /^there are no tests/)
+  for (const where of ['beside', 'below']) {
+    t.match(stepped('Test', true, where), /^gateway test --format github$/m)
+    t.notMatch(stepped('Test', false, where), /^gateway test/m)
+  }
+  t.end()
+})
+
 t.test('the action runs commands that exist', t => {
-  const { runs, inputs }: { runs: { steps: { run?: string }[] }; inputs: Record<string, { default: string }> } =
-    yaml('action.yml')
-  t.equal(inputs.file?.default, 'gateway.yaml')
-  const commands = runs.steps.flatMap(({ run = '' }) => /^gateway (.+)$/.exec(run)?.slice(1) ?? [])
-  t.ok(commands.length >= 3)
+  const { runs }: { runs: { steps: Step[] } } = yaml('action.yml')
+  const found = runs.steps.flatMap(({ run = '' }) => [
+    ...run.matchAll(/^ *(?:if .*; then |else )?gateway (.+?)(?:; fi)?$/gm),
+  ])
+  const commands = found.map(([, command = '']) => command).filter(command => !command.startsWith('plan '))
+  t.same([...new Set(commands.map(command => command.split(' ')[0]))], ['validate', 'audit', 'fmt', 'lint', 'test'])
   for (const command of commands) {
     const args = command.replace('"$FILE"', join(ROOT, 'gateway.yaml')).split(' ')
     const { status, output } = gateway(...args)
