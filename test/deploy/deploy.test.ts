@@ -21,6 +21,7 @@ import { parse, parseAllDocuments } from 'yaml'
 import { packageRoot } from '../../src/core/package-root.js'
 import { METRICS } from '../../src/features/metrics/list.js'
 import { start } from '../cli/bin.js'
+import { skipped } from '../helpers/skipped.js'
 
 /** What is shipped to run the gateway elsewhere: the image, compose, systemd, Kubernetes and the action. */
 
@@ -192,7 +193,7 @@ t.test('what the build of the image copies is let through to it', t => {
 
 t.test('the unit of systemd is well formed, and exposes little', t => {
   if (!toolExists('systemd-analyze')) {
-    t.pass('# SKIPPED: there is no systemd-analyze')
+    skipped(t, 'systemd-analyze')
     t.end()
     return
   }
@@ -253,7 +254,7 @@ t.test('the plain manifests are those of the chart; their configuration is valid
   const drain = Number.parseInt(limits.drain, 10) + Number.parseInt(limits.drain_delay, 10)
   t.ok((pod?.terminationGracePeriodSeconds ?? 0) > drain)
   if (!toolExists('helm')) {
-    t.pass('# SKIPPED: there is no helm')
+    t.comment('scripts/kubernetes.mjs renders the chart, by the engine of helm')
     t.end()
     return
   }
