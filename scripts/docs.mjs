@@ -3,6 +3,7 @@
 //   node scripts/docs.mjs --check    only compares; ends with 1 where a page is stale
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { commands } from './commands.mjs'
 import { faults } from './faults.mjs'
 import { logFields } from './log-fields.mjs'
 import { pictures } from './pictures.mjs'
@@ -15,6 +16,7 @@ const check = process.argv.includes('--check')
 
 const pages = {
   'docs/audit.md': audit,
+  'docs/reference/cli.md': () => commands(built),
   'docs/reference/configuration.md': configuration,
   'docs/errors.md': errors,
   'docs/faults.md': faults,

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 
 const root = new URL('../', import.meta.url)
 const ADDRESS = 'http://127.0.0.1:8080'
+const ADMIN_ADDRESS = 'http://127.0.0.1:8081'
 const MISTAKEN = `version: 1
 keys: { team: { secret: { env: TEAM_KEY }, models: ["gpt-*", fast] } }
 upstreams:
@@ -34,12 +35,18 @@ function block(text) {
 async function start(built) {
   const { loadPlan } = await built('runtime/load.js')
   const { banner } = await built('cli/banner.js')
+  const { ADMIN_KEY } = await built('plan/keys.js')
   const { Secret } = await built('core/secret.js')
   const secret = new Secret('gw-a-key-that-is-made-for-this-picture-alone')
   const file = fileURLToPath(new URL('gateway.yaml', root))
   const { plan, config } = await loadPlan({ file, env: {}, generated: () => secret })
-  const kept = new Map([['local', { secret, file: 'data/keys/local', made: true }]])
-  const text = banner({ plan, config, kept, origin: ADDRESS, env: {} }, { colour: false, shows: 'never' })
+  const kept = new Map(
+    ['local', ADMIN_KEY].map(name => [name, { secret, file: `data/keys/${encodeURIComponent(name)}`, made: true }]),
+  )
+  const text = banner(
+    { plan, config, kept, origin: ADDRESS, adminOrigin: ADMIN_ADDRESS, env: {} },
+    { colour: false, shows: 'never' },
+  )
   return `$ npx gateway serve\n${text}`
 }
 

@@ -11,7 +11,10 @@ import { parseArgs } from 'node:util'
 
 /** Licences that a dependency may have. Another one is looked at by a person, who adds it. */
 const ACCEPTED = new Set(['MIT', 'Apache-2.0', 'ISC', 'BSD-2-Clause', 'BSD-3-Clause', '0BSD', 'BlueOak-1.0.0'])
-const CHANGED = ['package.json', 'package-lock.json', 'CHANGELOG.md', 'README.md', 'docs/start.md']
+/** Files that name the packed file, and those that name the image. */
+const NAME_THE_PACKAGE = ['README.md', 'docs/start.md']
+const NAME_THE_IMAGE = ['deploy/helm/Chart.yaml', 'deploy/kubernetes/gateway.yaml']
+const CHANGED = ['package.json', 'package-lock.json', 'CHANGELOG.md', ...NAME_THE_PACKAGE, ...NAME_THE_IMAGE]
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -82,8 +85,17 @@ function writeVersion(before) {
     edit(path, text => JSON.stringify(withVersion(JSON.parse(text)), null, 2).concat('\n'))
   const today = new Date().toISOString().slice(0, 10)
   edit('CHANGELOG.md', text => text.replace(/^## Unreleased$/m, `## Unreleased\n\n## ${version} – ${today}`))
-  for (const path of ['README.md', 'docs/start.md'])
+  for (const path of NAME_THE_PACKAGE)
     edit(path, text => text.replaceAll(`model-gateway-${before}.tgz`, `model-gateway-${version}.tgz`))
+  for (const path of NAME_THE_IMAGE) edit(path, text => withImage(text, before))
+}
+
+/** The chart's version and its image's are the package's own, and the plain manifests have the same in labels. */
+function withImage(text, before) {
+  const old = before.replaceAll('.', '\\.')
+  const changed = text.replaceAll(new RegExp(`(?<=ersion: "?|model-gateway[:-])${old}(?="?$)`, 'gm'), version)
+  if (changed === text) throw new Error(`${before} is not in the deployment files`)
+  return changed
 }
 
 function withVersion(file) {

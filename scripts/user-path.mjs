@@ -1,8 +1,17 @@
 // The way of a new user, from the package to the dashboard, each step timed: node scripts/user-path.mjs
-// install → library → key → model → app → budget → dashboard. It packs this checkout (built), installs it into an empty folder, and does what
+// npx → install → library → key → model → app → budget → dashboard. It packs this checkout (built), installs it into an empty folder, and does what
 // docs/start.md says, with a simulator in a process of its own as the provider.
 import { execFileSync, spawn } from 'node:child_process'
-import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -33,9 +42,18 @@ try {
 `
 
 const STEPS = {
-  async install() {
+  async npx() {
     run('npm', ['pack', '--silent', '--ignore-scripts', '--pack-destination', folder], { cwd: ROOT })
-    const [archive] = readdirSync(folder).filter(name => name.endsWith('.tgz'))
+    state.archive = readdirSync(folder).find(name => name.endsWith('.tgz'))
+    const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+    const cwd = join(folder, 'empty')
+    mkdirSync(cwd)
+    expect(npx(cwd, '--version').trim() === version, 'npx model-gateway prints its version in an empty folder')
+    npx(cwd, 'init', '--provider', 'simulator')
+    expect(existsSync(join(cwd, 'gateway.yaml')), 'and writes a first file')
+  },
+  async install() {
+    const { archive } = state
     write('package.json', '{ "private": true, "type": "module" }')
     const { devDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
     run('npm', ['install', '--no-audit', '--no-fund', '--silent', `./${archive}`, `openai@${devDependencies.openai}`])
@@ -179,6 +197,11 @@ async function oneRequest() {
 function app() {
   const env = { ...process.env, OPENAI_BASE_URL: `http://127.0.0.1:${state.port}/v1`, OPENAI_API_KEY: state.key }
   return run(process.execPath, ['app.mjs'], { env })
+}
+
+/** `npx model-gateway`, with the packed file in place of the registry's. */
+function npx(cwd, ...args) {
+  return run('npx', ['--yes', `file:${join(folder, state.archive)}`, ...args], { cwd })
 }
 
 function gateway(...args) {

@@ -10,10 +10,16 @@ ROOT = sys.argv[1]
 CHART = f"{ROOT}/deploy/helm"
 VERSIONS = ["1.29", "1.31", "1.34"]
 PEER = {"namespaceSelector": {"matchLabels": {"team": "search"}}}
+SCRAPER = {"namespaceSelector": {"matchLabels": {"team": "monitoring"}}}
+STORE = {"ports": [{"port": 5432}], "to": [{"podSelector": {"matchLabels": {"app": "postgres"}}}]}
 EVERYTHING = {
     "autoscaling": {"enabled": True, "targetRequestsInFlight": 50},
-    "networkPolicy": {"enabled": True, "from": [PEER], "metricsFrom": [PEER]},
-    "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
+    "networkPolicy": {
+        "from": [PEER],
+        "metricsFrom": [SCRAPER],
+        "egress": {"enabled": True, "ports": [443, 8443], "rules": [STORE]},
+    },
+    "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}, "authorization": {"secret": "gateway"}},
     "imagePullSecrets": [{"name": "registry"}],
     "env": [{"name": "DATABASE_URL", "valueFrom": {"secretKeyRef": {"name": "database", "key": "url"}}}],
     "podAnnotations": {"team": "search"},
@@ -27,9 +33,13 @@ VALUES = {
     "as shipped": {},
     "everything on": EVERYTHING,
     "an account and an image of others": {"serviceAccount": {"create": False, "name": "own"}, "image": {"tag": "1.2.3"}},
-    "no disruption budget, no secrets": {"podDisruptionBudget": {"enabled": False}, "envFrom": []},
+    "no disruption budget, no policy, no secrets": {"podDisruptionBudget": {"enabled": False}, "networkPolicy": {"enabled": False}, "envFrom": []},
 }
-REFUSED = {"an unknown name": {"replica": 3}, "a text for a number": {"replicas": "many"}}
+REFUSED = {
+    "an unknown name": {"replica": 3},
+    "a text for a number": {"replicas": "many"},
+    "a port that is none": {"networkPolicy": {"egress": {"ports": [70000]}}},
+}
 # A resource of the Prometheus operator, which Kubernetes has no schema of.
 OPERATOR = "ServiceMonitor"
 
@@ -56,6 +66,67 @@ def valid(document, what):
             sys.exit(f"{what}, Kubernetes {version}: {key(document)}: {error.message}")
 
 
+def only(made, kind):
+    found = [one for one in made if one["kind"] == kind]
+    expect(len(found) == 1, f"there is one {kind}, not {len(found)}")
+    return found[0]
+
+
+def pods(made):
+    """What holds of the pods for all values: how they are probed, where configuration and secrets come from."""
+    pod = only(made, "Deployment")["spec"]["template"]
+    container = pod["spec"]["containers"][0]
+    ports = {one["name"] for one in container["ports"]}
+    for probe, path in {"startupProbe": "/livez", "livenessProbe": "/livez", "readinessProbe": "/readyz"}.items():
+        expect(container[probe]["httpGet"] == {"path": path, "port": "http"}, f"{probe} asks {path}")
+    mount = next(one for one in container["volumeMounts"] if one["name"] == "config")
+    expect(mount["mountPath"] == "/etc/gateway" and "subPath" not in mount, "the ConfigMap is mounted as a folder, which is replaced")
+    volume = next(one for one in pod["spec"]["volumes"] if one["name"] == "config")
+    files = only(made, "ConfigMap")
+    expect(volume["configMap"]["name"] == files["metadata"]["name"], "the mounted ConfigMap is the one that is made")
+    config = yaml.safe_load(files["data"]["gateway.yaml"])
+    secrets = [config["admin"]["secret"], *(key["secret"] for key in config["keys"].values())]
+    expect(all(list(secret) == ["env"] for secret in secrets), "the ConfigMap names variables, and has no secret")
+    for service in (one for one in made if one["kind"] == "Service"):
+        expect(service["spec"]["selector"].items() <= pod["metadata"]["labels"].items(), "a service finds the pods")
+        expect(service["spec"]["ports"][0]["targetPort"] in ports, "a service finds the port")
+    return pod, container
+
+
+def as_shipped(made):
+    pod, container = pods(made)
+    expect(container["envFrom"] == [{"secretRef": {"name": "gateway"}}], "secrets come from the Secret gateway")
+    budget = only(made, "PodDisruptionBudget")["spec"]
+    expect(budget["maxUnavailable"] == 1, "one pod at a time is taken away")
+    policy = only(made, "NetworkPolicy")["spec"]
+    for selector in (budget["selector"], policy["podSelector"]):
+        expect(selector["matchLabels"].items() <= pod["metadata"]["labels"].items(), "budget and policy are about the pods")
+    expect(policy["policyTypes"] == ["Ingress"] and "egress" not in policy, "what goes out is not bounded")
+    expect(policy["ingress"] == [{"ports": [{"port": "http"}]}], "anyone may call the gateway, and no one the admin port")
+
+
+def everything_on(made):
+    pods(made)
+    scaler = only(made, "HorizontalPodAutoscaler")["spec"]
+    expect("gateway_requests_in_flight" in str(scaler["metrics"]), "the autoscaler reads a metric of the gateway")
+    expect(scaler["scaleTargetRef"]["name"] == only(made, "Deployment")["metadata"]["name"], "the autoscaler scales the gateway")
+    policy = only(made, "NetworkPolicy")["spec"]
+    ingress = [{"ports": [{"port": "http"}], "from": [PEER]}, {"ports": [{"port": "admin"}], "from": [SCRAPER]}]
+    expect(policy["ingress"] == ingress, "peers reach their port alone")
+    names = [{"protocol": protocol, "port": 53} for protocol in ("UDP", "TCP")]
+    calls = [{"protocol": "TCP", "port": port} for port in (443, 8443)]
+    expect(policy["policyTypes"] == ["Ingress", "Egress"], "what goes out is bounded")
+    expect(policy["egress"] == [{"ports": names}, {"ports": calls}, STORE], "DNS, the ports and the store can be reached")
+    monitor = only(made, OPERATOR)
+    endpoint = monitor["spec"]["endpoints"][0]
+    expect(endpoint["authorization"] == {"credentials": {"name": "gateway", "key": "GATEWAY_ADMIN_KEY"}}, "the admin key is sent")
+    wanted = monitor["spec"]["selector"]["matchLabels"].items()
+    found = [one for one in made if one["kind"] == "Service" and wanted <= one["metadata"]["labels"].items()]
+    expect([one["spec"]["ports"][0]["name"] for one in found] == [endpoint["port"]], "the monitor finds the admin service")
+
+
+HOLDS = {"as shipped": as_shipped, "everything on": everything_on}
+
 with helm.Chart.load(CHART) as chart:
     report = helm.lint(CHART, {}, strict=True)
     expect(not report["errors"], report)
@@ -63,21 +134,14 @@ with helm.Chart.load(CHART) as chart:
         chart.validate_schema(values)
         made = documents(chart.render(values, name="model"))
         for document in made:
-            if document["kind"] == OPERATOR:
-                expect(document["spec"]["endpoints"][0]["port"] == "admin", document)
-            else:
+            if document["kind"] != OPERATOR:
                 valid(document, name)
         print(f"{name}: {len(made)} resources fit Kubernetes {', '.join(VERSIONS)}")
         if name == "as shipped":
             with open(f"{ROOT}/deploy/kubernetes/gateway.yaml", encoding="utf8") as file:
                 plain = [one for one in yaml.safe_load_all(file) if one]
             expect(sorted(made, key=key) == sorted(plain, key=key), "deploy/kubernetes/gateway.yaml is what the chart renders")
-        if name == "everything on":
-            kinds = {document["kind"] for document in made}
-            wanted = {"HorizontalPodAutoscaler", "NetworkPolicy", "ServiceMonitor", "PodDisruptionBudget", "ConfigMap"}
-            expect(wanted <= kinds, f"{wanted - kinds} are rendered")
-            scaler = next(one for one in made if one["kind"] == "HorizontalPodAutoscaler")
-            expect("gateway_requests_in_flight" in str(scaler["spec"]["metrics"]), "the autoscaler reads a metric of the gateway")
+        HOLDS.get(name, pods)(made)
     for name, values in REFUSED.items():
         try:
             chart.validate_schema(values)

@@ -20,7 +20,15 @@ export const SIDEBAR = [
   [
     'Reference',
     [
-      ...['reference/configuration', 'reference/translation', 'reference/simulator', 'providers', 'errors', 'metrics'],
+      ...[
+        'reference/configuration',
+        'reference/cli',
+        'reference/translation',
+        'reference/simulator',
+        'providers',
+        'errors',
+        'metrics',
+      ],
       ...['reference/log', 'reference/lint', 'audit', 'clients', 'faults', 'benchmarks', 'reliability', 'glossary'],
     ],
   ],

@@ -4,8 +4,10 @@ import { curl } from './curl.js'
 import { type Paints, paints, printable } from './io.js'
 import { type Serving, type Variable, variableOf } from './serving.js'
 
-/** Disabled upstreams and keys have lines of their own. */
+/** Keys have lines of their own. */
 const MAX_LINES = 3
+/** Upstreams that are off, each with its reason, in one line. */
+const MAX_OFF = 2
 /** Names of upstreams or models in one line. */
 const MAX_NAMES = 8
 
@@ -14,7 +16,7 @@ export type ShowKey = 'always' | 'once' | 'never'
 
 /**
  * What `serve` prints once it listens: the address, what is on and what is off, the keys, and a request to try. At
- * most twenty lines for any configuration: `gateway routes` and `gateway explain` list the rest.
+ * most twenty lines for any configuration: `gateway routes` and `gateway models` list the rest.
  */
 export function banner(serving: Serving, { colour, shows }: { colour: boolean; shows: ShowKey }): string {
   const paint = paints(colour)
@@ -25,9 +27,9 @@ export function banner(serving: Serving, { colour, shows }: { colour: boolean; s
   )
   return [
     `listening on ${paint.bold(origin)}`,
-    ...upstreams(serving, paint),
+    upstreams(serving, paint),
     models(serving),
-    `routes     ${plan.routes.length} (gateway routes lists them)`,
+    `routes     ${plan.routes.length} (gateway routes and gateway models list all)`,
     ...(keys.length > 0 ? shortened(keys) : [paint.yellow(noKeys(serving))]),
     ...adminLine(serving, { paint, shows }),
     ...(trial === undefined ? [] : ['', 'try it:', trial]),
@@ -42,14 +44,14 @@ function noKeys({ plan, adminOrigin }: Serving): string {
     : 'no keys in the file: only those that the admin API makes'
 }
 
-function upstreams({ config }: Serving, paint: Paints): readonly string[] {
+/** What is on and what is off, in one line; `gateway models` says why for each. */
+function upstreams({ config }: Serving, paint: Paints): string {
   const all = Object.entries(config.upstreams)
   const on = all.flatMap(([name, { off }]) => (off === undefined ? [name] : []))
-  const off = all.flatMap(([name, { off }]) => (off === undefined ? [] : [`${printable(name)}: ${printable(off)}`]))
-  return [
-    `upstreams  ${on.length === 0 ? 'none' : named(on)}`,
-    ...shortened(off).map((line, at) => `${at === 0 ? paint.yellow('off') : '   '}        ${line}`),
-  ]
+  const off = all.flatMap(([name, { off }]) => (off === undefined ? [] : [`${printable(name)} (${printable(off)})`]))
+  const more = off.length - MAX_OFF
+  const why = `${off.slice(0, MAX_OFF).join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+  return `upstreams  ${on.length === 0 ? 'none' : named(on)}${off.length === 0 ? '' : `; ${paint.yellow('off')}: ${why}`}`
 }
 
 /** Models without a wildcard come first: clients can use their names unchanged. */

@@ -15,6 +15,7 @@ import { keysCommand } from './keys.js'
 import { ledgerCommand } from './ledger.js'
 import { lintCommand } from './lint.js'
 import { manCommand } from './man.js'
+import { modelsCommand } from './models.js'
 import { openapiCommand } from './openapi.js'
 import { planCommand } from './plan.js'
 import { probeCommand } from './probe.js'
@@ -47,6 +48,7 @@ const COMMANDS: readonly Define[] = [
   planCommand,
   blastCommand,
   routesCommand,
+  modelsCommand,
   openapiCommand,
   auditCommand,
   keysCommand,
@@ -94,7 +96,8 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
   }
 }
 
-function build(io: Io, end: (code: number) => void): Command {
+/** The program with all its commands, none of which has run. */
+export function build(io: Io, end: (code: number) => void): Command {
   const program = new Command('gateway')
     .description('An HTTP gateway for generative-model APIs, declared in one YAML file.')
     .version(version(), '-V, --version', 'print the version')

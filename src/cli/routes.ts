@@ -3,7 +3,7 @@ import { HEALTH_PATHS } from '../core/route-settings.js'
 import { type Define, example } from './command.js'
 import { coloured, EXIT, type Io, paints, print } from './io.js'
 import { mustLoad, type Ready } from './loading.js'
-import { FILE_WORDS, fileOf, type SourceOptions, takesSource, withVariables } from './source.js'
+import { FILE_WORDS, fileOf, type SourceOptions, sampleName, takesSource, withVariables } from './source.js'
 import { table } from './table.js'
 
 const HEAD = ['method', 'path', 'serves', 'models', 'schema', 'from']
@@ -61,10 +61,5 @@ function models(route: Route, { config }: Ready): string {
   }
   if (route.model === undefined && route.task === undefined) return 'no model'
   const names = Object.keys(config.models)
-  return `${names.filter(name => route.resolve(sample(name)) !== undefined).length} of ${names.length}`
-}
-
-/** A name that the pattern matches. */
-function sample(pattern: string): string {
-  return pattern.replaceAll('*', 'x')
+  return `${names.filter(name => route.resolve(sampleName(name)) !== undefined).length} of ${names.length}`
 }

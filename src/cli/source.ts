@@ -81,3 +81,8 @@ async function textOf(file: string): Promise<string> {
   if (bytes.length > MAX_ENV_FILE_BYTES) throw new CommandError(`${file} is larger than ${MAX_ENV_FILE_BYTES} bytes`)
   return bytes.toString('utf8')
 }
+
+/** A name that a declared model matches, which may be a glob. */
+export function sampleName(model: string): string {
+  return model.replaceAll('*', 'x')
+}

@@ -5,7 +5,7 @@ const GROUPS: Readonly<Record<string, readonly string[]>> = {
   Serve: ['serve', 'reload', 'generations', 'rollback', 'simulate', 'work'],
   Begin: ['init', 'import', 'probe', 'schema', 'completion', 'man'],
   Check: ['validate', 'lint', 'test', 'record', 'audit', 'doctor', 'fmt'],
-  Explain: ['explain', 'plan', 'blast', 'routes', 'openapi'],
+  Explain: ['explain', 'plan', 'blast', 'routes', 'models', 'openapi'],
   Use: ['try', 'console', 'top', 'tail', 'sign-url'],
   Keep: ['keys', 'tasks', 'spend', 'ledger', 'receipts', 'store'],
 }

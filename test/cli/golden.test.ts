@@ -16,6 +16,19 @@ upstreams:
 models:
   sim-text: sim
 `
+const MODELS = `version: 1
+keys: { alice: { secret: { env: K }, models: ["*"] } }
+upstreams:
+  sim: { kind: simulator }
+  north: { kind: openai-compatible, base: https://north.example, secret: { env: K } }
+  south: { kind: groq, secret: { env: ABSENT } }
+models:
+  swift: { targets: [{ upstream: north, as: swift-2 }, sim], protocols: [chat, completions, embeddings, rerank, speech] }
+  slow: south
+  "sim-*": { upstream: sim, protocols: [chat, messages] }
+  film: { upstream: sim, as: sim-video, protocols: [videos] }
+prices: { swift-2: { input: 0.5, output: 2 } }
+`
 const TESTS = `tests:
   answers:
     request: { to: POST /v1/chat/completions, body: { model: sim-text, messages: [{ role: user, content: hi }] } }
@@ -50,6 +63,7 @@ const COMMANDS: Readonly<Record<string, Golden>> = {
   },
   fmt: { files: { 'gateway.yaml': FILE }, args: at => ['fmt', '--check', at('gateway.yaml')] },
   import: { files: { 'litellm.yaml': LITELLM }, args: at => ['import', 'litellm', at('litellm.yaml')] },
+  models: { files: { 'gateway.yaml': MODELS }, args: at => ['models', at('gateway.yaml')] },
   openapi: { files: { 'gateway.yaml': FILE }, args: at => ['openapi', '-f', at('gateway.yaml'), '--key', 'alice'] },
   test: {
     files: { 'gateway.yaml': FILE.replace(', routes: [GET /v1/models]', ''), 'gateway.test.yaml': TESTS },

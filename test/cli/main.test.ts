@@ -12,6 +12,7 @@ const COMMANDS = [
     'fmt',
     'explain',
     'routes',
+    'models',
     'audit',
     'keys',
     'keys new',

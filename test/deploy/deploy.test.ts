@@ -19,7 +19,9 @@ import { Ajv } from 'ajv'
 import t, { type Test } from 'tap'
 import { parse, parseAllDocuments } from 'yaml'
 import { packageRoot } from '../../src/core/package-root.js'
+import { METRICS } from '../../src/features/metrics/list.js'
 import { start } from '../cli/bin.js'
+import { skipped } from '../helpers/skipped.js'
 
 /** What is shipped to run the gateway elsewhere: the image, compose, systemd, Kubernetes and the action. */
 
@@ -191,7 +193,7 @@ t.test('what the build of the image copies is let through to it', t => {
 
 t.test('the unit of systemd is well formed, and exposes little', t => {
   if (!toolExists('systemd-analyze')) {
-    t.pass('# SKIPPED: there is no systemd-analyze')
+    skipped(t, 'systemd-analyze')
     t.end()
     return
   }
@@ -236,7 +238,10 @@ interface Manifest {
 t.test('the plain manifests are those of the chart; their configuration is valid, and a pod has time to drain', t => {
   const manifests = parseAllDocuments(text('deploy/kubernetes/gateway.yaml')).map(one => one.toJS() as Manifest)
   const kinds = manifests.map(({ kind }) => kind).sort()
-  t.same(kinds, ['ConfigMap', 'Deployment', 'PodDisruptionBudget', 'Service', 'Service', 'ServiceAccount'])
+  t.same(kinds, [
+    ...['ConfigMap', 'Deployment', 'NetworkPolicy', 'PodDisruptionBudget'],
+    ...['Service', 'Service', 'ServiceAccount'],
+  ])
   const folder = t.testdir({
     'gateway.yaml': manifests.find(({ kind }) => kind === 'ConfigMap')?.data?.['gateway.yaml'] ?? '',
   })
@@ -249,7 +254,7 @@ t.test('the plain manifests are those of the chart; their configuration is valid
   const drain = Number.parseInt(limits.drain, 10) + Number.parseInt(limits.drain_delay, 10)
   t.ok((pod?.terminationGracePeriodSeconds ?? 0) > drain)
   if (!toolExists('helm')) {
-    t.pass('# SKIPPED: there is no helm')
+    t.comment('scripts/kubernetes.mjs renders the chart, by the engine of helm')
     t.end()
     return
   }
@@ -261,6 +266,16 @@ t.test('the plain manifests are those of the chart; their configuration is valid
     parseAllDocuments(made.stdout).map(one => one.toJS()),
     manifests,
   )
+  t.end()
+})
+
+t.test('the rule for prometheus-adapter serves the metric that the autoscaler of the chart reads', t => {
+  const { rules }: { rules: { custom: { seriesQuery: string; name: { as: string } }[] } } = yaml(
+    'deploy/prometheus/adapter.values.yaml',
+  )
+  const [, read = ''] = /metric: \{ name: (\w+) \}/.exec(text('deploy/helm/templates/hpa.yaml')) ?? []
+  t.ok(METRICS.some(({ name }) => name === read))
+  t.match(rules.custom, [{ seriesQuery: new RegExp(`^${read}\\{`), name: { as: read } }])
   t.end()
 })
 
@@ -290,12 +305,51 @@ t.test('the action compares two configurations, and its job has the result', t =
   t.end()
 })
 
+interface Step {
+  readonly name: string
+  readonly run?: string
+  readonly if?: string
+}
+
+t.test('the action validates, lints and tests, and runs modules of a pull request only if it may', t => {
+  const { runs, inputs }: { runs: { steps: Step[] }; inputs: Record<string, { default: string }> } = yaml('action.yml')
+  const defaults = Object.fromEntries(Object.entries(inputs).map(([name, input]) => [name, input.default]))
+  t.match(defaults, { file: 'gateway.yaml', lint: 'true', test: 'true', modules: 'auto' })
+  const folder = t.testdir({
+    bin: { gateway: '#!/bin/sh\necho "gateway $*"\n' },
+    none: {},
+    beside: { 'gateway.test.yaml': '' },
+    below: { tests: { 'a.test.yaml': '' } },
+  })
+  chmodSync(join(folder, 'bin/gateway'), 0o755)
+  const stepped = (name: string, modules: boolean, where: string): string => {
+    const script = runs.steps.find(step => step.name === name)?.run ?? 'exit 1'
+    const env = { PATH: `${join(folder, 'bin')}:${process.env.PATH}`, FILE: 'a.yaml', MODULES: String(modules) }
+    const ran = spawnSync('bash', ['-eo', 'pipefail', '-c', script], {
+      cwd: join(folder, where),
+      env,
+      encoding: 'utf8',
+    })
+    t.equal(ran.status, 0, ran.stderr)
+    return ran.stdout
+  }
+  t.equal(stepped('Validate', true, 'none'), 'gateway validate a.yaml --format github\n')
+  t.equal(stepped('Validate', false, 'none'), 'gateway validate a.yaml --format github --no-modules\n')
+  t.match(stepped('Test', true, 'none'), /^there are no tests/)
+  for (const where of ['beside', 'below']) {
+    t.match(stepped('Test', true, where), /^gateway test --format github$/m)
+    t.notMatch(stepped('Test', false, where), /^gateway test/m)
+  }
+  t.end()
+})
+
 t.test('the action runs commands that exist', t => {
-  const { runs, inputs }: { runs: { steps: { run?: string }[] }; inputs: Record<string, { default: string }> } =
-    yaml('action.yml')
-  t.equal(inputs.file?.default, 'gateway.yaml')
-  const commands = runs.steps.flatMap(({ run = '' }) => /^gateway (.+)$/.exec(run)?.slice(1) ?? [])
-  t.ok(commands.length >= 3)
+  const { runs }: { runs: { steps: Step[] } } = yaml('action.yml')
+  const found = runs.steps.flatMap(({ run = '' }) => [
+    ...run.matchAll(/^ *(?:if .*; then |else )?gateway (.+?)(?:; fi)?$/gm),
+  ])
+  const commands = found.map(([, command = '']) => command).filter(command => !command.startsWith('plan '))
+  t.same([...new Set(commands.map(command => command.split(' ')[0]))], ['validate', 'audit', 'fmt', 'lint', 'test'])
   for (const command of commands) {
     const args = command.replace('"$FILE"', join(ROOT, 'gateway.yaml')).split(' ')
     const { status, output } = gateway(...args)

@@ -61,6 +61,22 @@ function clone(t: Test): string {
   return folder
 }
 
+/** Every version of the gateway that the chart and the plain manifests name. */
+function deployed(folder: string): Set<string> {
+  const chart = parse(readFileSync(join(folder, 'deploy/helm/Chart.yaml'), 'utf8')) as Record<string, string>
+  const plain = readFileSync(join(folder, 'deploy/kubernetes/gateway.yaml'), 'utf8')
+  const named = plain.matchAll(
+    /(?:image: "model-gateway:|app\.kubernetes\.io\/version: "|helm\.sh\/chart: model-gateway-)([^"\s]+)/g,
+  )
+  const versions = [...named].map(([, version = '']) => version)
+  return new Set([chart.version ?? '', chart.appVersion ?? '', ...versions])
+}
+
+t.test('the chart and the plain manifests deploy the version of the package', async t => {
+  const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }
+  t.same(deployed(ROOT), new Set([version]))
+})
+
 t.test('a release writes version, changelog, tag, package, SBOM, licences and digests', async t => {
   const folder = clone(t)
   const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string }
@@ -80,6 +96,7 @@ t.test('a release writes version, changelog, tag, package, SBOM, licences and di
   t.equal(command(folder, 'git', 'describe', '--tags').stdout.trim(), `v${next}`)
   t.match(readFileSync(join(folder, 'CHANGELOG.md'), 'utf8'), new RegExp(`^## Unreleased\n\n## ${next} – \\d{4}-`, 'm'))
   t.match(readFileSync(join(folder, 'README.md'), 'utf8'), `model-gateway-${next}.tgz`)
+  t.same(deployed(folder), new Set([next]), 'the chart and the plain manifests deploy this image')
   t.ok(existsSync(join(out, `model-gateway-${next}.tgz`)), readdirSync(out).join())
   const { bomFormat, components, metadata } = JSON.parse(
     readFileSync(join(out, `model-gateway-${next}.cdx.json`), 'utf8'),

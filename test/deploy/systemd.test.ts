@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { packageRoot } from '../../src/core/package-root.js'
 import { start } from '../cli/bin.js'
+import { skipped } from '../helpers/skipped.js'
 
 /** The service of systemd: what the gateway tells it, and the .deb that installs it. */
 
@@ -23,7 +24,7 @@ while True: print(s.recv(4096).decode().replace(chr(10), ' ') + ' ', flush=True)
 `
 
 t.test('systemd hears that the gateway is ready, that it is alive, and that it stops', async t => {
-  if (!has('systemd-notify') || !has('python3')) return t.pass('# SKIPPED: there is no systemd-notify or no python3')
+  if (!has('systemd-notify') || !has('python3')) return skipped(t, 'systemd-notify or no python3')
   const folder = t.testdir({
     'gateway.yaml': 'version: 1\nlisten: { port: 0 }\nupstreams: { sim: { kind: simulator } }\n',
   })
@@ -68,7 +69,7 @@ t.test('a program that cannot notify is reported once, and the gateway serves', 
 })
 
 t.test('the .deb holds the command, the unit and a configuration, and what it installs serves', async t => {
-  if (!has('dpkg-deb')) return t.pass('# SKIPPED: there is no dpkg-deb')
+  if (!has('dpkg-deb')) return skipped(t, 'dpkg-deb')
   const folder = t.testdir({})
   const made = spawnSync(process.execPath, [join(ROOT, 'scripts/deb.mjs'), folder], { encoding: 'utf8' })
   t.equal(made.status, 0, made.stderr)

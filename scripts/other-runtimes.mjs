@@ -1,6 +1,7 @@
-// The gateway on Bun: starts, answers, streams, reloads and drains. Build first: node scripts/bun.mjs
+// The gateway on Bun, and on a Node that no test runs on: starts, answers, streams, reloads and drains. Build first:
+//   node scripts/other-runtimes.mjs bun|node22
 // The binary comes from its package for this platform, which has no install script. docs/platforms.md says what else was tried by hand.
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,13 +11,24 @@ import { install, Skipped } from './clients/install.mjs'
 import { freePort } from './free-port.mjs'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
-const BUN = { npm: `@oven/bun-${process.platform}-${process.arch === 'arm64' ? 'aarch64' : 'x64'}`, version: '1.4.5' }
-const KEY = 'key-of-the-gateway-on-bun'
+const RUNTIMES = {
+  bun: {
+    npm: `@oven/bun-${process.platform}-${process.arch === 'arm64' ? 'aarch64' : 'x64'}`,
+    version: '1.4.5',
+    binary: 'bin/bun',
+  },
+  node22: { npm: `node-${process.platform}-${process.arch}`, version: '22', binary: 'bin/node' },
+}
+const KEY = 'key-of-the-gateway-elsewhere'
 const PATIENCE_MS = 30_000
 const POLL_MS = 50
 const MAX_OUTPUT_CHARACTERS = 20_000
 
-const work = mkdtempSync(join(tmpdir(), 'gateway-bun-'))
+const [name = ''] = process.argv.slice(2)
+const runtime = RUNTIMES[name]
+if (runtime === undefined) throw new Error(`name one of ${Object.keys(RUNTIMES).join(', ')}`)
+const work = mkdtempSync(join(tmpdir(), 'gateway-runtime-'))
+const binary = join(work, 'node_modules', runtime.npm, runtime.binary)
 process.on('exit', () => rmSync(work, { recursive: true, force: true }))
 const file = join(work, 'gateway.yaml')
 const state = { output: '' }
@@ -37,7 +49,7 @@ models:
   sim-text: sim-chat
 `,
     )
-    state.child = spawn(join(work, 'node_modules', BUN.npm, 'bin/bun'), [join(ROOT, 'bin/gateway.js'), 'serve'], {
+    state.child = spawn(binary, [join(ROOT, 'bin/gateway.js'), 'serve'], {
       cwd: work,
       env: { PATH: process.env.PATH, HOME: work, GATEWAY_KEY: KEY },
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -94,14 +106,15 @@ models:
 const MESSAGES = [{ role: 'user', content: 'Say hello.' }]
 
 try {
-  await install(BUN, work)
-  for (const [name, step] of Object.entries(STEPS)) {
+  await install(runtime, work)
+  for (const [title, step] of Object.entries(STEPS)) {
     await step()
-    console.log(`ok  ${name}`)
+    console.log(`ok  ${title}`)
   }
-  console.log(`Bun ${BUN.version}: ${Object.keys(STEPS).length} of ${Object.keys(STEPS).length} hold`)
+  const version = execFileSync(binary, ['--version'], { encoding: 'utf8' }).trim()
+  console.log(`${name} ${version}: ${Object.keys(STEPS).length} of ${Object.keys(STEPS).length} hold`)
 } catch (error) {
-  if (error instanceof Skipped) console.log(`SKIPPED: Bun ${error.message}`)
+  if (error instanceof Skipped) console.log(`SKIPPED: ${name} ${error.message}`)
   else {
     console.error(`FAILED  ${error.message}\n${state.output}`)
     process.exitCode = 1
