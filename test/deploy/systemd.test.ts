@@ -12,6 +12,8 @@ import { skipped } from '../helpers/skipped.js'
 const ROOT = packageRoot()
 // Copying and packing thousands of files takes long where others use the disk.
 t.setTimeout(240_000)
+/** The default of `limits.drain`. */
+const DEFAULT_DRAIN_SECONDS = 30
 const has = (name: string): boolean => spawnSync(name, ['--version']).error === undefined
 
 /** Prints each datagram that a socket gets, as systemd would read it. */
@@ -105,6 +107,30 @@ t.test('the .deb holds the command, the unit and a configuration, and what it in
     env: { GATEWAY_KEY: 'the-key-of-the-caller-0123456789' },
     bare: true,
   })
+  await served.until(/listening on http/)
+  served.child.kill('SIGTERM')
+  t.match(await served.ended, { code: 0 })
+})
+
+t.test('the service of launchd is well formed, runs a command that exists, and has time to drain', async t => {
+  if (!has('python3')) return skipped(t, 'python3')
+  const script = 'import json, plistlib, sys; print(json.dumps(plistlib.load(open(sys.argv[1], "rb"))))'
+  const { stdout, stderr } = spawnSync('python3', ['-c', script, join(ROOT, 'deploy/model-gateway.plist')], {
+    encoding: 'utf8',
+  })
+  t.equal(stderr, '')
+  const { ProgramArguments, ExitTimeOut } = JSON.parse(stdout) as {
+    ProgramArguments: readonly string[]
+    ExitTimeOut: number
+  }
+  const [program = '', ...args] = ProgramArguments
+  t.match(program, /\/gateway$/)
+  t.ok(ExitTimeOut > DEFAULT_DRAIN_SECONDS)
+  const folder = t.testdir({
+    'gateway.yaml': 'version: 1\nlisten: { port: 0 }\nupstreams: { sim: { kind: simulator } }\n',
+    '.env': '',
+  })
+  const served = start(t, args, { cwd: folder, bare: true })
   await served.until(/listening on http/)
   served.child.kill('SIGTERM')
   t.match(await served.ended, { code: 0 })
