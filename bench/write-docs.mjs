@@ -78,9 +78,8 @@ ${table(['request', ...headings], elsewhere)}
 
 ## Beside others
 
-\`npm run bench:rivals\` installs each product from its registry and gives it the same model at the same upstream. Products that no registry
-gives are not in the table. A row is missing where a product did not answer the request with success. Rounds are short, because the
-slowest product serves about 100 requests a second, so no product is as warm here as above.
+\`npm run bench:rivals\` installs each product from its registry and gives it the same model at the same upstream. A row is missing where a
+product did not answer with success. Rounds are short, so no product is as warm here as above.
 
 ${table(['request', 'product', 'CPU', 'throughput', 'p50 / p99', 'memory', 'CPU of this gateway / that'], others)}
 `

@@ -96,7 +96,7 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
   }
 }
 
-/** The program with all its commands, none of which has run. */
+/** The program with all its commands, before any has run. */
 export function build(io: Io, end: (code: number) => void): Command {
   const program = new Command('gateway')
     .description('An HTTP gateway for generative-model APIs, declared in one YAML file.')

@@ -92,7 +92,7 @@ export interface RecordedEnd {
   readonly code: number
   /** Code of the error in the gateway's log. */
   readonly error?: string
-  /** Why the frames after the last one are missing: the recording ended here, whatever became of the session. */
+  /** Why the frames after the last one are missing: the recording ended here, not the session. */
   readonly cut?: string
   readonly after_ms: number
 }

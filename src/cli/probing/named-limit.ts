@@ -2,7 +2,7 @@
 const NAME = 'max[_ ]?(?:completion|output|new)?[_ ]?tokens'
 /** Digits, with the separators of thousands, perhaps in quotes. */
 const NUMBER = String.raw`[\s:"'\x60\\]*(\d[\d,]*)(?![\d,]*\s*-)`
-/** What may stand between the words and the number: no sentence ends there. */
+/** What may be between the words and the number: no sentence ends there. */
 const NEAR = '[^.;]{0,120}?'
 
 /** How servers name the most tokens of an answer. A context has other words. */

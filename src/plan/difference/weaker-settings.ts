@@ -92,7 +92,7 @@ function listOf(text: Value): readonly string[] {
   return Array.isArray(list) ? list.map(String) : []
 }
 
-/** `10/min`: of which window. */
+/** The window of `10/min`. */
 function unitOf(text: string): string {
   return text.replace(/^[\d.]+[kM]?/, '')
 }
