@@ -206,7 +206,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
     'bedrock bedrock-compatible bedrock-key bedrock-mantle bedrock-messages bedrock-rerank foundry vertex vertex-messages',
   'test/e2e/image-tasks.test.ts': 'simulator-imagine',
   'test/e2e/kinds-own-routes.test.ts': 'assemblyai black-forest-labs dify ollama-native suno-api',
-  'test/e2e/kinds-with-tokens.test.ts': 'azure-openai-entra foundry-entra kling-signed watsonx',
+  'test/e2e/kinds-with-tokens.test.ts': 'azure-openai-entra foundry-entra kling-signed',
   'test/e2e/llama-server.test.ts': 'llama-cpp',
   'test/e2e/message-batches.test.ts': 'anthropic simulator simulator-chat',
   'test/e2e/operations.test.ts': 'gemini-native',
