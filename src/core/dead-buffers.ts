@@ -1,6 +1,9 @@
 /** Bytes of buffers after which those that are dead are collected. */
 const COLLECT_AFTER_BYTES = 8 * 1024 * 1024
 
+/** Buffers that are smaller are left to V8: it collects them with the objects of their requests. */
+const SMALLEST_BYTES = 32 * 1024
+
 let made = 0
 
 /**
@@ -13,6 +16,7 @@ let made = 0
  * what they have handed out.
  */
 export function madeBuffers(bytes: number): void {
+  if (bytes < SMALLEST_BYTES) return
   made += bytes
   if (made < COLLECT_AFTER_BYTES) return
   made = 0
