@@ -1,7 +1,10 @@
 /** Bytes of buffers after which those that are dead are collected. */
 const COLLECT_AFTER_BYTES = 8 * 1024 * 1024
 
-/** Buffers that are smaller are left to V8: it collects them with the objects of their requests. */
+/**
+ * Buffers that are smaller are left to V8, as are bodies that are held: a collection in between makes what is in use old, and only
+ * full collections free that.
+ */
 const SMALLEST_BYTES = 32 * 1024
 
 let made = 0

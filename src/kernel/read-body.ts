@@ -1,5 +1,4 @@
 import { tooLarge } from '../core/admission.js'
-import { madeBuffers } from '../core/dead-buffers.js'
 import { GatewayError } from '../core/errors.js'
 import type { HttpExchange, HttpRequest } from '../transport/exchange.js'
 
@@ -120,7 +119,6 @@ class Gathered {
     if (this.#whole === undefined) this.#pieces.push(chunk)
     // The observer may keep the chunk, so it gets the stored buffer's part.
     if (at > 0) this.show(this.#whole === undefined ? chunk : this.put(this.#whole, chunk, at))
-    if (this.#whole !== undefined) madeBuffers(chunk.length)
   }
 
   /** Moves the pieces into one buffer, of `size` bytes at first. */
