@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 const folder = fileURLToPath(new URL('../routes/kinds/', import.meta.url))
 
 /**
- * Columns: a title, and requests that stand for the operation, in each protocol that has it. What the gateway answers by itself,
+ * Columns: a title, and requests of the operation, in each protocol that has it. What the gateway answers by itself,
  * as lists of models, does not depend on kinds.
  */
 const OPERATIONS = [

@@ -1,6 +1,7 @@
 import type { Match, Miss, Route } from '../core/plan.js'
 import type { HttpRequest } from '../transport/exchange.js'
 import type { Generation } from './generation.js'
+import { pathOf, queryOf } from './heads.js'
 import type { Kernel } from './kernel.js'
 import { type Slot, Slots } from './slot.js'
 import { SOCKET_METHOD } from './upgrade.js'
@@ -33,9 +34,8 @@ export class Handshake extends Slots implements Arrival {
     this.generation = kernel.generation
     this.request = request
     const { target, headers } = request
-    const mark = target.indexOf('?')
-    this.path = mark < 0 ? target : target.slice(0, mark)
-    this.query = mark < 0 ? undefined : new URLSearchParams(target.slice(mark + 1))
+    this.path = pathOf(target)
+    this.query = queryOf(target, this.path)
     this.match = this.generation.plan.match(SOCKET_METHOD, this.path, headers)
     this.route = this.match.route
   }

@@ -16,7 +16,7 @@ import type { AttemptUsage } from './attempt-usage.js'
 import type { Body } from './body.js'
 import { Cancellation } from './cancellation.js'
 import type { Generation } from './generation.js'
-import { clientRequestId } from './heads.js'
+import { clientRequestId, pathOf, queryOf } from './heads.js'
 import { traceOf } from './inner.js'
 import type { InFlight, Kernel } from './kernel.js'
 import type { MemoryLease } from './memory.js'
@@ -109,9 +109,8 @@ export class Call extends Slots implements Watched, InFlight {
     const forwardedFor = request.headers['x-forwarded-for']
     this.client = this.generation.clients.of(remoteAddress, forwardedFor)
     this.proxies = this.generation.clients.proxies(remoteAddress, forwardedFor)
-    const mark = target.indexOf('?')
-    this.path = mark < 0 ? target : target.slice(0, mark)
-    this.query = mark < 0 ? undefined : new URLSearchParams(target.slice(mark + 1))
+    this.path = pathOf(target)
+    this.query = queryOf(target, this.path)
     this.#entered = kernel.enter(this)
     this.#watched = kernel.watchdog.add(this)
     request.onClose = () => this.close()

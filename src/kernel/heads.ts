@@ -76,3 +76,14 @@ export function clientRequestId(request: HttpRequest): string | undefined {
   if (typeof given !== 'string' || given.length === 0 || given.length > MAX_ID_CHARS) return undefined
   return /^[\w.:/+=-]+$/.test(given) ? given : undefined
 }
+
+/** The raw path of a target, still encoded. */
+export function pathOf(target: string): string {
+  const mark = target.indexOf('?')
+  return mark < 0 ? target : target.slice(0, mark)
+}
+
+/** Its query behind the path, parsed only where there is one. */
+export function queryOf(target: string, path: string): URLSearchParams | undefined {
+  return target.length === path.length ? undefined : new URLSearchParams(target.slice(path.length + 1))
+}

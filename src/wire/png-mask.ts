@@ -102,7 +102,7 @@ function greyOf(rows: Buffer, { width, height, pixel, depth }: Alpha, changed: 0
   return isTransparent ? grey : undefined
 }
 
-/** One byte of each pixel of a row into `row`, whose first byte stands for what is left of the image and is 0. */
+/** One byte of each pixel of a row into `row`, whose first byte is that of what is left of the image, 0. */
 function unfilter(rows: Buffer, from: number, pixel: number, offset: number, above: Uint8Array, row: Uint8Array): void {
   const filter = rows[from]
   for (let x = 1, at = from + 1 + offset; x < row.length; x++, at += pixel) {

@@ -187,7 +187,7 @@ function move(doc: unknown, args: Record<string, string>, change: typeof model.r
   })
 }
 
-/** The path with each `*` replaced by what it stands for in another one. */
+/** The path with each `*` replaced by its match in another one. */
 function matched(path: string, place: Path): Path {
   return split(path).map((segment, index) => (segment === '*' ? (place[index] ?? '') : segment))
 }

@@ -82,7 +82,7 @@ function headersOf(view: View, data: View): Readonly<Record<string, string>> {
   const written = jsonOf(override)
   const found: Record<string, string> = organization === '' || header === '' ? {} : { [header]: organization }
   for (const [name, value] of Object.entries(isObject(written) ? written : {})) {
-    // Braces stand for a key or for what the client sends.
+    // Braces are a variable: a key, or what the client sends.
     const isPlain = typeof value === 'string' && !/[{}]/.test(value) && isCopied(name, value)
     if (isPlain) found[name.toLowerCase()] = value
     else override.find('manual', `write ${JSON.stringify(name)} under headers of the upstream: it is not copied`)

@@ -32,7 +32,8 @@ export class UnwrappedRelay implements Relay {
   data(chunk: Buffer): void {
     if (this.#isOver) return
     this.#guarded(() => {
-      for (const frame of this.#frames.push(chunk)) this.#out.add(isException(frame.event) ? this.#told(frame) : frame)
+      for (const frame of this.#frames.push(chunk))
+        this.#out.add(isException(frame.event) ? this.#asError(frame) : frame)
       if (!this.#out.isEmpty) this.#events.data(this.#out.take())
     })
   }
@@ -56,7 +57,7 @@ export class UnwrappedRelay implements Relay {
   }
 
   /** An exception does not belong to the protocol inside: its words come as an error of the client's family. */
-  #told({ event = '', data }: Frame): Frame {
+  #asError({ event = '', data }: Frame): Frame {
     const said = parseJson(data)
     const words = isObject(said) && typeof said.message === 'string' ? said.message : 'The upstream failed.'
     const error = new GatewayError(event.startsWith('throttling') ? 'rate_limited' : 'upstream_failed', words)

@@ -23,7 +23,7 @@ interface Candidate {
 
 /**
  * Plays the upstream's part of a session: first what comes before any message of the client, then after each of these what
- * followed it. Recordings that share the handshake are told apart by what the client says.
+ * followed it. Where recordings share a handshake, what the client says decides.
  */
 export class SessionPlay {
   readonly #socket: WebSocket

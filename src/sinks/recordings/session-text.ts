@@ -37,7 +37,7 @@ async function changesOf(frames: readonly Frame[], cleaner: Cleaner): Promise<Re
     await setImmediate()
     chars = 0
   }
-  // Played, each message of the client is compared alone: a mark stands for any text.
+  // Played, each message of the client is compared alone: a mark matches any text.
   return new Map([...cleaner.changes(sides.client, true), ...cleaner.changes(sides.upstream)])
 }
 

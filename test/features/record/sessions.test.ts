@@ -220,7 +220,7 @@ t.test('a refused handshake is recorded and played', async t => {
   t.equal(await status(await playing(t, join(live.folder, 'tapes'))), 429)
 })
 
-t.test('recordings of one handshake are told apart by what the client says', async t => {
+t.test('of recordings of one handshake, what the client says decides', async t => {
   const live = await recording(t)
   const said: Record<string, readonly string[]> = {}
   for (const word of ['one', 'two']) {
