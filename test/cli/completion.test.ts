@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import t from 'tap'
+import { skipped } from '../helpers/skipped.js'
 import { run } from './bin.js'
 
 function has(shell: string): boolean {
@@ -31,10 +32,7 @@ t.test('zsh reads its script, and completes a command', async t => {
   const { code, stdout: script } = await run(['completion', 'zsh'])
   t.equal(code, 0)
   t.match(script, "'validate:check a configuration")
-  if (!has('zsh')) {
-    console.log('# SKIPPED: zsh is not installed')
-    return
-  }
+  if (!has('zsh')) return skipped(t, 'zsh')
   const stubs =
     'compdef() { :; }; _files() { :; }; _describe() { eval "print -rl -- \\$$2"; }; compadd() { print -rl -- "$@"; }'
   const ask = (line: string, current: number): string =>
@@ -50,10 +48,7 @@ t.test('fish reads its script, and completes a command', async t => {
   const { code, stdout: script } = await run(['completion', 'fish'])
   t.equal(code, 0)
   t.match(script, "-a 'validate' -d 'check a configuration")
-  if (!has('fish')) {
-    console.log('# SKIPPED: fish is not installed')
-    return
-  }
+  if (!has('fish')) return skipped(t, 'fish')
   const ask = (line: string): string =>
     spawnSync('fish', ['-Nc', `${script}\ncomplete -C '${line}'`], {
       encoding: 'utf8',
