@@ -4,11 +4,13 @@ import type { RateLimitsConfig } from '../../core/rate-limits-config.js'
 import { duration, moment } from '../../kernel/translate/rate-limits.js'
 import type { Standing } from './standing.js'
 
-type Names = {
+interface Names {
   readonly limit: string
   readonly remaining: string
   readonly reset: string
   readonly form: RateLimitsConfig['reset']
+  /** The last value of `reset`, and the whole seconds, or the moment, that it says. */
+  last: { readonly of: number; readonly text: string }
 }
 
 /** The headers of a family by which its clients know their rate limits. */
@@ -43,6 +45,7 @@ function namesOf(declared: RateLimitsConfig, of: 'requests' | 'tokens'): Names |
     remaining: remaining.toLowerCase(),
     reset: reset.toLowerCase(),
     form: declared.reset,
+    last: { of: Number.NaN, text: '' },
   }
 }
 
@@ -59,8 +62,17 @@ export function addLimit(headers: string[], names: Names, { amount, left, endsAt
   }
   headers.push(names.limit, String(amount), names.remaining, String(left))
   if (endsAt === undefined) return
-  const wait = Math.max(0, endsAt - now)
-  headers.push(names.reset, names.form === 'duration' ? duration(wait) : moment(now + wait))
+  headers.push(names.reset, resetText(names, Math.max(now, endsAt), now))
+}
+
+/** Answers of one second have the same text. */
+function resetText(names: Names, endsAt: number, now: number): string {
+  const isDuration = names.form === 'duration'
+  const wait = endsAt - now
+  if (isDuration && wait < 1000) return duration(wait)
+  const of = isDuration ? Math.ceil(wait / 1000) : endsAt
+  if (of !== names.last.of) names.last = { of, text: isDuration ? duration(of * 1000) : moment(of) }
+  return names.last.text
 }
 
 function remove(headers: string[], { limit, remaining, reset }: Names): void {

@@ -1,5 +1,5 @@
 import type { Scope } from '../../core/bounds.js'
-import { Account, accountName } from './account.js'
+import { Account, accountName, type Unit } from './account.js'
 import type { Clock } from './clock.js'
 import type { Estate } from './estate.js'
 import type { Amounts, Claim, Meter } from './reservation.js'
@@ -53,6 +53,11 @@ export class Holdings {
   /** Those of all scopes. */
   metersOfAll(scopes: readonly Scope[]): readonly Meter[] {
     return this.metersFor(scopes, ANY_UNIT)
+  }
+
+  /** Those of one unit. */
+  metersOfUnit(scopes: readonly Scope[], unit: Unit): readonly Meter[] {
+    return this.metersFor(scopes, ONE_UNIT[unit])
   }
 
   /** One for each account that claims take of. */
@@ -139,6 +144,14 @@ export class Holdings {
 }
 
 const ANY_UNIT: Amounts = { requests: 0, tokens: 0, budget: 0, in_flight: 0, streams: 0 }
+
+const ONE_UNIT: Readonly<Record<Unit, Amounts>> = {
+  requests: { requests: 0 },
+  tokens: { tokens: 0 },
+  budget: { budget: 0 },
+  in_flight: { in_flight: 0 },
+  streams: { streams: 0 },
+}
 
 /** One bit for each unit that has an amount. */
 function unitsIn({ requests, tokens, budget, in_flight, streams }: Amounts): number {

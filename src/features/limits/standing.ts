@@ -39,8 +39,7 @@ export function tightestOf(
 ): Standing | undefined {
   let found: Meter | undefined
   let least = 0
-  for (const meter of holdings.metersOfAll(scopes)) {
-    if (meter.unit !== unit) continue
+  for (const meter of holdings.metersOfUnit(scopes, unit)) {
     const account = holdings.current(meter, now)
     const left = meter.amount - account.spentHere - account.others - account.reserved
     if (found !== undefined && left >= least) continue
