@@ -1,4 +1,4 @@
-import type { TextRule } from './cut-texts.js'
+import { CutTexts, type TextRule, withChanges } from './cut-texts.js'
 import { ExactNumber, type Json } from './json.js'
 
 /** What can be masked of texts. `keys`: what looks like a key. */
@@ -71,28 +71,29 @@ export class Masker {
     this.#masks = [...own, ...named]
   }
 
-  /** A body: its texts if it is JSON, or if its lines are (`data: {…}`); else all of it. */
+  /** A body: its texts if it is JSON, or if its lines are (`data: {…}`), also those that several of them share; else all of it. */
   body(text: string): string {
-    const whole = this.#document(text)
-    if (whole !== undefined) return whole
-    return text
-      .split('\n')
-      .map(line => this.#line(line))
+    const whole = documentOf(text)
+    // A stream may be one list of documents.
+    if (Array.isArray(whole)) return JSON.stringify(this.#documents(whole))
+    if (whole !== undefined) return JSON.stringify(this.value(whole))
+    const lines = text.split('\n').map(fieldOf)
+    const masked = this.#documents(lines.map(({ rest }) => documentOf(rest)))
+    return lines
+      .map(({ head, rest }, at) => head + (masked[at] === undefined ? this.text(rest) : JSON.stringify(masked[at])))
       .join('\n')
   }
 
-  #line(line: string): string {
-    const [, head = '', rest = ''] = /^(data: ?)?(.*)$/s.exec(line) ?? []
-    return head + (this.#document(rest) ?? this.text(rest))
-  }
-
-  #document(text: string): string | undefined {
-    if (!/^\s*[{[]/.test(text)) return undefined
-    try {
-      return JSON.stringify(this.value(JSON.parse(text) as Json))
-    } catch {
-      return undefined
-    }
+  /** Of a stream, in order: what is masked may begin in one of them and end in another. */
+  #documents(documents: readonly (Json | undefined)[]): readonly (Json | undefined)[] {
+    const pieces = new CutTexts()
+    for (const [at, document] of documents.entries()) if (document !== undefined) pieces.add(at, document)
+    const changes = pieces.changes(text => this.rules(text))
+    return documents.map((document, at) => {
+      const changed = changes.get(at)
+      if (document === undefined) return undefined
+      return this.value(changed === undefined ? document : withChanges(document, changed))
+    })
   }
 
   /** The texts of a document, names included. */
@@ -110,6 +111,29 @@ export class Masker {
   /** What is masked of a text. */
   rules(text: string): readonly TextRule[] {
     return this.#isKept(text) ? [] : this.#masks
+  }
+}
+
+/** A line of a body, or of an event stream. */
+export interface Field {
+  readonly line: string
+  /** `data: `, where it has a name. */
+  readonly head: string
+  readonly rest: string
+}
+
+export function fieldOf(line: string): Field {
+  const [, head = '', rest = ''] = /^(data: ?)?(.*)$/s.exec(line) ?? []
+  return { line, head, rest }
+}
+
+/** A list or an object; undefined where it is none. */
+function documentOf(text: string): Json | undefined {
+  if (!/^\s*[{[]/.test(text)) return undefined
+  try {
+    return JSON.parse(text) as Json
+  } catch {
+    return undefined
   }
 }
 

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { run } from '../cli/bin.js'
 import { ADMIN_SECRET, adminLine } from '../helpers/admin.js'
 import { CHAT_ANSWER, chatEvent, DONE, json, stream } from '../helpers/answers.js'
 import { canary } from '../helpers/canaries.js'
@@ -17,6 +18,7 @@ const ENV = {
   KEY_MASKED: canary('caller'),
   KEY_FULL: canary('caller'),
   KEY_OFF: canary('caller'),
+  KEY_KEPT: canary('caller'),
   OTLP_TOKEN: canary('upstream'),
   RECEIPTS_KEY: canary('upstream'),
   UPSTREAM_KEY: canary('upstream'),
@@ -43,6 +45,7 @@ keys:
   plain: { secret: { env: KEY_PLAIN }, models: ["*"] }
   off: { secret: { env: KEY_OFF }, models: ["*"], trace: { content: off } }
   masked: { secret: { env: KEY_MASKED }, models: ["*"], trace: { content: masked, words: ["Project Heron"] } }
+  kept: { secret: { env: KEY_KEPT }, models: ["*"], trace: { content: masked, words: [Heron] }, capture: { mask: [emails], words: [Heron] } }
   full: { secret: { env: KEY_FULL }, models: ["*"], trace: { content: full, size: ${SIZE} } }
 upstreams: { up: ${upstreamYaml(up.origin)}, sim: { kind: simulator } }
 models: { m: up, "sim-*": sim }
@@ -169,3 +172,28 @@ t.test(
     hasNo(t, all, ['traces'], ['a.person', 'a1b2c3d4', 'heron', ...Object.values(ENV)])
   },
 )
+
+t.test('what is masked of a stream may be cut by its events: in spans, receipts and details of requests', async t => {
+  const staged = await stage(t)
+  const { gateway, collector, up, admin } = staged
+  const pieces = ['The H', 'er', 'on says a.per', 'son@exam', 'ple.com sk-a1b2', 'c3d4e5f6a7b8.']
+  up.answer(stream([...pieces.map(chatEvent), DONE]))
+  const answer = await gateway.request('/v1/chat/completions', {
+    key: ENV.KEY_KEPT,
+    body: bodyOf('hello', { stream: true }),
+  })
+  const id = answer.header('x-request-id') ?? ''
+  const [span] = await collector.spans.count(1, ({ kind }) => kind === 'SPAN_KIND_SERVER')
+  const detail = await request(t, admin, `/admin/requests/${id}`, { key: ADMIN_SECRET })
+  const all = await seen(t, staged)
+  const receipt = await run(['receipts', 'show', id, '--content'], { cwd: gateway.folder, env: ENV })
+  t.equal(detail.status, 200, detail.text)
+  t.equal(receipt.code, 0, receipt.stderr)
+  const places = { span: contents(span, 'answer')[0], detail: detail.text, receipt: receipt.stdout }
+  for (const [place, shown = ''] of Object.entries(places)) {
+    for (const mark of ['[word]', '[email]', '[key]']) t.ok(shown.includes(mark), `${place} has ${mark}`)
+    for (const piece of ['The H"', 'a.per', 'exam', 'a1b2', 'e5f6'])
+      t.notOk(shown.includes(piece), `${place}: ${piece}`)
+  }
+  hasNo(t, all, EVERYWHERE, ['says a.per', 'son@exam', 'sk-a1b2', 'c3d4e5f6a7b8'])
+})

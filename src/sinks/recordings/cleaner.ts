@@ -1,6 +1,6 @@
 import { type Changes, CutTexts, mayHavePieces, type TextRule, withChanges } from '../../core/cut-texts.js'
 import { isObject, type Json, parseJson } from '../../core/json.js'
-import { escaped, Masker } from '../../core/masks.js'
+import { escaped, type Field, fieldOf, Masker } from '../../core/masks.js'
 import { MASKED } from '../../core/recording.js'
 import type { RecordedAbout } from './whole-exchange.js'
 
@@ -97,18 +97,6 @@ export class Cleaner {
   #open(text: string): string {
     return this.#hiding.reduce((rest, { pattern, by }) => rest.replace(pattern, by), text)
   }
-}
-
-interface Field {
-  readonly line: string
-  /** `data: `, where it has a name. */
-  readonly head: string
-  readonly rest: string
-}
-
-function fieldOf(line: string): Field {
-  const [, head = '', rest = ''] = /^(data: ?)?(.*)$/s.exec(line) ?? []
-  return { line, head, rest }
 }
 
 /** Sound and pictures in base64: a mask would break them. */
