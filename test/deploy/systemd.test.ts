@@ -1,10 +1,11 @@
 import { spawn, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { packageRoot } from '../../src/core/package-root.js'
 import { start } from '../cli/bin.js'
+import { DebianRoot } from '../helpers/debian-root.js'
 import { skipped } from '../helpers/skipped.js'
 
 /** The service of systemd: what the gateway tells it, and the .deb that installs it. */
@@ -70,12 +71,24 @@ t.test('a program that cannot notify is reported once, and the gateway serves', 
   t.equal(stderr.match(/cannot be run/g)?.length, 1)
 })
 
+/** The package, made once. */
+let made: string | undefined
+function deb(t: Test): string {
+  if (made !== undefined) return made
+  const folder = mkdtempSync(join(tmpdir(), 'gateway-deb-'))
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+  const { status, stdout, stderr } = spawnSync(process.execPath, [join(ROOT, 'scripts/deb.mjs'), folder], {
+    encoding: 'utf8',
+  })
+  t.equal(status, 0, stderr)
+  made = stdout.trim()
+  return made
+}
+
 t.test('the .deb holds the command, the unit and a configuration, and what it installs serves', async t => {
   if (!has('dpkg-deb')) return skipped(t, 'dpkg-deb')
   const folder = t.testdir({})
-  const made = spawnSync(process.execPath, [join(ROOT, 'scripts/deb.mjs'), folder], { encoding: 'utf8' })
-  t.equal(made.status, 0, made.stderr)
-  const file = made.stdout.trim()
+  const file = deb(t)
   const { stdout: listed } = spawnSync('dpkg-deb', ['--contents', file], {
     encoding: 'utf8',
     maxBuffer: 64 * 1024 * 1024,
@@ -110,6 +123,32 @@ t.test('the .deb holds the command, the unit and a configuration, and what it in
   await served.until(/listening on http/)
   served.child.kill('SIGTERM')
   t.match(await served.ended, { code: 0 })
+})
+
+t.test('dpkg installs the .deb, upgrades it, removes it and purges it', async t => {
+  if (!has('dpkg-deb') || process.getuid?.() !== 0) return skipped(t, 'dpkg, or no right to use it')
+  const file = deb(t)
+  const system = new DebianRoot(t.testdir({}), { nodejs: '22.12.0-1', systemd: '252' })
+  t.match(system.dpkg('--install', file), { status: 0 })
+  t.match(system.dpkg('--status', 'model-gateway').said, 'Status: install ok installed')
+  t.same(system.calls(), ['daemon-reload'])
+  const config = join(system.folder, 'etc/gateway/gateway.yaml')
+  const command = join(system.folder, 'usr/lib/node_modules/model-gateway/bin/gateway.js')
+  const env = { ...process.env, GATEWAY_KEY: 'the-key-of-the-caller-0123456789' }
+  const valid = spawnSync(process.execPath, [command, 'validate', config], { encoding: 'utf8', env })
+  t.equal(valid.status, 0, valid.stderr)
+
+  appendFileSync(config, '# mine\n')
+  t.match(system.dpkg('--install', file), { status: 0 })
+  t.match(readFileSync(config, 'utf8'), '# mine', 'an upgrade keeps the configuration')
+  t.notOk(system.calls().includes('stop gateway.service'), 'and the service runs on')
+
+  t.match(system.dpkg('--remove', 'model-gateway'), { status: 0 })
+  t.same(system.calls(), ['stop gateway.service', 'daemon-reload'])
+  t.notOk(system.has('usr/lib/node_modules'))
+  t.ok(system.has('etc/gateway/gateway.yaml'))
+  t.match(system.dpkg('--purge', 'model-gateway'), { status: 0 })
+  t.notOk(system.has('etc/gateway'), 'nothing is left')
 })
 
 t.test('the service of launchd is well formed, runs a command that exists, and has time to drain', async t => {
