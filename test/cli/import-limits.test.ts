@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path'
 import t, { type Test } from 'tap'
 import { parse } from 'yaml'
 import { packageRoot } from '../../src/core/package-root.js'
-import { run } from './bin.js'
+import { command } from './in-process.js'
 
 const REFERENCE = join(process.env.REFERENCE_DIR ?? resolve(packageRoot(), '..', 'shared', 'reference'), 'imports')
 
@@ -18,10 +18,10 @@ interface Imported {
 
 /** What an import writes, as `validate` accepts it, and its findings. */
 async function imported(t: Test, from: string, text: string): Promise<{ made: Imported; findings: string }> {
-  const { code, stdout, stderr } = await run(['import', from, '-'], { input: text })
+  const { code, stdout, stderr } = await command(['import', from, '-'], { input: text })
   t.equal(code, 0, stderr)
-  const cwd = t.testdir({ 'gateway.yaml': stdout })
-  const validated = await run(['validate', 'gateway.yaml', '--secrets', 'assume'], { cwd })
+  const folder = t.testdir({ 'gateway.yaml': stdout })
+  const validated = await command(['validate', join(folder, 'gateway.yaml'), '--secrets', 'assume'])
   t.equal(validated.code, 0, validated.stdout + validated.stderr)
   return { made: parse(stdout) as Imported, findings: stderr }
 }
