@@ -44,6 +44,12 @@ const [origin = '', key = ''] = process.argv.slice(2)
 const client = createClient<paths>({ baseUrl: origin, headers: { authorization: 'Bearer ' + key } })
 const messages = [{ role: 'user' as const, content: 'hello' }]
 const chat = await client.POST('/v1/chat/completions', { body: { model: 'sim-text', messages } })
+// A stream would be a text.
+const whole = typeof chat.data === 'object' ? chat.data : undefined
+const said: string | null | undefined = whole?.choices[0]?.message.content
+// @ts-expect-error: a member that no answer has
+const nothing = whole?.chioces
+if (typeof said !== 'string' || nothing !== undefined) throw new Error('the answer is not as its type says')
 const models = await client.GET('/v1/models')
 // @ts-expect-error: a model that the key does not have
 const unknown = await client.POST('/v1/chat/completions', { body: { model: 'no-model', messages } })

@@ -46,7 +46,7 @@ export function takesLimits(command: Command): Command {
   return command
     .option('--requests <rate>', 'requests in a window, such as 10/s; repeatable', append)
     .option('--tokens <rate>', 'tokens in a window, such as 100k/min; repeatable', append)
-    .option('--budget <amount>', 'most to spend in a window, such as "5 USD/day"; repeatable', append)
+    .option('--budget <amount>', 'spending in a window, as "5 USD/day"; repeatable', append)
     .option('--in-flight <number>', 'requests at once')
     .option('--streams <number>', 'streams at once')
     .option('--max-output <tokens>', 'tokens of one answer')

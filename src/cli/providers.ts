@@ -25,6 +25,8 @@ export interface Provider {
   readonly models: ReadonlyMap<string, string>
   /** Whether requests reach it that name any model. */
   readonly anyModel: boolean
+  /** The protocols that it speaks, each with its call. */
+  readonly speaks: JsonObject
 }
 
 /** The shipped kinds that speak a protocol which some shipped route serves, by name. */
@@ -64,8 +66,12 @@ function lineage(kinds: ReadonlyMap<string, JsonObject>, name: string): readonly
 }
 
 function spoken(layers: readonly JsonObject[]): readonly string[] {
-  const all = Object.assign({}, ...layers.map(layer => objectAt(layer, 'speaks')).reverse())
-  return Object.keys(all).filter(protocol => all[protocol] !== 'off')
+  return Object.keys(callsOf(layers))
+}
+
+function callsOf(layers: readonly JsonObject[]): JsonObject {
+  const all: JsonObject = Object.assign({}, ...layers.map(layer => objectAt(layer, 'speaks')).reverse())
+  return Object.fromEntries(Object.entries(all).filter(([, call]) => call !== 'off'))
 }
 
 function provider(name: string, layers: readonly JsonObject[], routes: readonly JsonObject[]): Provider {
@@ -81,6 +87,7 @@ function provider(name: string, layers: readonly JsonObject[], routes: readonly 
     hasRegion: layers.some(({ credential }) => isObject(credential) && credential.type === 'aws-sigv4'),
     takesSecret: layers.some(layer => layer.credential !== undefined),
     models: new Map(reached.flatMap(({ model }) => wordsOf(model))),
+    speaks: callsOf(layers),
     anyModel: reached.some(({ model }) => typeof model === 'string'),
     wantsLimit: protocols.includes('messages') && !protocols.includes('responses'),
   }

@@ -1,17 +1,21 @@
 import { createHash } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
+import { readFile, rm } from 'node:fs/promises'
+import { join, sep } from 'node:path'
 import type { ShownDifference } from '../admin/host.js'
 import { AdminError } from '../admin/route.js'
+import type { SourceFile } from '../config/files.js'
 import { holdsSecret } from '../config/secret-lines.js'
 import { isAddress, placeOf } from '../core/config-place.js'
 import { documentName } from '../core/document-names.js'
+import { packageRoot } from '../core/package-root.js'
 import type { Problem } from '../core/problems.js'
 import { inSlices } from '../core/steps.js'
 import { changesBetween } from './changes.js'
+import type { PastDocument } from './history.js'
 import { type LoadOptions, loadPlan } from './load.js'
 import { meaningOf } from './meaning.js'
 import type { PlanSource } from './reload.js'
-import { replaceFile } from './replace-file.js'
+import { createFile, replaceFile } from './replace-file.js'
 
 interface Checked {
   readonly isValid: boolean
@@ -37,6 +41,9 @@ interface NamedText extends ShownText {
   readonly name: string
 }
 
+/** Files that one message names. */
+const MAX_NAMED = 3
+
 /** In place of a line; the number is that of the line. */
 const LEFT_OUT = /^# line (\d+) may hold a secret and is not shown$/gm
 
@@ -59,7 +66,11 @@ export class FileDrafts {
 
   async check(text: string, isWhole: boolean): Promise<Checked> {
     const whole = isWhole ? completed(text, await this.#text()) : text
-    const { plan, config, problems } = await loadPlan({ ...this.#options, text: Buffer.from(whole) })
+    return await this.#check({ text: Buffer.from(whole) })
+  }
+
+  async #check(given: Pick<LoadOptions, 'text' | 'documents'>): Promise<Checked> {
+    const { plan, config, problems } = await loadPlan({ ...this.#options, ...given })
     if (plan === undefined || config === undefined) return { isValid: false, problems, changes: {} }
     const { running } = this.#plans()
     const changes = await inSlices(changesBetween(running.config, config))
@@ -78,15 +89,19 @@ export class FileDrafts {
     try {
       const whole = completed(text, before)
       const checked = await this.check(whole, false)
-      return !checked.isValid || whole === before ? checked : await this.#write(whole, before, checked)
+      const file = { path: placeOf(this.#options.file), text: whole }
+      return !checked.isValid || whole === before ? checked : await this.#write([file], checked)
     } finally {
       this.#isWriting = false
     }
   }
 
-  async #write(text: string, before: string, checked: Checked): Promise<Checked> {
-    await replaceFile(this.#options.file, text)
+  /** Writes files, those that are there no more among them, and reloads; if that fails, all are as they were before. */
+  async #write(files: readonly PastDocument[], checked: Checked): Promise<Checked> {
+    const before = await Promise.all(files.map(async file => ({ ...file, text: await textAt(file.path) })))
+    const changed = files.filter(({ text }, at) => text !== before[at]?.text)
     try {
+      for (const { path, text } of changed) await put(path, text)
       const { plan, problems } = await this.#plans().reload('console')
       if (plan !== undefined) return checked
       await this.#restore(before)
@@ -97,15 +112,35 @@ export class FileDrafts {
     }
   }
 
-  async #restore(text: string): Promise<void> {
-    await replaceFile(this.#options.file, text)
+  async #restore(files: readonly { readonly path: string; readonly text: string | undefined }[]): Promise<void> {
+    for (const { path, text } of files) await put(path, text)
     await this.#plans().reload()
   }
 
-  /** As {@link apply}, with the text of a former generation. */
+  /** As {@link apply}, with what all files of the configuration said at a former generation. */
   async back(generation: number, digest: string): Promise<Checked | undefined> {
-    const [main] = (await this.#plans().pastDocuments(generation)) ?? []
-    return main === undefined ? undefined : await this.apply(main.text, digest)
+    const files = await this.#plans().pastDocuments(generation)
+    if (files === undefined || digestOf(await this.#text()) !== digest || this.#isWriting) return undefined
+    this.#isWriting = true
+    try {
+      const documents = files.map(({ path, text }) => ({ path, bytes: Buffer.from(text) }))
+      const later = await this.#laterThan(documents)
+      if (later.length > 0) throw new AdminError(409, 'conflict', laterText(generation, later))
+      const checked = await this.#check({ documents })
+      return checked.isValid ? await this.#write(files.filter(isOwn), checked) : checked
+    } finally {
+      this.#isWriting = false
+    }
+  }
+
+  /** Names of files that are there now, and that would be read beside those of a former generation. */
+  async #laterThan(documents: readonly SourceFile[]): Promise<readonly string[]> {
+    const known = new Set(documents.map(({ path }) => path))
+    const isLater = ({ path }: SourceFile): boolean => !known.has(path)
+    const now = ((await loadPlan(this.#options)).documents ?? []).filter(isLater)
+    if (now.length === 0) return []
+    const { documents: both = [] } = await loadPlan({ ...this.#options, documents: [...documents, ...now] })
+    return both.filter(isLater).map(({ path }) => documentName(placeOf(this.#options.file), path))
   }
 
   async version(generation: number): Promise<PastVersion | undefined> {
@@ -126,6 +161,34 @@ export class FileDrafts {
       throw new AdminError(409, 'conflict', `the configuration is the folder ${file}: change its files there`)
     })
   }
+}
+
+/** What comes with the gateway is not of the user's. */
+function isOwn({ path }: PastDocument): boolean {
+  return !path.startsWith(join(packageRoot(), 'routes', sep))
+}
+
+/** Undefined: there is no such file. */
+async function textAt(path: string): Promise<string | undefined> {
+  return await readFile(path, 'utf8').catch(error => {
+    if (error.code !== 'ENOENT') throw error
+    return undefined
+  })
+}
+
+/** Without a text the file is removed. */
+async function put(path: string, text: string | undefined): Promise<void> {
+  const before = await textAt(path)
+  if (text === before) return
+  if (text === undefined) await rm(path, { force: true })
+  else if (before === undefined) await createFile(path, text)
+  else await replaceFile(path, text)
+}
+
+function laterText(generation: number, names: readonly string[]): string {
+  const more = names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : ''
+  const shownNames = `${names.slice(0, MAX_NAMED).join(', ')}${more}`
+  return `${shownNames}: not a file of generation ${generation}, and read with its files; remove it first, or use POST /admin/rollback, which writes nothing`
 }
 
 function digestOf(text: string): string {

@@ -1,4 +1,4 @@
-import { renameSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { ADMIN_SECRET, adminLine, adminOf } from '../helpers/admin.js'
@@ -88,6 +88,67 @@ for (const [title, words, source, folder] of [
     const hidden = await run(['explain', '--file', source, '--at', '7'], { cwd, env })
     t.match(hidden, { code: 1, stderr: /its file \S+40-c\.yaml has secrets in plain text/ })
     t.notMatch(hidden.stderr, /hunter2/)
+    gateway.child.kill('SIGTERM')
+    t.equal((await gateway.ended).code, 0)
+  })
+}
+
+for (const [title, words] of [
+  ['one process', ''],
+  ['two workers', 'workers: 2\n'],
+] as const) {
+  t.test(`${title}: the console writes all files as they were at a generation, or none`, async t => {
+    const { line, origin: admin } = await adminLine(', write: true')
+    const main = `${GOOD}${line}\ninclude: [models/*.yaml, "shipped:transcripts"]\n${words}`
+    const [first, gone] = ['models: { first: sim }\n', 'models: { gone: sim }\n']
+    const cwd = t.testdir({ 'gateway.yaml': main, models: { '20-a.yaml': first, '25-gone.yaml': gone } })
+    const at = (name: string): string => join(cwd, name)
+    const gateway = start(t, ['serve', '--port', '0'], { cwd, env })
+    await gateway.until(/listening on/)
+    const ask = adminOf(t, admin)
+    const reload = async (): Promise<void> => void t.equal((await ask('POST', '/admin/reload')).status, 200)
+    const backTo = async (generation: number) => {
+      const { digest } = (await ask('GET', '/admin/plan/file')).json() as unknown as { readonly digest: string }
+      return await ask('POST', '/admin/plan/apply', { generation, digest })
+    }
+    const models = async (): Promise<string> => (await ask('GET', '/admin/config?section=models')).body.toString()
+
+    writeFileSync(at('gateway.yaml'), `${main}# edited\n`)
+    writeFileSync(at('models/20-a.yaml'), 'models: { renamed: sim }\n')
+    rmSync(at('models/25-gone.yaml'))
+    await reload()
+    t.match(await models(), '"renamed"')
+
+    const past = JSON.parse((await ask('GET', '/admin/generations/1/file')).body.toString()) as {
+      readonly included: readonly { readonly name: string }[]
+    }
+    t.same(
+      past.included.map(({ name }) => name),
+      ['models/20-a.yaml', 'models/25-gone.yaml', 'shipped:routes/more/transcripts.yaml'],
+    )
+    const done = await backTo(1)
+    t.equal(done.status, 200, done.body.toString())
+    t.equal(readFileSync(at('gateway.yaml'), 'utf8'), main)
+    t.equal(readFileSync(at('models/20-a.yaml'), 'utf8'), first)
+    t.equal(readFileSync(at('models/25-gone.yaml'), 'utf8'), gone)
+    t.match(await models(), /"first".*"gone"/s)
+    t.notMatch(await models(), '"renamed"')
+
+    writeFileSync(at('models/20-a.yaml'), 'models: { renamed: sim }\n')
+    writeFileSync(at('models/30-later.yaml'), 'models: { later: sim }\n')
+    await reload()
+    const refused = await backTo(1)
+    t.match(
+      [refused.status, refused.json().error.message],
+      [409, /^models\/30-later\.yaml: not a file of generation 1/],
+    )
+    t.equal(readFileSync(at('models/20-a.yaml'), 'utf8'), 'models: { renamed: sim }\n', 'nothing is written')
+
+    rmSync(at('models/30-later.yaml'))
+    rmSync(at('models/25-gone.yaml'))
+    await reload()
+    t.equal((await ask('POST', '/admin/plan/apply', { generation: 1, digest: 'another' })).status, 409)
+    t.equal(existsSync(at('models/25-gone.yaml')), false)
     gateway.child.kill('SIGTERM')
     t.equal((await gateway.ended).code, 0)
   })

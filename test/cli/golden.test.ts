@@ -1,5 +1,8 @@
 import { join, relative } from 'node:path'
+import { PassThrough, Readable } from 'node:stream'
 import t, { type Test } from 'tap'
+import { commandTree, withCommandsBelow } from '../../src/cli/command-tree.js'
+import { build } from '../../src/cli/main.js'
 import { packageRoot } from '../../src/core/package-root.js'
 import { sameAsGolden } from '../helpers/golden-file.js'
 import { command } from './in-process.js'
@@ -88,6 +91,47 @@ for (const [name, { files, args, lines = /^/ }] of Object.entries(COMMANDS)) {
     )
   })
 }
+
+const MAN_PAGES = ['', 'serve', 'record', 'rollback', 'keys', 'keys create']
+
+t.test('gateway completion and gateway man', async t => {
+  for (const shell of ['bash', 'zsh', 'fish']) {
+    const { code, stdout } = await command(['completion', shell])
+    t.equal(code, 0)
+    sameAsGolden(t, `completion-${shell}`, stdout)
+  }
+  for (const words of MAN_PAGES) {
+    const { code, stdout } = await command(['man', ...words.split(' ').filter(Boolean)])
+    t.equal(code, 0)
+    const name = ['man', ...words.split(' ').filter(Boolean)].join('-')
+    sameAsGolden(t, name, stdout.replaceAll(/(?<=model-gateway )\d+\.\d+\.\d+[\w.-]*/g, 'VERSION'))
+  }
+})
+
+/** What a terminal of the usual height shows at once, and a tall one. */
+const MAX_PROGRAM_LINES = 24
+const MAX_COMMAND_LINES = 40
+const MAX_COLUMNS = 100
+
+t.test('the help of every command fits a terminal', async t => {
+  const io = { stdout: new PassThrough(), stderr: new PassThrough(), env: {}, stdin: Readable.from([]) }
+  const nodes = withCommandsBelow(commandTree(build(io, () => undefined)))
+  const paths = nodes.map(({ path }) => path).filter(path => path.at(-1) !== 'help')
+  t.ok(paths.length > 40, `${paths.length} commands`)
+  const texts: string[] = []
+  for (const path of paths) {
+    const { code, stdout } = await command([...path, '--help'])
+    const lines = stdout.trimEnd().split('\n')
+    const name = ['gateway', ...path].join(' ')
+    t.equal(code, 0, name)
+    const most = path.length === 0 ? MAX_PROGRAM_LINES : MAX_COMMAND_LINES
+    t.ok(lines.length <= most, `${name} --help has ${lines.length} lines of at most ${most}`)
+    const widest = Math.max(...lines.map(line => line.length))
+    t.ok(widest <= MAX_COLUMNS, `${name} --help is ${widest} columns wide of at most ${MAX_COLUMNS}`)
+    texts.push(`--- ${name} --help\n${stdout}`)
+  }
+  sameAsGolden(t, 'help', texts.join(''))
+})
 
 /** Both outputs and the exit status, without the folder of the test, times, and what depends on the shipped routes. */
 async function printed(t: Test, folder: string, args: readonly string[]): Promise<string> {

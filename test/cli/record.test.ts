@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { sameAsGolden } from '../helpers/golden-file.js'
 import { run, start } from './bin.js'
 import { TEST_KEY } from './files.js'
 
@@ -24,7 +25,11 @@ t.test('record serves, and writes the exchanges of the chosen models', async t =
   t.equal(await ask('/v1/embeddings', { model: 'sim-embed', input: 'no' }), 200)
   t.equal(await ask('/v1/chat/completions', { model: 'sim-text', messages: [{ role: 'user', content: 'yes' }] }), 200)
   bin.child.kill('SIGTERM')
-  t.equal((await bin.ended).code, 0)
+  const { code, stdout, stderr } = await bin.ended
+  t.equal(code, 0)
+  const words = `${stdout}--- standard error\n${stderr}`.replaceAll(/^\{.*\n/gm, '')
+  const printed = words.replaceAll(origin, 'http://127.0.0.1:PORT').replaceAll(/(?<=routes +)\d+/g, 'N')
+  sameAsGolden(t, 'record', printed)
   const files = readdirSync(join(cwd, 'tapes'))
   t.equal(files.length, 1)
   t.match(files[0], /^\d{8}T[\d.]+Z-0001-chat-sim-text-[0-9a-f]{6}\.json$/)

@@ -363,3 +363,45 @@ models: { voice: { upstream: north, as: talker } }
   const { code, stdout } = await run(['test'], { cwd })
   t.equal(code, 0, stdout)
 })
+
+/** Each route refuses a model that there is not, in the format of its own file's defaults. */
+const DEFAULTS_FILES = {
+  'gateway.yaml': `version: 1
+include: [north.yaml, south.yaml]
+keys: { team: { secret: { env: TEAM_KEY } } }
+upstreams: { sim: { kind: simulator } }
+models: { swift: sim }
+routes: { POST /plain/chat: { protocol: chat, model: body.model, body: json } }
+`,
+  'north.yaml': `defaults: { errors: messages, prefixes: { fast: { mode: fast } } }
+routes: { POST /north/chat: { protocol: chat, model: body.model, body: json } }
+`,
+  'south.yaml': `defaults: { errors: native }
+routes:
+  POST /south/chat: { protocol: chat, model: body.model, body: json }
+  POST /own/chat: { protocol: chat, model: body.model, body: json, errors: messages }
+  GET /v1/usage: off
+`,
+  'team.test.yaml': `tests:
+${Object.entries({
+  '/plain': 'error.code: model_not_found',
+  '/north': 'type: error',
+  '/fast/north': 'type: error',
+  '/south': 'error.status: NOT_FOUND',
+  '/own': 'type: error',
+})
+  .map(
+    ([path, body]) => `  of ${path}:
+    request: { to: POST ${path}/chat, body: { model: absent, messages: [{ role: user, content: hi }] } }
+    expect: { status: 404, body: { ${body} } }
+`,
+  )
+  .join('')}`,
+}
+
+t.test('the defaults of an included file hold for its routes alone', async t => {
+  const cwd = t.testdir(DEFAULTS_FILES)
+  const { code, stdout, stderr } = await run(['test'], { cwd })
+  t.strictSame([code, stderr], [0, ''], stdout)
+  t.equal(stdout.match(/^ok /gm)?.length, 5)
+})

@@ -89,12 +89,14 @@ interface ConsoleOptions {
   /** Another entry of `keys`. */
   readonly key?: string
   readonly env?: Readonly<Record<string, string>>
+  /** Further files, by their path beside gateway.yaml. */
+  readonly files?: Readonly<Record<string, string>>
 }
 
 /** A gateway with the simulator, and a page of a browser that is not signed in. `admin`, `yaml`: more of its configuration. */
 export async function openConsole(
   test: Test,
-  { admin: more = '', yaml = '', key = '', env: variables = {} }: ConsoleOptions = {},
+  { admin: more = '', yaml = '', key = '', env: variables = {}, files = {} }: ConsoleOptions = {},
 ): Promise<ConsoleTest> {
   const { line: bare, origin: admin } = await adminLine()
   const line = bare.replace(/ }$/, `${typeof more === 'string' ? more : await more(admin)} }`)
@@ -105,7 +107,7 @@ export async function openConsole(
     ...variables,
   }
   const gateway = await startTestGateway(test, `${YAML.replace('upstreams:', `${key}upstreams:`)}${line}\n${yaml}`, {
-    env,
+    ...{ env, files },
   })
   const browser = await theBrowser()
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: 'reduce' })

@@ -54,6 +54,29 @@ t.test('an edit goes live, a broken one does not, and one can go back', async t 
   t.same(test.said, [])
 })
 
+t.test('the way back to a generation writes the included files, too', async t => {
+  const files = { 'more/a.yaml': 'models: { extra: sim }\n' }
+  const test = await openConsole(t, { admin: ', write: true', yaml: 'include: [more/*.yaml]\n', files })
+  const { page, gateway } = test
+  const file = join(gateway.folder, 'more/a.yaml')
+  writeFileSync(file, 'models: { other: sim }\n')
+  await request(t, test.admin, '/admin/reload', { method: 'POST', key: ADMIN_SECRET })
+  await test.signIn()
+  await test.open('/plan?view=generations&generation=1')
+  await page.getByText('Included: more/a.yaml').click()
+  await page.locator('.cm-line', { hasText: 'extra: sim' }).waitFor()
+  t.same(await test.axe(), [], 'axe finds nothing on the included files')
+  const back = page.getByRole('button', { name: 'Back to 1' })
+  t.match(await back.getAttribute('title'), /all files of the configuration/)
+  await back.click()
+  await page.getByRole('cell', { name: '3', exact: true }).waitFor()
+  t.equal(readFileSync(file, 'utf8'), files['more/a.yaml'])
+  writeFileSync(join(gateway.folder, 'more/b.yaml'), 'models: { later: sim }\n')
+  await request(t, test.admin, '/admin/reload', { method: 'POST', key: ADMIN_SECRET })
+  await page.getByRole('button', { name: 'Back to 1' }).click()
+  await page.getByText(/more\/b\.yaml: not a file of generation 1/).waitFor()
+})
+
 t.test('the file explains its words, and a draft says what it means for callers before it goes live', async t => {
   const test = await openConsole(t)
   const { page } = test

@@ -25,6 +25,11 @@ interface Version {
   readonly difference?: Difference
 }
 
+interface Included {
+  readonly name: string
+  readonly text: string
+}
+
 interface Counts {
   readonly requests: number
   readonly failures: number
@@ -44,7 +49,7 @@ export function Versions() {
   const versions = useFetched<List<Version>>('/admin/generations', EVERY_MS)
   const file = useFetched<PlanFile>('/admin/plan/file')
   const chosen = Number(parameter('generation') ?? Number.NaN)
-  const one = useFetched<{ readonly text: string }>(
+  const one = useFetched<{ readonly text: string; readonly included: readonly Included[] }>(
     Number.isInteger(chosen) ? `/admin/generations/${chosen}/file` : undefined,
   )
   const failure = useSignal<string | undefined>(undefined)
@@ -100,7 +105,7 @@ export function Versions() {
                       type="button"
                       class="btn"
                       disabled={current?.write !== true}
-                      title={current?.write === true ? '' : 'Needs admin: { write: true }'}
+                      title={whyNot(current, file.error.value) ?? 'Writes all files of the configuration as they were'}
                       onClick={() => void back(generation)}
                     >
                       Back to {generation}
@@ -126,11 +131,23 @@ export function Versions() {
             label={`The text of plan ${chosen}`}
             isReadOnly={true}
           />
+          {one.data.value.included.map(({ name, text }) => (
+            <details key={name}>
+              <summary>Included: {name}</summary>
+              <Editor text={text} original={undefined} label={`${name} at plan ${chosen}`} isReadOnly={true} />
+            </details>
+          ))}
         </Card>
       )}
       <Failure error={one.error.value} />
     </>
   )
+}
+
+/** Why the files cannot be written; undefined: they can. */
+function whyNot(file: PlanFile | undefined, error: string | undefined): string | undefined {
+  if (file === undefined) return error ?? 'The file is not known yet'
+  return file.write ? undefined : 'Needs admin: { write: true }'
 }
 
 const CANARY_WORDS = { running: 'Canary', whole: 'Went whole', back: 'Went back', replaced: 'Replaced' }

@@ -1,6 +1,7 @@
-import type { Json, JsonObject } from '../../core/json.js'
+import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import { addressOf, asName, asVariable, variableOf } from './address.js'
 import { accountOf, type CloudWish, placeOf } from './clouds.js'
+import type { Spoken } from './custom-requests.js'
 import type { KindOf } from './kinds.js'
 import type { View } from './view.js'
 import { entryYaml, scalarYaml } from './yaml-text.js'
@@ -30,6 +31,10 @@ interface UpstreamWish {
   readonly secret?: View
   readonly headers?: Readonly<Record<string, string>>
   readonly settings?: JsonObject
+  /** Whether it has limits that it shares with no other upstream like it. */
+  readonly isOwn?: boolean
+  /** Calls that differ from those of the kind. */
+  readonly speaks?: (spoken: Spoken) => JsonObject
   /** The model there, where kinds depend on it. */
   readonly model?: string
   /** For providers in a cloud. */
@@ -39,12 +44,14 @@ interface UpstreamWish {
 /** The configuration that an import makes, and its text. */
 export class Draft {
   readonly top: Record<string, Json> = {}
+  readonly groups = new Map<string, JsonObject>()
   readonly keys = new Map<string, JsonObject>()
   readonly models = new Map<string, Model>()
   readonly #upstreams = new Map<string, JsonObject>()
   readonly #wantLimits = new Set<string>()
   readonly #known = new Map<string, string>()
   readonly #kindOf: KindOf
+  #shared: JsonObject | undefined
 
   constructor(kindOf: KindOf) {
     this.#kindOf = kindOf
@@ -74,13 +81,16 @@ export class Draft {
     if (Object.keys(headers).length > 0) made.headers = headers
     const { secret: one, secrets: several, ...others } = settings
     Object.assign(made, kind.takesSecret ? settings : others)
+    const prefix = /\/v1\/*$/.test(written ?? '') ? '/v1' : ''
+    const calls = wish.speaks?.({ protocols: kind.speaks, prefix }) ?? {}
+    if (Object.keys(calls).length > 0) made.speaks = { ...(made.speaks as JsonObject | undefined), ...calls }
     if (!kind.takesSecret && (secret ?? one ?? several) !== undefined) {
       secret?.text()
       at.find('manual', `its key is left out: the credential here is of type ${kind.cloud?.credential ?? 'its own'}`)
     }
     const identity = JSON.stringify(made)
     const known = this.#known.get(identity)
-    if (known !== undefined) return known
+    if (known !== undefined && wish.isOwn !== true) return known
     const free = this.#freeName(name)
     if (kind.wantsLimit) this.#wantLimits.add(free)
     this.#known.set(identity, free)
@@ -99,6 +109,47 @@ export class Draft {
 
   get upstreamNames(): readonly string[] {
     return [...this.#upstreams.keys()]
+  }
+
+  /** A name has one price: the first that is said. */
+  price(name: string, price: JsonObject, at: View): void {
+    const prices = isObject(this.top.prices) ? this.top.prices : {}
+    const before = prices[name]
+    if (before === undefined) this.top.prices = { ...prices, [name]: price }
+    else if (JSON.stringify(before) !== JSON.stringify(price))
+      at.find('approximate', `${JSON.stringify(name)} has one price here: that of its first deployment`)
+  }
+
+  /** Limits of an upstream beside its other settings. */
+  bound(upstream: string, limits: JsonObject): void {
+    const made = this.#upstreams.get(upstream)
+    if (made === undefined) return
+    const all = new Map(Object.entries(isObject(made.limits) ? made.limits : {}))
+    for (const [unit, rates] of Object.entries(limits))
+      all.set(unit, all.has(unit) ? [all.get(unit) ?? [], rates].flat() : rates)
+    this.#upstreams.set(upstream, { ...made, limits: Object.fromEntries(all) })
+  }
+
+  freeGroup(name: string): string {
+    for (let number = 1; ; number++) {
+      const free = number === 1 ? name : `${name}-${number}`
+      if (!this.groups.has(free)) return free
+    }
+  }
+
+  /** Limits that all keys share. */
+  boundAll(limits: JsonObject): void {
+    this.#shared = { ...this.#shared, ...limits }
+  }
+
+  /** What all keys share is of a group that every other group and key belongs to. */
+  joinEveryone(): void {
+    if (this.#shared === undefined) return
+    const name = this.freeGroup('everyone')
+    for (const holders of [this.groups, this.keys])
+      for (const [holder, value] of holders)
+        if (value.group === undefined) holders.set(holder, { ...value, group: name })
+    this.groups.set(name, { limits: this.#shared })
   }
 
   model(name: string): Model {
@@ -122,6 +173,11 @@ export class Draft {
   text(head: readonly string[]): string {
     const lines = [...head.map(line => `# ${line}`), '', 'version: 1']
     for (const [name, value] of Object.entries(this.top)) lines.push(`${name}:${entryYaml(value, 0)}`)
+    section(
+      lines,
+      'groups',
+      [...this.groups].map(([name, group]) => [name, group, []]),
+    )
     section(
       lines,
       'keys',

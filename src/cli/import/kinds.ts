@@ -21,6 +21,8 @@ interface FoundKind {
   readonly isCompatible: boolean
   /** Whether requests of other protocols are translated to one that wants a limit on every answer. */
   readonly wantsLimit: boolean
+  /** The protocols that it speaks, each with its call. */
+  readonly speaks: JsonObject
   /** How it is reached in a cloud. */
   readonly cloud: Cloud | undefined
 }
@@ -53,8 +55,8 @@ export async function providerWords(): Promise<Words> {
   const known = new Map(kinds.map(one => [one.name, one]))
   const [words, unsupported, guesses] = ['providers', 'unsupported', 'guesses'].map(name => objectAt(data, name))
   const found = (kind: string, guessed = false, cloud?: Cloud): FoundKind => {
-    const { base, variable, takesSecret = true, wantsLimit = false } = known.get(kind) ?? {}
-    return { kind, base, variable, takesSecret, guessed, isCompatible: kind === compatible, wantsLimit, cloud }
+    const { base, variable, takesSecret = true, wantsLimit = false, speaks = {} } = known.get(kind) ?? {}
+    return { kind, base, variable, takesSecret, guessed, isCompatible: kind === compatible, wantsLimit, speaks, cloud }
   }
   const kindOf: KindOf = (word, { hasAddress, isKeyed = false, model = '' }) => {
     const entry = objectAt(words ?? {}, word.toLowerCase())

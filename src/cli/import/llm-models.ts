@@ -2,7 +2,9 @@ import type { Json } from '../../core/json.js'
 import { asName, asVariable } from './address.js'
 import { bodyVerb } from './body-verbs.js'
 import { cloudWish } from './clouds.js'
-import { type Model, secretOf, type Target } from './draft.js'
+import { type Draft, type Model, secretOf, type Target } from './draft.js'
+import { headersIn, isCopied } from './header-secrets.js'
+import { Limits } from './limits.js'
 import type { Reader, ReaderInput } from './reader.js'
 import type { View } from './view.js'
 
@@ -31,6 +33,51 @@ export const llmModelsReader: Reader = input => {
     const name = asName(key.child('metadata', 'name').text() ?? `key-${at + 1}`)
     draft.keys.set(name, { ...secretOf(key.child('key'), asVariable(`${name}_key`)), models: ['*'] })
   }
+  const shares = bucketsOf(llm.child('policies', 'localRateLimit'), 'all keys together', draft)
+  if (!shares.isEmpty) draft.boundAll(shares.value)
+}
+
+/** Buckets of requests or of tokens, as limits. */
+function bucketsOf(list: View, holder: string, draft: Draft): Limits {
+  const found = new Limits(holder, draft)
+  for (const bucket of list.items()) {
+    const [size, fill, interval] = ['maxTokens', 'tokensPerFill', 'fillInterval'].map(word => bucket.child(word))
+    const unit = bucket.child('type').text() === 'tokens' ? 'tokens' : 'requests'
+    if (size !== undefined && fill !== undefined && interval !== undefined)
+      found.addBucket(unit, bucket, { size, fill, interval })
+  }
+  return found
+}
+
+/** Headers that are set or added; those that are removed never pass unless a list says so. */
+function headersOf(places: readonly (View | undefined)[]): Readonly<Record<string, string>> {
+  const found: Record<string, string> = {}
+  for (const place of [...places].reverse()) {
+    const filter = place?.child('requestHeaders')
+    if (filter?.exists !== true) continue
+    const [set, added] = [plainHeaders(filter.child('set')), plainHeaders(filter.child('add'))]
+    Object.assign(found, set, added)
+    if (Object.keys(set).length > 0) filter.child('set').find('exact', 'headers of the upstream')
+    if (Object.keys(added).length > 0)
+      filter.child('add').find('approximate', "headers of the upstream, in place of the client's of that name")
+    if (filter.child('remove').items().length > 0)
+      filter
+        .child('remove')
+        .find('approximate', "a client's header passes only where forward of the upstream or its kind lists it")
+  }
+  return found
+}
+
+/** What a language of expressions writes into a header is not copied. */
+function plainHeaders(view: View): Readonly<Record<string, string>> {
+  const list = view.items().map(one => [one.child('name').text() ?? '', one.child('value')] as const)
+  const found: Record<string, string> = {}
+  for (const [name, value] of list) {
+    const text = value.text()
+    if (text !== undefined && isCopied(name, text)) found[name.toLowerCase()] = text
+    else value.find('manual', 'it may be a secret, and is not copied')
+  }
+  return list.length > 0 ? found : headersIn(view)
 }
 
 function readModel(
@@ -58,6 +105,7 @@ function readModel(
     at: model,
     ...(address === undefined ? {} : { address }),
     ...(secret === undefined ? {} : { secret }),
+    headers: headersOf([model, base]),
     model: param('model')?.text() ?? name,
     cloud: cloudWish(data, param),
   })
@@ -71,6 +119,8 @@ function readModel(
   }
   draft.addTarget(name, target)
   draft.model(name).comments.push(...model.comments())
+  const limits = bucketsOf(model.child('localRateLimit'), `the model ${JSON.stringify(name)}`, draft)
+  if (!limits.isEmpty) draft.model(name).settings.limits = limits.value
 }
 
 /** `stripPrefix("x/")` of a glob `x/*` is what its star stands for. */

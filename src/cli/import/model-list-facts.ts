@@ -1,4 +1,4 @@
-import { isObject, type Json } from '../../core/json.js'
+import type { Json } from '../../core/json.js'
 import type { Draft, Model, Target } from './draft.js'
 import type { View } from './view.js'
 
@@ -25,16 +25,11 @@ export function readPrices(item: View, name: string, draft: Draft): void {
     if (usd !== undefined && usd >= 0 && word !== undefined) price[word] = perMillion(usd)
     else if (view.exists) view.find('manual', 'write it under prices, per million tokens')
   }
-  if (Object.keys(price).length === 0) return
-  const prices = isObject(draft.top.prices) ? draft.top.prices : {}
-  const before = prices[name]
-  if (before === undefined) draft.top.prices = { ...prices, [name]: price }
-  else if (JSON.stringify(before) !== JSON.stringify(price))
-    item.find('approximate', `${JSON.stringify(name)} has one price here: that of its first deployment`)
+  if (Object.keys(price).length > 0) draft.price(name, price, item)
 }
 
 /** Without what binary fractions add. */
-function perMillion(usd: number): number {
+export function perMillion(usd: number): number {
   return Number((usd * MILLION).toFixed(6))
 }
 

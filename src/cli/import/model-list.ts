@@ -4,6 +4,8 @@ import { cloudWish } from './clouds.js'
 import type { Target } from './draft.js'
 import { seconds } from './durations.js'
 import { headersIn } from './header-secrets.js'
+import { Limits } from './limits.js'
+import { readSpending } from './model-list-budgets.js'
 import { noteShares, outputTraits, readPrices } from './model-list-facts.js'
 import { readDrops, readRouter } from './model-list-router.js'
 import type { Reader, ReaderInput } from './reader.js'
@@ -23,6 +25,7 @@ export const modelListReader: Reader = input => {
   }
   for (const [name, group] of groups) addGroup(name, group, input)
   readRouter(input)
+  readSpending(input)
 }
 
 interface Deployment {
@@ -30,6 +33,8 @@ interface Deployment {
   readonly target: Target
   readonly share: View | undefined
   readonly order: number
+  /** Whether its upstream has limits of its rates. */
+  readonly isBound: boolean
 }
 
 function deploymentOf(item: View, name: string, input: ReaderInput): Deployment | undefined {
@@ -42,12 +47,14 @@ function deploymentOf(item: View, name: string, input: ReaderInput): Deployment 
     return undefined
   }
   const { model, region } = inCloud(split.model, input)
+  const limits = boundsOf(params, input)
   const upstream = input.draft.upstream({
     provider: split.provider,
     at: params.child('model'),
     ...viewOf('address', first(params, credential, 'api_base', 'base_url')),
     ...viewOf('secret', first(params, credential, 'api_key')),
     headers: headersOf(params, input.data),
+    ...(limits.isEmpty ? {} : { settings: { limits: limits.value }, isOwn: true }),
     model,
     cloud: {
       ...cloudWish(input.data, word => first(params, credential, word)),
@@ -69,7 +76,23 @@ function deploymentOf(item: View, name: string, input: ReaderInput): Deployment 
     ...outputTraits(item.child('model_info', 'max_output_tokens'), limit),
   }
   const share = ['weight', 'rpm', 'tpm'].map(word => params.child(word)).find(one => one.exists)
-  return { item, target, share, order: params.child('order').number() ?? 0 }
+  const isBound = limits.value.requests !== undefined || limits.value.tokens !== undefined
+  return { item, target, share, order: params.child('order').number() ?? 0, isBound }
+}
+
+/** What bounds a deployment: its budget, and its rates where they are enforced and no mere shares. */
+function boundsOf(params: View, { root, draft }: ReaderInput): Limits {
+  const limits = new Limits('the upstream of this deployment', draft)
+  limits.add('budget', params.child('max_budget'), params.child('budget_duration'))
+  const router = root.child('router_settings')
+  const checks = router.child('optional_pre_call_checks').value
+  const areEnforced =
+    /^usage-based-routing/.test(String(router.child('routing_strategy').value ?? '')) ||
+    (Array.isArray(checks) && checks.includes('enforce_model_rate_limits'))
+  if (!areEnforced) return limits
+  limits.add('requests', params.child('rpm'), 'minute')
+  limits.add('tokens', params.child('tpm'), 'minute')
+  return limits
 }
 
 /** A model's name without the words before it that say how and where it is asked. */
@@ -87,12 +110,10 @@ function inCloud(written: string, { data }: ReaderInput): { readonly model: stri
 function addGroup(name: string, group: readonly Deployment[], { draft }: ReaderInput): void {
   const isShared = group.length > 1 && new Set(group.map(({ order }) => order)).size === 1
   const areWeighted = group.every(({ share }) => share !== undefined)
-  for (const { item, target, share } of [...group].sort((a, b) => a.order - b.order)) {
+  for (const { item, target, share, isBound } of [...group].sort((a, b) => a.order - b.order)) {
     const weight = isShared ? (areWeighted ? (share?.number() ?? 1) : 1) : undefined
-    noteShares(
-      { params: item.child('litellm_params'), share, isUsed: isShared && areWeighted, isLone: group.length === 1 },
-      draft.model(name),
-    )
+    const shares = { share, isUsed: isShared && areWeighted, isLone: group.length === 1 }
+    if (!isBound) noteShares({ params: item.child('litellm_params'), ...shares }, draft.model(name))
     if (weight === 0) item.find('exact', 'its weight is 0, so it is left out')
     else draft.addTarget(name, { ...target, ...(weight === undefined ? {} : { weight }) })
     draft.model(name).comments.push(...item.comments(), ...item.child('litellm_params', 'model').comments())

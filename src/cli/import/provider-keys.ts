@@ -1,8 +1,10 @@
 import type { Json, JsonObject } from '../../core/json.js'
 import { asName } from './address.js'
 import { cloudWish } from './clouds.js'
+import { type Spoken, speaksOf } from './custom-requests.js'
 import { secretOf } from './draft.js'
 import { seconds } from './durations.js'
+import { Governance } from './governance.js'
 import { headersIn } from './header-secrets.js'
 import type { Reader, ReaderInput } from './reader.js'
 import type { View } from './view.js'
@@ -16,18 +18,22 @@ export const providerKeysReader: Reader = input => {
   const origins = root.child('client', 'allowed_origins').texts()
   const usable = origins.filter(origin => origin === '*' || /^https?:\/\/[^/\s]+$/.test(origin))
   if (usable.length > 0) draft.top.listen = { cors: { origins: usable } }
-  for (const key of root.child('governance', 'virtual_keys').items()) readKey(key, input)
+  const governance = new Governance(root, draft)
+  for (const key of root.child('governance', 'virtual_keys').items()) readKey(key, governance, input)
+  governance.readTargets(root)
 }
 
 function readProvider(name: string, provider: View, input: ReaderInput): void {
   const network = provider.child('network_config')
-  const word = provider.child('custom_provider_config', 'base_provider_type').text() ?? name
+  const custom = provider.child('custom_provider_config')
+  const word = custom.child('base_provider_type').text() ?? name
   const times: Record<string, Json> = {}
   const total = network.child('default_request_timeout_in_seconds').number()
   if (total !== undefined && total > 0) times.total = seconds(total)
   const idle = network.child('stream_idle_timeout_in_seconds').number()
   if (idle !== undefined && idle > 0) times.idle = seconds(idle)
-  const keys = provider.child('keys').items()
+  const listed = provider.child('keys').items()
+  const keys = listed.length === 0 && custom.child('is_key_less').flag() === true ? [provider] : listed
   for (const key of keys) {
     const cloud = key.entries().find(([member]) => member.endsWith('_key_config'))?.[1]
     const address = [network.child('base_url'), cloud?.child('endpoint')].find(view => view?.exists === true)
@@ -39,6 +45,7 @@ function readProvider(name: string, provider: View, input: ReaderInput): void {
       ...(address === undefined ? {} : { address }),
       ...(secret.exists && secret.value !== '' ? { secret } : {}),
       headers: headersIn(network.child('extra_headers')),
+      ...(custom.exists ? { speaks: (spoken: Spoken) => speaksOf(custom, input.data, spoken) } : {}),
       ...(cloud === undefined ? {} : { cloud: cloudWish(input.data, word => cloud.child(word)) }),
       settings: Object.keys(times).length === 0 ? {} : { timeouts: times },
     })
@@ -72,7 +79,7 @@ function addModels(
     draft.addTarget(`${name}/${model}`, { upstream, as: deployments.get(model) ?? model, ...share })
 }
 
-function readKey(key: View, { draft }: ReaderInput): void {
+function readKey(key: View, governance: Governance, { draft }: ReaderInput): void {
   const name = asName(key.child('name').text() ?? key.child('id').text() ?? 'key')
   const value = key.child('value')
   if (!value.exists) {
@@ -92,5 +99,9 @@ function readKey(key: View, { draft }: ReaderInput): void {
     key.child('provider_configs').find('unsupported', 'some of its models are not in the result')
   const made: JsonObject = { ...secretOf(value, `KEY_${name.toUpperCase().replaceAll(/\W/g, '_')}`) }
   const off = key.child('is_active').flag() === false ? { disabled: true } : {}
-  draft.keys.set(name, { ...made, models: configs.length === 0 ? ['*'] : known, ...off })
+  draft.keys.set(name, {
+    ...made,
+    models: configs.length === 0 ? ['*'] : known,
+    ...{ ...off, ...governance.ofKey(key, name) },
+  })
 }

@@ -43,8 +43,9 @@ export async function translate(
     data: new View(new Reading(document), [], foreign.data),
     ...{ draft, words, model },
   })
-  reportUnread(reading, document, foreign.data)
   if (draft.keys.size === 0) draft.keys.set('me', { secret: { env: 'GATEWAY_KEY', generate: true }, models: ['*'] })
+  draft.joinEveryone()
+  reportUnread(reading, document, foreign.data)
   const head = [`Imported from a file of ${foreign.name}. What could not be taken over was reported beside it.`]
   return { text: draft.text(head), findings: reading.findings }
 }

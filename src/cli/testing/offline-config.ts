@@ -52,7 +52,7 @@ export class OfflineConfig {
     )
     const merged: Record<string, Json> = {}
     for (const { tree } of documents) {
-      for (const [section, value] of Object.entries(isObject(tree.value) ? tree.value : {})) {
+      for (const [section, value] of Object.entries(withOwnDefaults(tree.value))) {
         const before = merged[section]
         merged[section] = isObject(before) && isObject(value) ? { ...before, ...value } : value
       }
@@ -109,6 +109,18 @@ export class OfflineConfig {
       upstreams: Object.fromEntries(upstreams),
     })
   }
+}
+
+/** The defaults of a file are for its routes alone: written into these, they stay so in one file of all. */
+function withOwnDefaults(value: Json): JsonObject {
+  if (!isObject(value)) return {}
+  const { defaults, routes, ...rest } = value
+  if (!isObject(routes)) return rest
+  const own = Object.entries(routes).map(([name, route]) => [
+    name,
+    isObject(route) && isObject(defaults) ? { ...defaults, ...route } : route,
+  ])
+  return { ...rest, routes: Object.fromEntries(own) }
 }
 
 /** What the simulator reads faults from. */

@@ -24,6 +24,11 @@ export function passportOf(plan: Plan, caller: Caller): JsonObject {
       if (schemas[component] === undefined) Object.assign(schemas, asComponents(document, component))
       return { $ref: `#/components/schemas/${component}` }
     },
+    answer: ({ name, schema }) => {
+      const component = componentName(`${name}.answer`)
+      schemas[component] ??= schema
+      return { $ref: `#/components/schemas/${component}` }
+    },
     security: placement => {
       const scheme = schemeOf(placement)
       if (scheme !== undefined) schemes.set(scheme.name, scheme.object)
@@ -49,7 +54,7 @@ export function passportOf(plan: Plan, caller: Caller): JsonObject {
       // The same configuration and key give the same document.
       version: plan.digest.slice(0, 12),
       description:
-        'Request schemas are what the gateway checks. Answers are those of the protocols, and are not described here.',
+        'Request schemas are what the gateway checks. Those of answers say what clients can rely on; upstreams may add members.',
     },
     paths: Object.fromEntries([...paths.values()].map(({ path, operations }) => [path, operations])),
     components: {

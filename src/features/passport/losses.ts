@@ -23,16 +23,18 @@ export function lossesOn(
     }
   }
   if (found.size === 0) return undefined
-  return [...found].map(([protocol, entry]) => sentence(protocol, entry, strict)).join('\n\n')
+  return [...found].map(([protocol, entry]) => sentence(protocol, entry, strict, models.areMany)).join('\n\n')
 }
 
 function sentence(
   protocol: string,
   { translation, models }: { readonly translation: Translation; readonly models: readonly string[] },
   isStrictCaller: boolean,
+  areMany: boolean,
 ): string {
   const { dropped, refused } = membersLost(translation)
-  const more = models.length > MAX_NAMED ? ` and ${models.length - MAX_NAMED} more` : ''
+  const rest = areMany ? ' and others' : ` and ${models.length - MAX_NAMED} more`
+  const more = models.length > MAX_NAMED ? rest : ''
   const named = models.slice(0, MAX_NAMED).map(code).join(', ')
   const isStrict = isStrictCaller || translation.strict
   const lost = dropped.length === 0 ? [] : [`${isStrict ? 'Refused' : 'Left out'}: ${dropped.map(code).join(', ')}.`]
@@ -82,6 +84,6 @@ function fateOf(
   return fates.every(fate => fate !== undefined) ? first : undefined
 }
 
-function code(text: string): string {
+export function code(text: string): string {
   return `\`${text}\``
 }

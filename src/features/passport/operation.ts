@@ -2,7 +2,8 @@ import type { JsonObject } from '../../core/json.js'
 import type { Placement } from '../../core/placement.js'
 import type { Plan, Route, RouteSchema } from '../../core/plan.js'
 import type { Pointer } from '../../core/route-settings.js'
-import { lossesOn } from './losses.js'
+import { type Answer, answerOf } from './answers.js'
+import { code, lossesOn } from './losses.js'
 import type { CallerModels } from './models.js'
 import type { Permitted } from './permitted.js'
 
@@ -19,6 +20,8 @@ export interface Shared {
   readonly models: CallerModels
   /** Gives the reference of a schema's component. */
   readonly schema: (schema: RouteSchema) => JsonObject
+  /** Gives the reference of an answer's component. */
+  readonly answer: (answer: Answer) => JsonObject
   /** Gives the name of a placement's security scheme; undefined where a document cannot say it. */
   readonly security: (placement: Placement) => string | undefined
   readonly isStrict: boolean
@@ -45,7 +48,9 @@ export function operationOf(permitted: Permitted, shared: Shared): JsonObject {
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(body === undefined ? {} : { requestBody: { required: true, content: body } }),
     responses: {
-      ...(route.method === 'WS' ? { 101: { description: 'The WebSocket is open.' } } : { '2XX': goodAnswer(route) }),
+      ...(route.method === 'WS'
+        ? { 101: { description: 'The WebSocket is open.' } }
+        : { '2XX': goodAnswer(route, shared) }),
       '4XX': { $ref: '#/components/responses/Refused' },
       '5XX': { $ref: '#/components/responses/Failed' },
     },
@@ -109,12 +114,32 @@ function withWords(values: Readonly<Record<string, string>> | undefined, schema:
   return { anyOf: [schema, { type: 'string', enum: Object.keys(values) }] }
 }
 
-function goodAnswer({ stream, framing, protocol }: Route): JsonObject {
-  const types = new Set<string>()
-  if (stream !== 'always') types.add(protocol?.binary === true ? 'application/octet-stream' : 'application/json')
-  if (stream !== 'never')
-    for (const one of [framing.byDefault, ...Object.values(framing.values)]) types.add(STREAMS[one])
-  return { description: 'The answer.', content: Object.fromEntries([...types].map(type => [type, { schema: {} }])) }
+const BYTES: JsonObject = { type: 'string', format: 'binary' }
+
+function goodAnswer(route: Route, { answer }: Shared): JsonObject {
+  const { stream, framing, protocol } = route
+  const whole = answerOf(route)
+  const schema = whole && answer(whole)
+  const content: Record<string, JsonObject> = {}
+  const isBinary = protocol?.binary === true
+  if (stream !== 'always') {
+    if (schema !== undefined) content['application/json'] = { schema }
+    if (schema === undefined || isBinary) content['application/octet-stream'] = { schema: BYTES }
+  }
+  for (const one of stream === 'never' ? [] : [framing.byDefault, ...Object.values(framing.values)])
+    content[STREAMS[one]] = { schema: one === 'array' ? { type: 'array', items: schema ?? {} } : streamOf(route) }
+  return { description: 'The answer.', content }
+}
+
+/** A stream is one text to OpenAPI, so that words say what is in it. */
+function streamOf({ protocol }: Route): JsonObject {
+  const end = protocol?.end
+  const last = [...(end?.data === undefined ? [] : [`the data ${end.data}`]), ...(end?.events ?? [])].map(code)
+  const ends = last.length === 0 ? '' : ` It ends with ${last.join(' or ')}.`
+  return {
+    type: 'string',
+    description: `Messages of the protocol ${code(protocol?.name ?? 'pass')} in order.${ends}`,
+  }
 }
 
 /** Families of errors differ in shape; all are objects. */
