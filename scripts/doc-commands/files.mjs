@@ -27,7 +27,6 @@ models:
   sora-2: { upstream: sim, as: sim-video }
   text-embedding-3-small: { upstream: sim, as: sim-embed }
   rerank-v3.5: { upstream: sim, as: sim-rerank }
-  omni-moderation-latest: { upstream: sim, as: sim-moderate }
 `
 }
 
