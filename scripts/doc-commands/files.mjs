@@ -25,7 +25,6 @@ models:
   tts-1: { upstream: sim, as: sim-speech }
   whisper-1: { upstream: sim, as: sim-transcribe }
   sora-2: { upstream: sim, as: sim-video }
-  text-embedding-3-small: { upstream: sim, as: sim-embed }
   rerank-v3.5: { upstream: sim, as: sim-rerank }
 `
 }
