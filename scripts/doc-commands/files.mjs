@@ -24,6 +24,8 @@ models:
   gpt-image-1: { upstream: sim, as: sim-image }
   tts-1: { upstream: sim, as: sim-speech }
   whisper-1: { upstream: sim, as: sim-transcribe }
+  sora-2: { upstream: sim, as: sim-video }
+  rerank-v3.5: { upstream: sim, as: sim-rerank }
 `
 }
 

@@ -54,7 +54,7 @@ async function ask(
     const origin = `http://${headers.host ?? 'localhost'}`
     const question = understand(match, body, { memory, tasks, now: now(), headers, origin })
     const faults = { ...declared, ...question.faults }
-    if (faults.lacks !== undefined && /\/chat\/completions(\?|$)/.test(entry.path)) checkLacks(faults.lacks, body)
+    if (faults.lacks !== undefined) checkLacks(faults.lacks, entry.path, body)
     return { ...question, faults }
   } catch (error) {
     return refusing(error, new Seed(entry.method, entry.path))

@@ -1,7 +1,11 @@
+import { InvalidArgumentError } from 'commander'
+import { parseDuration } from '../config/units.js'
 import { type Define, example } from './command.js'
 import { CommandError, EXIT, type Io } from './io.js'
 import { readAll } from './read-all.js'
 import { fileOf, type SourceOptions, takesSource, withVariables } from './source.js'
+import type { Asked } from './trying/ask.js'
+import type { Target } from './trying/target.js'
 
 interface Options extends SourceOptions {
   readonly at?: string
@@ -12,8 +16,18 @@ interface Options extends SourceOptions {
   readonly speak?: string
   readonly voice: string
   readonly draw?: string
+  readonly edit?: string
   readonly transcribe?: string
+  readonly embed?: boolean
+  readonly rerank?: readonly string[]
+  readonly moderate?: boolean
+  readonly video?: string
+  /** Milliseconds. */
+  readonly wait?: number
 }
+
+/** How long a video is waited for. */
+const DEFAULT_WAIT_MS = 30 * 60_000
 
 /** Longest question from standard input. */
 const MAX_TEXT_BYTES = 4 * 1024 * 1024
@@ -32,13 +46,20 @@ export const tryCommand: Define = (parent, io, end) => {
     .option('--speak <file>', 'write the text as speech to a file')
     .option('--voice <name>', 'voice of --speak', 'alloy')
     .option('--draw <file>', 'write an image of the text to a file')
+    .option('--edit <file>', 'with --draw: change this image by the text')
     .option('--transcribe <file>', 'print what is said in a file')
+    .option('--embed', "print the text's embedding: dimensions and first numbers")
+    .option('--rerank <document>', 'rank documents by the text; repeatable', append)
+    .option('--moderate', 'print whether the text is flagged, and for what')
+    .option('--video <file>', 'write a video of the text to a file, when it is done')
+    .option('--wait <duration>', 'how long --video waits (default: 30m)', wait)
     .addHelpText(
       'after',
       example(
         'gateway try sim-text "Say hello."',
         'gateway try sim-text',
         'gateway try sim-speech "Good morning." --speak morning.mp3',
+        'gateway try sim-rerank "Who wrote it?" --rerank "Ada." --rerank "Rain."',
       ),
     )
     .action(async (model: string, words: readonly string[], options: Options) => {
@@ -50,27 +71,52 @@ function append(file: string, before: readonly string[] = []): readonly string[]
   return [...before, file]
 }
 
+function wait(text: string): number {
+  const milliseconds = parseDuration(text)
+  if (milliseconds === undefined) throw new InvalidArgumentError('Expected a duration such as 10m.')
+  return milliseconds
+}
+
+/** What is done with the text, of which one is asked for at a time. */
+const OPERATIONS = ['speak', 'draw', 'transcribe', 'embed', 'rerank', 'moderate', 'video'] as const
+
 async function attempt(model: string, given: string, options: Options, io: Io): Promise<number> {
-  const { image = [], audio = [], speak: spoken, draw: drawn, transcribe: heard, system, voice } = options
-  if ([spoken, drawn, heard].filter(one => one !== undefined).length > 1)
-    throw new CommandError('give one of --speak, --draw and --transcribe')
+  const asked = OPERATIONS.filter(name => options[name] !== undefined)
+  if (asked.length > 1)
+    throw new CommandError(`give one of ${asked.map(name => `--${name}`).join(' and ')}: each is a request of its own`)
+  if (options.edit !== undefined && options.draw === undefined)
+    throw new CommandError('--edit wants --draw: the file for the changed image')
   const { targetOf } = await import('./trying/target.js')
   const target = await targetOf({ file: fileOf(undefined, options), at: options.at, keyName: options.key, model }, io)
-  if (heard !== undefined) await (await import('./trying/media.js')).transcribe(target, model, heard, io)
-  else if (spoken !== undefined) {
-    await (await import('./trying/media.js')).speak(target, model, await textOf(given, io), spoken, voice, io)
-  } else if (drawn !== undefined) {
-    await (await import('./trying/media.js')).draw(target, model, await textOf(given, io), drawn, io)
-  } else {
-    const [{ attachments }, { chatOn, chatOnce }] = await Promise.all([
-      import('./trying/attachments.js'),
-      import('./trying/chat.js'),
-    ])
-    const chat = { model, system, parts: await attachments(image, audio) }
-    if (given === '' && io.stdin.isTTY === true) await chatOn(target, chat, io)
-    else await chatOnce(target, chat, await textOf(given, io), io)
-  }
+  if (options.transcribe !== undefined)
+    await (await import('./trying/media.js')).transcribe(target, model, options.transcribe, io)
+  else if (asked.length > 0) await operate({ target, model, text: await textOf(given, io) }, options, io)
+  else await chat(target, model, given, options, io)
   return EXIT.ok
+}
+
+async function operate(asked: Asked, { speak, voice, draw, edit, video, ...options }: Options, io: Io): Promise<void> {
+  const { target, model, text } = asked
+  if (speak !== undefined) await (await import('./trying/media.js')).speak(target, model, text, speak, voice, io)
+  else if (draw !== undefined) await (await import('./trying/media.js')).draw(asked, draw, edit, io)
+  else if (video !== undefined)
+    await (await import('./trying/video.js')).film(asked, video, options.wait ?? DEFAULT_WAIT_MS, io)
+  else {
+    const { embed, moderate, rerank } = await import('./trying/judgements.js')
+    if (options.rerank !== undefined) await rerank(asked, options.rerank, io)
+    else await (options.embed === true ? embed : moderate)(asked, io)
+  }
+}
+
+async function chat(target: Target, model: string, given: string, options: Options, io: Io): Promise<void> {
+  const { image = [], audio = [], system } = options
+  const [{ attachments }, { chatOn, chatOnce }] = await Promise.all([
+    import('./trying/attachments.js'),
+    import('./trying/chat.js'),
+  ])
+  const begun = { model, system, parts: await attachments(image, audio) }
+  if (given === '' && io.stdin.isTTY === true) await chatOn(target, begun, io)
+  else await chatOnce(target, begun, await textOf(given, io), io)
 }
 
 async function textOf(given: string, io: Io): Promise<string> {

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import t from 'tap'
-import { declarationOf } from '../../src/cli/probing/findings.js'
+import { declarationOf, driftOf } from '../../src/cli/probing/findings.js'
 import { runProbes } from '../../src/cli/probing/run.js'
 import { loadPlan } from '../../src/runtime/load.js'
 import { UpstreamLine } from '../../src/runtime/upstream-line.js'
@@ -19,6 +19,9 @@ interface Case {
 }
 
 const WITHOUT_CHAT = { max_tokens: 'no', max_completion_tokens: 'no' }
+
+/** What the whole simulator has beside the defaults. */
+const ALL_TRAITS = { image_inputs: 'parts', rerank: ['max_tokens_per_doc', 'priority'] }
 
 /** Simulated servers, each without one thing. */
 const SERVERS: Readonly<Record<string, Case>> = {
@@ -37,6 +40,21 @@ const SERVERS: Readonly<Record<string, Case>> = {
   uncounted: { simulate: 'lacks=stream_usage', request: [{ remove: ['stream_options'] }] },
   blind: { simulate: 'lacks=images', found: { images: 'no', audio: 'yes' } },
   deaf: { simulate: 'lacks=audio', found: { images: 'yes', audio: 'no' } },
+  mute: { simulate: 'lacks=speech', traits: { audio: 'generate' }, found: { speech: 'no', generated_sound: 'yes' } },
+  silent: { simulate: 'lacks=speech.sound', found: { speech: 'no', generated_sound: 'no' } },
+  objects: { simulate: 'lacks=image_parts', traits: { image_inputs: 'objects' } },
+  texts: { simulate: 'lacks=image_parts.image_objects', traits: { image_inputs: undefined } },
+  unhurried: {
+    simulate: 'lacks=priority',
+    traits: { rerank: ['max_tokens_per_doc'] },
+    found: { rerank_priority: 'no' },
+  },
+  uncut: { simulate: 'lacks=max_tokens_per_doc', traits: { rerank: ['priority'] } },
+  plain_ranks: {
+    simulate: 'lacks=max_tokens_per_doc.priority',
+    traits: { rerank: undefined },
+    found: { rerank: 'yes' },
+  },
   thinker: { simulate: 'reasoning', traits: { sampling: false }, found: { max_tokens: 'no' } },
 }
 
@@ -57,7 +75,8 @@ t.test('probe finds every trait of simulated servers', async t => {
     const found = new Map(findings.map(one => [one.name, one.found]))
     if (name === 'whole') for (const [probe, value] of found) usual.set(probe, value)
     const { traits, request, speaks } = declarationOf(findings)
-    t.strictSame({ traits, request }, { traits: server.traits ?? {}, request: server.request ?? [] }, name)
+    const expected = Object.entries({ ...ALL_TRAITS, ...server.traits }).filter(([, value]) => value !== undefined)
+    t.strictSame({ traits, request }, { traits: Object.fromEntries(expected), request: server.request ?? [] }, name)
     for (const [probe, value] of Object.entries(server.found ?? {}))
       t.equal(found.get(probe), value, `${name}: ${probe}`)
     t.equal('embeddings' in speaks, true)
@@ -141,6 +160,50 @@ t.test('the limit of output is what the words of an error name so, and no other 
   }
 })
 
+t.test('what is declared of media is held against what was found', t => {
+  const find = (found: Readonly<Record<string, string>>) =>
+    Object.entries(found).map(([name, value]) => ({ name, what: name, found: value }))
+  const drift = (found: Readonly<Record<string, string>>, traits: object) => {
+    const findings = find(found)
+    return driftOf(declarationOf(findings), findings, { traits, speaks: { embeddings: {} } })
+  }
+  const ranks = { rerank: 'yes', rerank_priority: 'no', rerank_max_tokens_per_doc: 'yes' }
+  t.strictSame(drift(ranks, { rerank: ['max_tokens_per_doc', 'truncation'] }), [])
+  t.strictSame(drift(ranks, { rerank: ['priority'] }), [
+    'traits.rerank: declared ["priority"], found ["max_tokens_per_doc"]',
+  ])
+  t.strictSame(drift({ ...ranks, rerank: 'no' }, { rerank: ['priority'] }), [], 'the model does not rank')
+  const both = { embeddings: '256', image_objects: 'yes', image_parts: 'yes' }
+  t.strictSame(drift({ embeddings: 'unknown', image_parts: 'no' }, { image_inputs: 'parts' }), [], 'it does not embed')
+  t.strictSame(drift(both, { image_inputs: 'objects' }), [], 'the other form works, too')
+  t.strictSame(drift({ speech: 'no', generated_sound: 'yes' }, {}), [
+    'traits.audio: declared nothing, found "generate"',
+  ])
+  t.strictSame(drift({ speech: 'no', generated_sound: 'yes' }, { audio: 'generate' }), [])
+  t.end()
+})
+
+t.test('a member that a server does not read is not one that it knows', async t => {
+  const server = createServer((request, response) => {
+    request.resume().on('end', () => {
+      response.writeHead(200, { 'content-type': 'application/json' })
+      response.end(JSON.stringify({ results: [] }))
+    })
+  })
+  const base = `http://127.0.0.1:${await listening(t, server)}`
+  const text = CONFIG.replace('upstreams:\n', `upstreams:\n  own: { kind: openai-compatible, base: "${base}" }\n`)
+  const file = join(t.testdir({ 'gateway.yaml': text }), 'gateway.yaml')
+  const { plan, config } = await loadPlan({ file, env: {}, secrets: 'assume' })
+  if (plan === undefined || config === undefined) throw new Error('the configuration is not valid')
+  const line = await UpstreamLine.open(plan, config, 'own')
+  if (line === undefined) throw new Error('it is off')
+  t.teardown(() => line.close())
+  const findings = await runProbes(line, 'm')
+  const found = (name: string) => findings.find(one => one.name === name)?.found
+  t.strictSame([found('rerank'), found('rerank_priority')], ['yes', 'ignored'])
+  t.equal(declarationOf(findings).traits.rerank, undefined)
+})
+
 t.test('probe prints what to paste, and tells what is declared otherwise', async t => {
   const cwd = t.testdir({ 'gateway.yaml': CONFIG })
   const asked = ['probe', 'fixed', '--model', 'sim-text']
@@ -148,12 +211,15 @@ t.test('probe prints what to paste, and tells what is declared otherwise', async
   t.equal(code, 0)
   sameAsGolden(t, 'probe', stdout)
   t.match(stdout, /^# sampling +no: 400 This server has no support for 'sampling'\.$/m)
-  t.match(stdout, '    kind: simulator\n    traits: {"sampling":false}\n')
+  t.match(stdout, '    kind: simulator\n    traits: {"sampling":false,"image_inputs":"parts",')
   const drift = await run([...asked, '--compare'], { cwd })
-  t.strictSame([drift.code, drift.stdout], [1, 'traits.sampling: declared nothing, found false\n'])
+  t.strictSame(
+    [drift.code, drift.stdout],
+    [1, 'traits.sampling: declared nothing, found false\ntraits.image_inputs: declared nothing, found "parts"\n'],
+  )
   writeFileSync(
     join(cwd, 'gateway.yaml'),
-    CONFIG.replace('lacks=sampling" }', 'lacks=sampling" }, traits: { sampling: false }'),
+    CONFIG.replace('lacks=sampling" }', 'lacks=sampling" }, traits: { sampling: false, image_inputs: parts }'),
   )
   t.equal((await run([...asked, '--compare'], { cwd })).code, 0)
   const dry = await run([...asked, '--dry-run'], { cwd })

@@ -218,6 +218,80 @@ t.test('tests have streams, faults in virtual time, limits, tasks, sockets and s
   t.match(changed.stdout, '8 of 9 tests passed')
 })
 
+/** All waits here are longer than a request of a test may take. */
+const TIMES = `version: 1
+retry: { on: [503, 429], attempts: 3, wait: 45s, max_wait: 5m }
+timeouts: { total: 20m }
+keys:
+  team: { secret: { env: TEAM_KEY }, limits: { requests: 2/minute } }
+  daily: { secret: { env: DAILY_KEY }, limits: { requests: 1/day } }
+  open: { secret: { env: OPEN_KEY } }
+upstreams:
+  north: { kind: openai-compatible, base: https://north.example, secret: { env: NORTH_KEY } }
+  sim: { kind: simulator }
+models: { swift: north, sim-text: sim }
+`
+const TEAM = CHAT.replace('open', 'team')
+const LATER = (after: string, chat: string): string => chat.replace('{', `{ after: ${after},`)
+const TIME_TESTS = `tests:
+  the third request of a minute is one too many:
+    before: [${TEAM}, ${LATER('20s', TEAM)}]
+    request: ${LATER('20s', TEAM)}
+    upstream: { north: { answer: { body: ${ANSWER} } } }
+    expect: { status: 429, error: rate_limited }
+  after a minute the limit is free again:
+    before: [${TEAM}, ${TEAM}, ${TEAM}]
+    request: ${LATER('1m', TEAM)}
+    upstream: { north: { answer: { body: ${ANSWER} } } }
+    expect: { status: 200, calls: [north, north, north] }
+  a day has to end:
+    before: [${CHAT.replace('open', 'daily')}]
+    request: ${LATER('24h', CHAT.replace('open', 'daily'))}
+    upstream: { north: { answer: { body: ${ANSWER} } } }
+    expect: { status: 200 }
+  a retry waits as long as the upstream wants:
+    request: ${CHAT}
+    upstream: { north: { answers: [{ status: 429, headers: { retry-after: "120" } }, { body: ${ANSWER} }] } }
+    expect: { status: 200, calls: [north, north] }
+  a pause of a retry moves the window of a limit:
+    before: [${TEAM}, ${TEAM}]
+    request: ${TEAM}
+    upstream: { north: { answers: [{ body: ${ANSWER} }, { status: 503, headers: { retry-after: "70" } }, { body: ${ANSWER} }] } }
+    expect: { status: 200, calls: [north, north, north, north] }
+  it waits by itself:
+    request: ${CHAT}
+    upstream: { north: { answers: [{ status: 503 }, { status: 503 }, { body: ${ANSWER} }] } }
+    expect: { status: 200, calls: [north, north, north] }
+  the simulator makes it wait:
+    request: ${CHAT.replace('swift', 'sim-text')}
+    upstream: { sim: { simulator: { status: 429, retry-after: 120, times: 1 } } }
+    expect: { status: 200 }
+`
+
+t.test('pauses of retries and windows of limits take virtual time', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': TIMES, 'a.test.yaml': TIME_TESTS })
+  const { code, stdout, stderr } = await run(['test', '--format', 'json'], { cwd })
+  t.equal(code, 0, stdout + stderr)
+  const { files } = JSON.parse(stdout) as { files: { tests: { title: string; faults: string[] }[] }[] }
+  t.strictSame(
+    files[0]?.tests.flatMap(({ title, faults }) => (faults.length === 0 ? [] : [[title, faults]])),
+    [],
+  )
+  t.equal(files[0]?.tests.length, 7)
+})
+
+t.test('without its time a limit is not free again', async t => {
+  const cwd = t.testdir({
+    'gateway.yaml': TIMES,
+    'a.test.yaml': TIME_TESTS.replaceAll(/after: (1m|24h),/g, 'after: 1s,'),
+  })
+  const { code, stdout } = await run(['test'], { cwd })
+  t.equal(code, 1)
+  t.match(stdout, /^not ok \d+ - after a minute the limit is free again$/m)
+  t.match(stdout, /^not ok \d+ - a day has to end$/m)
+  t.equal(stdout.split('\nnot ok').length, 3, stdout)
+})
+
 const RULES = `version: 1
 retry: { on: [connect, 503, 429] }
 keys:

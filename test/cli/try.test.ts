@@ -19,8 +19,16 @@ models:
   sim-image: sim
   sim-speech: sim
   sim-transcribe: sim
+  sim-embed: sim
+  sim-rerank: sim
+  sim-moderate: sim
+  sim-video: sim
+  "sim-video?*": sim
+  "sim-embed?*": sim
   other: sim
 `
+/** The simulator's embeddings have a number other than 0 for each word. */
+const MANY_WORDS = Array.from({ length: 400 }, (_, at) => `word${at}`).join(' ')
 /** A PNG of one point. */
 const POINT = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
@@ -69,6 +77,54 @@ t.test('gateway try asks models of a running gateway', async t => {
     t.equal(readFileSync(drawn).subarray(1, 4).toString(), 'PNG')
     t.match(await attempt(['sim-transcribe', '--transcribe', spoken]), { code: 0, stdout: /.+/ })
     t.match(await attempt(['sim-speech', 'x', '--speak', 'out.txt']), { code: 2, stderr: /\.mp3/ })
+  })
+
+  await t.test('embeddings, ranks and moderations', async t => {
+    const golden = await Promise.all([
+      attempt(['sim-embed', MANY_WORDS, '--embed']),
+      attempt(['sim-rerank', 'Who wrote it?', '--rerank', 'It rains.', '--rerank', 'Ada wrote it.']),
+      attempt(['sim-moderate', 'You stupid idiot.', '--moderate']),
+      attempt(['sim-moderate', 'Good morning.', '--moderate']),
+    ])
+    for (const { code, stderr } of golden) t.match({ code, stderr }, { code: 0, stderr: /^$/ })
+    sameAsGolden(t, 'try-operations', golden.map(({ stdout }) => stdout).join('---\n'))
+    t.match(await attempt(['sim-embed', '--embed'], 'From a pipe.'), { code: 0, stdout: /^\d+ dimensions: / })
+    t.match(await attempt(['sim-embed?status=400', 'x', '--embed']), { code: 1, stderr: /error: 400/ })
+    t.match(await attempt(['sim-embed', 'x', '--embed', '--moderate']), { code: 2, stderr: /--embed and --moderate/ })
+  })
+
+  await t.test('an image is changed', async t => {
+    const [image, changed] = [join(folder, 'before.png'), join(folder, 'after.png')]
+    writeFileSync(image, Buffer.from(POINT, 'base64'))
+    t.match(await attempt(['sim-image', 'Add a cat.', '--edit', image, '--draw', changed]), {
+      code: 0,
+      stdout: /after\.png: \d+ bytes/,
+    })
+    t.equal(readFileSync(changed).subarray(1, 4).toString(), 'PNG')
+    t.match(JSON.stringify(gateway.simulated.at(-1)), /images\/edits/)
+    t.match(await attempt(['sim-image', 'x', '--edit', image]), { code: 2, stderr: /--edit wants --draw/ })
+    t.match(await attempt(['sim-image', 'x', '--edit', file, '--draw', changed]), { code: 2, stderr: /is not a \.png/ })
+  })
+
+  await t.test('a video is waited for, as long as is said', async t => {
+    const made = join(folder, 'made.mp4')
+    t.match(await attempt(['sim-video?takes=1s', 'a house', '--video', made]), {
+      code: 0,
+      stdout: /made\.mp4: \d+ bytes/,
+      stderr: /^task_\S+ has begun\n$/,
+    })
+    t.equal(readFileSync(made).subarray(4, 8).toString(), 'ftyp')
+    const late = await attempt(['sim-video?takes=10m', 'a house', '--video', join(folder, 'no.mp4'), '--wait', '100ms'])
+    t.match(late, { code: 1, stderr: /not done yet: .*\/v1\/videos\/task_/ })
+    t.match(await attempt(['sim-video?ends=failed', 'x', '--video', made]), { code: 1, stderr: /was not made: .+/ })
+    t.match(await attempt(['sim-video', 'x', '--video', made, '--wait', 'long']), { code: 2, stderr: /duration/ })
+  })
+
+  await t.test('its help fits a screen', async t => {
+    const { stdout } = await command(['try', '--help'])
+    sameAsGolden(t, 'try-help', stdout)
+    const lines = stdout.trimEnd().split('\n')
+    t.ok(lines.length <= 40 && lines.every(line => line.length <= 80), stdout)
   })
 
   await t.test('on a terminal without a text it is a conversation, which an error does not end', async t => {

@@ -2,30 +2,51 @@ import { SimulatorError } from '../errors.js'
 
 type Body = Readonly<Record<string, unknown>>
 
-/** What a server of chats may lack, and how that shows in a request. */
-const LACKS: Readonly<Record<string, (body: Body) => boolean>> = {
-  developer: body => hasRole(body, 'developer'),
-  system: body => hasRole(body, 'system'),
-  max_tokens: body => body.max_tokens !== undefined,
-  max_completion_tokens: body => body.max_completion_tokens !== undefined,
-  sampling: body => body.temperature !== undefined || body.top_p !== undefined,
-  schema: body => body.response_format !== undefined,
-  tools: body => body.tools !== undefined,
-  parallel: body => body.parallel_tool_calls !== undefined,
-  effort: body => body.reasoning_effort !== undefined,
-  stream: body => body.stream === true,
-  stream_usage: body => body.stream_options !== undefined,
-  images: body => hasPart(body, 'image_url'),
-  audio: body => hasPart(body, 'input_audio'),
+const CHAT = /\/chat\/completions$/
+const GENERATE = /:(?:stream)?generateContent$/i
+const EMBEDDINGS = /\/embeddings$/
+const RERANK = /\/rerank$/
+const SPEECH = /\/audio\/speech$/
+
+/** Which requests need something, by their paths and bodies. */
+type Need = readonly [path: RegExp, needs: (body: Body) => boolean]
+
+/** What a server may lack, and how that shows in a request. */
+const LACKS: Readonly<Record<string, Need>> = {
+  developer: [CHAT, body => hasRole(body, 'developer')],
+  system: [CHAT, body => hasRole(body, 'system')],
+  max_tokens: [CHAT, body => body.max_tokens !== undefined],
+  max_completion_tokens: [CHAT, body => body.max_completion_tokens !== undefined],
+  sampling: [CHAT, body => body.temperature !== undefined || body.top_p !== undefined],
+  schema: [CHAT, body => body.response_format !== undefined],
+  tools: [CHAT, body => body.tools !== undefined],
+  parallel: [CHAT, body => body.parallel_tool_calls !== undefined],
+  effort: [CHAT, body => body.reasoning_effort !== undefined],
+  stream: [CHAT, body => body.stream === true],
+  stream_usage: [CHAT, body => body.stream_options !== undefined],
+  images: [CHAT, body => hasPart(body, 'image_url')],
+  audio: [CHAT, body => hasPart(body, 'input_audio')],
+  speech: [SPEECH, () => true],
+  sound: [GENERATE, body => wantsSound(body)],
+  image_objects: [EMBEDDINGS, body => hasInput(body, 'image')],
+  image_parts: [EMBEDDINGS, body => hasInput(body, 'content')],
+  max_tokens_per_doc: [RERANK, body => body.max_tokens_per_doc !== undefined],
+  priority: [RERANK, body => body.priority !== undefined],
 }
 
 export const LACKING: readonly string[] = Object.keys(LACKS)
 
 /** Throws {@link SimulatorError} if the request needs what the server lacks; words are joined by full stops. */
-export function checkLacks(lacks: string, bytes: Buffer): void {
+export function checkLacks(lacks: string, path: string, bytes: Buffer): void {
+  const [place = ''] = path.split('?')
+  const needs = lacks.split('.').flatMap(word => {
+    const [where, isNeeded] = LACKS[word] ?? []
+    return where?.test(place) === true && isNeeded !== undefined ? [{ word, isNeeded }] : []
+  })
+  if (needs.length === 0) return
   const body = parsed(bytes)
-  for (const word of lacks.split('.')) {
-    if (LACKS[word]?.(body) !== true) continue
+  for (const { word, isNeeded } of needs) {
+    if (!isNeeded(body)) continue
     const message = `This server has no support for '${word}'.`
     throw new SimulatorError(400, message, { param: word, code: 'unsupported_parameter' })
   }
@@ -50,4 +71,13 @@ function hasRole(body: Body, role: string): boolean {
 
 function hasPart(body: Body, type: string): boolean {
   return messagesOf(body).some(({ content }) => Array.isArray(content) && content.some(part => part?.type === type))
+}
+
+function wantsSound({ generationConfig: config }: Body): boolean {
+  const modalities = typeof config === 'object' && config !== null ? (config as Body).responseModalities : undefined
+  return Array.isArray(modalities) && modalities.includes('AUDIO')
+}
+
+function hasInput({ input }: Body, member: string): boolean {
+  return Array.isArray(input) && input.some(one => typeof one === 'object' && one !== null && member in one)
 }

@@ -35,7 +35,7 @@ export const FAULTS = {
   reasoning: always(flag, 'Behave as a reasoning model: reason unasked, refuse max_tokens, temperature and top_p.'),
   'call-ids': always(flag, 'Give function calls ids where the protocol does without: in the native one.'),
   'own-ids': always(flag, 'Know only responses of this process; without it, ids of earlier ones are accepted.'),
-  lacks: always(someOf(LACKING), 'Chats: refuse requests that need one of these.'),
+  lacks: always(someOf(LACKING), 'Refuse requests that need one of these.'),
   usage: always(oneOf('none', 'negative', 'huge', 'text'), 'Leave the token usage out, or spoil its numbers.'),
 
   takes: always(duration, 'Tasks: be done so long after they were asked for; 5s where nothing is said.'),

@@ -1,7 +1,9 @@
+import type { Traits } from '../../core/codec.js'
 import type { JsonObject } from '../../core/json.js'
+import { RERANK_MEMBERS } from './trait-probes.js'
 
 /**
- * What a probe found: `yes`, `no`, or a value; `off` if the server says that it could, started otherwise; `unknown` if it could not be
+ * What a probe found: `yes`, `no`, or a value; `ignored` if the server takes nonsense, too; `off` if the server says that it could, started otherwise; `unknown` if it could not be
  * asked.
  */
 export interface Finding {
@@ -36,6 +38,8 @@ export function declarationOf(findings: readonly Finding[]): Declaration {
   const isNot = (name: string): boolean => found(name) === 'no'
   const isChat = is('max_completion_tokens') || is('max_tokens')
   const limit = Number(found('max_output'))
+  const members = RERANK_MEMBERS.filter(member => is(`rerank_${member}`))
+  const images = is('image_parts') ? 'parts' : is('image_objects') ? 'objects' : undefined
   const traits: JsonObject = {
     ...(isNot('max_completion_tokens') && is('max_tokens') && { max_tokens_field: 'max_tokens' }),
     ...(isNot('system') && is('developer') && { system_role: 'developer' }),
@@ -43,6 +47,9 @@ export function declarationOf(findings: readonly Finding[]): Declaration {
     ...(isNot('structured') && is('tools') && { structured: 'tool' }),
     ...(isNot('reasoning_effort') && { reasoning: 'none' }),
     ...(Number.isFinite(limit) && { max_output: limit }),
+    ...(isNot('speech') && is('generated_sound') && { audio: 'generate' }),
+    ...(images !== undefined && { image_inputs: images }),
+    ...(members.length > 0 && { rerank: members }),
   }
   const speaks: JsonObject = {
     ...(isChat && { chat: 'POST /v1/chat/completions' }),
@@ -84,7 +91,8 @@ export function driftOf(
   { traits, speaks }: Declared,
 ): readonly string[] {
   const declared = new Map<string, unknown>(Object.entries(traits))
-  const names = new Set([...DECIDED.filter(name => declared.has(name)), ...Object.keys(declaration.traits)])
+  const found = Object.keys(declaration.traits).filter(name => !OF_SOME_MODELS.has(name))
+  const names = new Set([...DECIDED.filter(name => declared.has(name)), ...found])
   const wrong = [...names].flatMap(name => {
     const [now, before] = [declaration.traits[name], declared.get(name)]
     // A limit that an error does not name is not known.
@@ -100,12 +108,37 @@ export function driftOf(
     const missing = found === 'no' ? 'not found' : 'it does less than chat'
     return [`speaks.${protocol}: ${isSpoken ? 'found, and not declared' : `declared, and ${missing}`}`]
   })
-  return [...wrong, ...lost, ...stateDrift(findings, speaks)]
+  return [...wrong, ...mediaDrift(declaration, findings, traits), ...lost, ...stateDrift(findings, speaks)]
 }
 
 interface Declared {
-  readonly traits: object
+  readonly traits: Pick<Traits, 'audio' | 'image_inputs' | 'rerank'>
   readonly speaks: Readonly<Record<string, { readonly stateful?: false }>>
+}
+
+/** Traits that only some models of an upstream can have: a refusal counts where the model answers the rest of the protocol. */
+const OF_SOME_MODELS: ReadonlySet<string> = new Set(['audio', 'image_inputs', 'rerank'])
+
+function mediaDrift(
+  { traits }: Declaration,
+  findings: readonly Finding[],
+  { audio, image_inputs: images, rerank = [] }: Declared['traits'],
+): readonly string[] {
+  const found = (name: string): string | undefined => findings.find(one => one.name === name)?.found
+  const members = RERANK_MEMBERS.filter(
+    member => found(`rerank_${member}`) === (rerank.includes(member) ? 'no' : 'yes'),
+  )
+  const image = images === undefined ? 'no' : found(`image_${images}`)
+  const embeds = Number.isFinite(Number(found('embeddings')))
+  const wrong: Readonly<Record<string, boolean>> = {
+    audio: traits.audio !== undefined && audio === undefined,
+    image_inputs: embeds && image === 'no' && traits.image_inputs !== images,
+    rerank: found('rerank') === 'yes' && members.length > 0,
+  }
+  const before: Readonly<Record<string, unknown>> = { audio, image_inputs: images, rerank }
+  return Object.keys(before).flatMap(name =>
+    wrong[name] === true ? [`traits.${name}: declared ${shown(before[name])}, found ${shown(traits[name])}`] : [],
+  )
 }
 
 function stateDrift(findings: readonly Finding[], { responses }: Declared['speaks']): readonly string[] {

@@ -23,12 +23,14 @@ export interface Probe {
   /** The path, if the upstream is not declared to speak the protocol. */
   readonly path: string
   body(model: string, limit: JsonObject): JsonObject
+  /** What a server that reads what is asked about must refuse: sent after a yes. */
+  nonsense?(model: string): JsonObject
   /** What was found: `yes`, `no`, or a value. Absent: an answer with status 200 is a yes. */
   read?(answer: LineAnswer): string
 }
 
 /** A picture of one pixel, and a tenth of a second of silence. */
-const PIXEL =
+export const PIXEL =
   'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 const SILENCE_BYTES = 1600
 

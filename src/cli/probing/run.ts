@@ -7,6 +7,7 @@ import { CommandError, EXIT } from '../io.js'
 import { valueAt } from '../testing/client.js'
 import type { Finding } from './findings.js'
 import { LIMIT_PROBES, MAX_OUTPUT_TOKENS, NOT_IMPLEMENTED, PROBES, type Probe, REFUSAL } from './probes.js'
+import { TRAIT_PROBES } from './trait-probes.js'
 
 /** Statuses that say nothing of what a server can do: of credentials, of rates, and of its own faults. */
 const UNKNOWN = new Set([401, 402, 403, 408, 429])
@@ -15,6 +16,8 @@ const MAX_REASON_CHARS = 160
 /** Bytes of a request that stand for a token, at least: for the bound of the cost. */
 const BYTES_PER_TOKEN = 2
 const MILLION = 1_000_000
+/** Those behind the limit. */
+const OTHERS: readonly Probe[] = [...PROBES, ...TRAIT_PROBES]
 
 /** Asks one probe after the other. Throws {@link CommandError} if the server does not let itself be asked. */
 export async function runProbes(line: UpstreamLine, model: string): Promise<readonly Finding[]> {
@@ -23,7 +26,7 @@ export async function runProbes(line: UpstreamLine, model: string): Promise<read
   // A server that takes neither name is asked without a limit.
   const limitName = findings.find(({ found }) => found === 'yes')?.name
   const limit: JsonObject = limitName === undefined ? {} : { [limitName]: MAX_OUTPUT_TOKENS }
-  for (const probe of PROBES) findings.push(await ask(line, probe, model, limit))
+  for (const probe of OTHERS) findings.push(await ask(line, probe, model, limit))
   return findings
 }
 
@@ -42,9 +45,23 @@ async function ask(line: UpstreamLine, probe: Probe, model: string, limit: JsonO
   if (status === 401 || status === 403)
     throw new CommandError(`the upstream refuses the credential (${status}): ${reasonOf(answer)}`, EXIT.failed)
   if (probe.readsRefusals) return { name, what, found: probe.read?.(answer) ?? 'unknown' }
-  if (status < 300) return { name, what, found: probe.read?.(answer) ?? 'yes' }
+  if (status < 300) {
+    const found = probe.read?.(answer) ?? 'yes'
+    const takesAll =
+      found === 'yes' && probe.nonsense !== undefined && (await takes(line, probe, probe.nonsense(model), model))
+    return { name, what, found: takesAll ? 'ignored' : found }
+  }
   const reason = `${status} ${reasonOf(answer)}`
   return { name, what, found: refusal(status, reason), reason }
+}
+
+async function takes(line: UpstreamLine, { protocol, path }: Probe, body: JsonObject, model: string): Promise<boolean> {
+  const answer = await line.ask(protocol, path, model, body).catch((cause: unknown) => {
+    if (!(cause instanceof NoResponseError)) throw cause
+    return undefined
+  })
+  // Only a clear refusal shows that the member is read.
+  return answer === undefined || answer.status < 400 || UNKNOWN.has(answer.status)
 }
 
 function refusal(status: number, reason: string): string {
@@ -62,10 +79,11 @@ function reasonOf({ body, text }: LineAnswer): string {
 
 /** The requests, and the most that they use and cost. */
 export function most({ upstreams, accounting }: Config, name: string, model: string): string {
-  const all = [...LIMIT_PROBES, ...PROBES]
+  const all = [...LIMIT_PROBES, ...OTHERS]
   const limit = { max_completion_tokens: MAX_OUTPUT_TOKENS }
-  const bytes = all.reduce((sum, probe) => sum + JSON.stringify(probe.body(model, limit)).length, 0)
-  const [input, output] = [Math.ceil(bytes / BYTES_PER_TOKEN), all.length * MAX_OUTPUT_TOKENS]
+  const bodies = all.flatMap(probe => [probe.body(model, limit), probe.nonsense?.(model) ?? []].flat())
+  const bytes = bodies.reduce((sum, body) => sum + JSON.stringify(body).length, 0)
+  const [input, output] = [Math.ceil(bytes / BYTES_PER_TOKEN), bodies.length * MAX_OUTPUT_TOKENS]
   const sources = {
     own: new PriceList(accounting?.prices),
     upstream: new PriceList(upstreams[name]?.prices),
@@ -75,5 +93,5 @@ export function most({ upstreams, accounting }: Config, name: string, model: str
   const usd = price === undefined ? undefined : (input * (price.input ?? 0) + output * (price.output ?? 0)) / MILLION
   const cost = usd === undefined ? 'no price of the model is known' : `at most ${usd.toFixed(4)} USD`
   const lines = all.map(probe => `${probe.name}: ${probe.what}`)
-  return [...lines, `${all.length} requests, at most ${input} tokens in and ${output} out; ${cost}`].join('\n')
+  return [...lines, `${bodies.length} requests, at most ${input} tokens in and ${output} out; ${cost}`].join('\n')
 }

@@ -8,7 +8,7 @@ import { OfflineConfig } from './offline-config.js'
 import { readTests } from './read-tests.js'
 import { type Done, type DoneFile, REPORTS, type TestFormat } from './reports.js'
 import { type Ran, runTest } from './run-test.js'
-import { needsClock } from './scripted-upstreams.js'
+import { takesTime } from './scripted-upstreams.js'
 import { Snapshots } from './snapshots.js'
 import type { TestCase, TestFile } from './test-file.js'
 import { VirtualClock } from './virtual-clock.js'
@@ -16,6 +16,7 @@ import { watchFiles } from './watch.js'
 
 /** Tests that run at the same time. */
 const AT_ONCE = 4
+const NS_PER_MS = 1_000_000n
 
 export interface TestOptions {
   readonly format: TestFormat
@@ -85,7 +86,7 @@ async function configOf(file: string, io: Io): Promise<OfflineConfig> {
   return OfflineConfig.of(file, sources, config)
 }
 
-/** Tests with times run after the others, one by one: while they do, the clock of this process runs fast. */
+/** Tests with times run after the others, one by one: they move the clocks of this process. */
 async function runFile({ tests, file }: TestFile, config: OfflineConfig, update: boolean): Promise<DoneFile> {
   const snapshots = await Snapshots.of(file, update)
   const coverage = new Coverage(config)
@@ -106,23 +107,27 @@ interface Run {
 
 async function runTests(tests: readonly TestCase[], { config, snapshots, coverage }: Run): Promise<readonly Done[]> {
   const done: Done[] = []
-  const run = async ([at, test]: readonly [number, TestCase]): Promise<void> => {
-    const started = Date.now()
-    const ran = await runTest(test, config, snapshots).catch(failure)
+  const run = async ([at, test]: readonly [number, TestCase], clock?: VirtualClock): Promise<void> => {
+    const started = process.hrtime.bigint()
+    const ran = await runTest(test, { config, snapshots, clock }).catch(failure)
     coverage.add(ran)
-    done[at] = { test, faults: ran.faults, milliseconds: Date.now() - started }
+    done[at] = { test, faults: ran.faults, milliseconds: Number((process.hrtime.bigint() - started) / NS_PER_MS) }
   }
   const all = [...tests.entries()]
-  const timed = all.filter(([, test]) => needsClock(test.upstream))
+  const timed = all.filter(([, test]) => needsClock(test))
   await inParallel(
     all.filter(one => !timed.includes(one)),
-    run,
+    one => run(one),
   )
   for (const one of timed) {
     const clock = new VirtualClock()
-    await run(one).finally(() => clock.stop())
+    await run(one, clock).finally(() => clock.stop())
   }
   return done
+}
+
+function needsClock({ before, request, upstream }: TestCase): boolean {
+  return takesTime(upstream) || [...before, request].some(({ after }) => after !== undefined)
 }
 
 async function inParallel<T>(all: readonly T[], run: (one: T) => Promise<void>): Promise<void> {

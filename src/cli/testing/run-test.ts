@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { Writable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
+import { parseDuration } from '../../config/units.js'
 import { isObject, type JsonObject } from '../../core/json.js'
 import { startGateway } from '../../runtime/gateway.js'
 import { ConfigError } from '../../runtime/problems.js'
@@ -10,6 +11,7 @@ import { keyVariable, type OfflineConfig, UPSTREAM_VARIABLE } from './offline-co
 import { jsonOrText, ScriptedUpstreams } from './scripted-upstreams.js'
 import type { Snapshots } from './snapshots.js'
 import type { TestCase, TestRequest } from './test-file.js'
+import type { VirtualClock } from './virtual-clock.js'
 
 export interface Ran {
   readonly faults: readonly string[]
@@ -20,12 +22,20 @@ export interface Ran {
   readonly keys: readonly string[]
 }
 
+interface Setting {
+  readonly config: OfflineConfig
+  readonly snapshots: Snapshots
+  /** Of tests with times. */
+  readonly clock: VirtualClock | undefined
+}
+
 /** Runs one test on a gateway and upstreams of its own. */
-export async function runTest(test: TestCase, config: OfflineConfig, snapshots: Snapshots): Promise<Ran> {
-  const upstreams = new ScriptedUpstreams(test.upstream)
+export async function runTest(test: TestCase, setting: Setting): Promise<Ran> {
+  // Each call starts slowly: what follows it may be no wait.
+  const upstreams = new ScriptedUpstreams(test.upstream, () => setting.clock?.run())
   await upstreams.start()
   try {
-    return await served(test, config, upstreams, snapshots)
+    return await served(test, setting, upstreams)
   } finally {
     await upstreams.close()
   }
@@ -33,9 +43,8 @@ export async function runTest(test: TestCase, config: OfflineConfig, snapshots: 
 
 async function served(
   test: TestCase,
-  config: OfflineConfig,
+  { config, snapshots, clock }: Setting,
   upstreams: ScriptedUpstreams,
-  snapshots: Snapshots,
 ): Promise<Ran> {
   const secrets = new Map(config.keys.map(name => [name, `gw-${randomBytes(24).toString('hex')}`]))
   const variables = [...secrets.values()].map((secret, at) => [keyVariable(at), secret])
@@ -54,7 +63,7 @@ async function served(
     throw first === undefined ? error : new Error(`${first.path}: ${first.message}`)
   })
   const ran = async (): Promise<Ran> => {
-    const outcome = await ask(test, gateway.origin, secrets, upstreams, lines)
+    const outcome = await ask(test, { origin: gateway.origin, secrets, upstreams, lines, clock })
     const { snapshot } = test.expect
     const stored = snapshot === undefined ? [] : snapshots.faults(test.title, snapshot, outcome)
     return { faults: [...faultsOf(test.expect, outcome), ...stored], ...touched(test, lines.all, secrets) }
@@ -67,8 +76,8 @@ async function served(
   return { ...result, faults: [...result.faults, ...lines.differing] }
 }
 
-/** How long a request is repeated until its answer has the status that is waited for, and the pause before it is sent again. */
-const UNTIL_TIMEOUT_MS = 30_000
+/** How often a request is repeated until its answer has the status that is waited for, and the pause before it is sent again. */
+const MAX_REPEATS = 1500
 const PAUSE_MS = 20
 
 /** Whether what the request asks about has not come to the status that is waited for. */
@@ -76,26 +85,35 @@ function isUnfinished({ to, until }: TestRequest, { text }: ClientAnswer): boole
   return until !== undefined && !to.startsWith('WS ') && valueAt(jsonOrText(text), 'status') !== until
 }
 
+interface Running {
+  readonly origin: string
+  readonly secrets: ReadonlyMap<string, string>
+  readonly upstreams: ScriptedUpstreams
+  readonly lines: RequestLines
+  readonly clock: VirtualClock | undefined
+}
+
 /** Sends the requests of a test in turn; what is expected holds for the last. */
-async function ask(
-  { request, before }: TestCase,
-  origin: string,
-  secrets: ReadonlyMap<string, string>,
-  upstreams: ScriptedUpstreams,
-  lines: RequestLines,
-): Promise<Outcome> {
+async function ask({ request, before }: TestCase, running: Running): Promise<Outcome> {
+  const { secrets, upstreams, lines, clock } = running
   const answers: ClientAnswer[] = []
   let sent = 0
   for (const one of [...before, request]) {
     const secret = one.key === undefined ? [...secrets.values()][0] : secrets.get(one.key)
     if (secret === undefined) throw new Error(`the configuration has no key ${JSON.stringify(one.key ?? '')}`)
-    const started = Date.now()
-    let answer = await sendRequest(one, origin, secret, answers)
-    for (sent++; isUnfinished(one, answer) && Date.now() - started < UNTIL_TIMEOUT_MS; sent++) {
+    if (one.after !== undefined) clock?.pass(parseDuration(one.after) ?? 0)
+    const send = (): Promise<ClientAnswer> => {
+      clock?.run()
+      return sendRequest(one, running.origin, secret, answers).finally(() => clock?.rest())
+    }
+    let answer = await send()
+    for (let repeats = 0; isUnfinished(one, answer) && repeats < MAX_REPEATS; repeats++) {
       await pause(PAUSE_MS)
-      answer = await sendRequest(one, origin, secret, answers)
+      answer = await send()
+      sent++
     }
     answers.push(answer)
+    sent++
   }
   const answer = answers.at(-1)
   if (answer === undefined) throw new Error('the test has no request')

@@ -30,6 +30,7 @@ export type Answerer = (call: Call) => ScriptedAnswer
 export class ScriptedUpstreams {
   readonly calls: Call[] = []
   readonly #scripts: Readonly<Record<string, Script | Answerer>>
+  readonly #onCall: () => void
   readonly #server = createServer((request, response) => {
     this.#answer(request, response).catch(() => response.destroy())
   })
@@ -37,8 +38,9 @@ export class ScriptedUpstreams {
   /** It answers for upstreams whose script says so. */
   #simulator: Awaited<ReturnType<typeof openSimulator>> | undefined
 
-  constructor(scripts: Readonly<Record<string, Script | Answerer>>) {
+  constructor(scripts: Readonly<Record<string, Script | Answerer>>, onCall: () => void = () => undefined) {
     this.#scripts = scripts
+    this.#onCall = onCall
   }
 
   async start(): Promise<void> {
@@ -94,6 +96,7 @@ export class ScriptedUpstreams {
     const headers = Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name, String(value)]))
     const call = { upstream, method: request.method ?? '', path: `/${rest.join('/')}`, headers, body }
     this.calls.push(call)
+    this.#onCall()
     const chosen = answerOf(this.#scripts[upstream], call, before) ?? notScripted(upstream)
     if (chosen.after !== undefined) await virtualPause(parseDuration(chosen.after) ?? 0)
     return chosen
@@ -111,10 +114,16 @@ function notScripted(upstream: string): ScriptedAnswer {
   return { status: 503, body: { error: { message: `no answer of ${upstream} is scripted` } } }
 }
 
-/** Whether an answer takes time, which then is virtual. */
-export function needsClock(scripts: Readonly<Record<string, Script>>): boolean {
+/** Statuses from here on are failures, and perhaps tried again after a pause. */
+const FIRST_FAILURE = 400
+
+/** Whether upstreams take time, or make the gateway wait: that time is virtual. */
+export function takesTime(scripts: Readonly<Record<string, Script>>): boolean {
   const all = Object.values(scripts).flatMap(({ answer, answers = [] }) => (answer === undefined ? answers : [answer]))
-  return all.some(({ after, fault }) => after !== undefined || fault === 'hang' || fault === 'stall')
+  return (
+    Object.values(scripts).some(({ simulator }) => simulator?.status !== undefined) ||
+    all.some(({ after, fault, status = 200 }) => after !== undefined || fault !== undefined || status >= FIRST_FAILURE)
+  )
 }
 
 function send(response: ServerResponse, { status = 200, headers = {}, body, events, fault }: ScriptedAnswer): void {

@@ -14,6 +14,8 @@ export interface TestCase {
 
 export interface TestRequest {
   readonly to: string
+  /** Virtual time before it is sent. */
+  readonly after?: string
   readonly key?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: Json

@@ -20,9 +20,15 @@ export async function attachments(images: readonly string[], audio: readonly str
   return Promise.all([...images.map(imagePart), ...audio.map(audioPart)])
 }
 
-async function imagePart(file: string): Promise<JsonObject> {
+/** The media type that an image's name says. Throws {@link CommandError} where it says none. */
+export function imageType(file: string): string {
   const type = IMAGE_TYPES[extname(file).toLowerCase()]
   if (type === undefined) throw new CommandError(`${file} is not a ${Object.keys(IMAGE_TYPES).join(', ')} file`)
+  return type
+}
+
+async function imagePart(file: string): Promise<JsonObject> {
+  const type = imageType(file)
   const data = (await bytesOf(file)).toString('base64')
   return { type: 'image_url', image_url: { url: `data:${type};base64,${data}` } }
 }

@@ -3,8 +3,8 @@ import { basename, extname } from 'node:path'
 import { isObject, type Json } from '../../core/json.js'
 import { CommandError, EXIT, type Io, print, printable } from '../io.js'
 import { readAll } from '../read-all.js'
-import { ask } from './ask.js'
-import { bytesOf } from './attachments.js'
+import { type Asked, ask, askObject } from './ask.js'
+import { bytesOf, imageType } from './attachments.js'
 import type { Target } from './target.js'
 
 /** Largest answer that is written to a file. */
@@ -27,15 +27,25 @@ export async function speak(
   await keep(file, await bytesFrom(answer), io)
 }
 
-/** One image. */
-export async function draw(target: Target, model: string, text: string, file: string, io: Io): Promise<void> {
-  const answer = await ask(target, '/v1/images/generations', { model, prompt: text, n: 1 })
-  const made = JSON.parse((await bytesFrom(answer)).toString('utf8')) as Json
-  const [image] = isObject(made) && Array.isArray(made.data) ? (made.data as readonly Json[]) : []
+/** One image: of the text, or of another one that the text changes. */
+export async function draw(asked: Asked, file: string, edited: string | undefined, io: Io): Promise<void> {
+  const { target, model, text: prompt } = asked
+  const made = await (edited === undefined
+    ? askObject(target, '/v1/images/generations', { model, prompt, n: 1 })
+    : askObject(target, '/v1/images/edits', await editForm(asked, edited)))
+  const [image] = Array.isArray(made.data) ? (made.data as readonly Json[]) : []
   const { b64_json: data, url } = isObject(image ?? null) ? (image as { b64_json?: Json; url?: Json }) : {}
   if (typeof data === 'string') await keep(file, Buffer.from(data, 'base64'), io)
   else if (typeof url === 'string' && /^(https?|data):/.test(url)) await keep(file, await imageAt(url, target), io)
   else throw new CommandError('the answer has no image', EXIT.failed)
+}
+
+async function editForm({ model, text }: Asked, file: string): Promise<FormData> {
+  const form = new FormData()
+  form.set('model', model)
+  form.set('prompt', text)
+  form.set('image', new Blob([new Uint8Array(await bytesOf(file))], { type: imageType(file) }), basename(file))
+  return form
 }
 
 /**
@@ -56,18 +66,18 @@ export async function transcribe(target: Target, model: string, file: string, io
   const form = new FormData()
   form.set('model', model)
   form.set('file', new Blob([new Uint8Array(await bytesOf(file))]), basename(file))
-  const answer = JSON.parse(
-    (await bytesFrom(await ask(target, '/v1/audio/transcriptions', form))).toString('utf8'),
-  ) as Json
-  const text = isObject(answer) && typeof answer.text === 'string' ? answer.text : JSON.stringify(answer)
+  const answer = await askObject(target, '/v1/audio/transcriptions', form)
+  const text = typeof answer.text === 'string' ? answer.text : JSON.stringify(answer)
   print(io.stdout, text.replace(/[^\n\t]+/g, printable))
 }
 
-function bytesFrom({ body }: Response): Promise<Buffer> {
+/** What an answer holds. */
+export function bytesFrom({ body }: Response): Promise<Buffer> {
   return readAll((body ?? []) as AsyncIterable<Uint8Array>, MAX_ANSWER_BYTES, TOO_LARGE)
 }
 
-async function keep(file: string, bytes: Buffer, io: Io): Promise<void> {
+/** Writes a file, and says so. */
+export async function keep(file: string, bytes: Buffer, io: Io): Promise<void> {
   await writeFile(file, bytes).catch(error => {
     throw new CommandError(`${file} cannot be written (${error.code})`, EXIT.failed)
   })

@@ -86,6 +86,8 @@ function rank(body: Fields, textOf: (document: Json, param: string) => string): 
   const documents = readDocuments(body)
   const top = body.integer('top_n', { min: 1 }) ?? documents.length
   const most = body.integer('max_tokens_per_doc', { min: 1 }) ?? DEFAULT_DOCUMENT_TOKENS
+  // Nothing waits here, so it changes nothing.
+  body.integer('priority', { min: 0 })
   const texts = documents.map((document, index) => cut(textOf(document, `documents[${index}]`), most))
   const ranks = relevance(query, texts)
     .map((score, index) => ({ index, relevance_score: score }))
