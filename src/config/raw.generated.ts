@@ -607,7 +607,7 @@ export type RawEndpointMapping = {
   readonly stateful?: boolean
   readonly request?: RawVerbs
   readonly response?: RawVerbs
-  readonly forms?: 'json'
+  readonly forms?: 'json' | 'json-base64'
   readonly sends?: RawBodyFormat
   readonly task?: RawTask
 }

@@ -39,7 +39,7 @@ import type {
 } from './route-settings.js'
 import type { Secret } from './secret.js'
 import type { ManagedConfig } from './secret-managers.js'
-import type { BodyFormat } from './shape.js'
+import type { BodyFormat, FormsAs } from './shape.js'
 import type { StoreConfig } from './store-config.js'
 import type { RoutingConfig } from './strategy.js'
 import type { TaskRouteConfig, TaskShapeConfig } from './task.js'
@@ -204,7 +204,7 @@ export interface EndpointConfig {
   readonly request: readonly VerbConfig[]
   readonly response: readonly VerbConfig[]
   /** Forms are sent to it as JSON objects. */
-  readonly forms?: 'json'
+  readonly forms?: FormsAs
   /** JSON is sent to it in this format. */
   readonly sends?: BodyFormat
   /** Where its answers say what of tasks. */

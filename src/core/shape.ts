@@ -21,6 +21,9 @@ export interface TakenValue {
   readonly path: Path
 }
 
+/** How a form becomes a JSON object: its files are data URLs, or base64 alone. */
+export type FormsAs = 'json' | 'json-base64'
+
 /** The format of a body that is not sent unchanged: a form, URL-encoded fields, or the bytes of one member or file. */
 export type BodyFormat = 'form' | 'urlencoded' | { readonly bytes: string }
 

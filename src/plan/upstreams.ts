@@ -9,7 +9,7 @@ import type {
 import { keeperName } from '../core/keeper.js'
 import type { Upstream } from '../core/plan.js'
 import type { Secret } from '../core/secret.js'
-import type { BodyFormat } from '../core/shape.js'
+import type { BodyFormat, FormsAs } from '../core/shape.js'
 import type { Steps } from '../core/steps.js'
 import type { TaskShapeConfig } from '../core/task.js'
 import type { CheapestCall, UpstreamProbe } from '../core/upstream-call.js'
@@ -41,7 +41,7 @@ export interface Endpoint {
   readonly request: readonly VerbConfig[]
   readonly response: readonly VerbConfig[]
   /** Forms are sent as JSON objects. */
-  readonly forms?: 'json'
+  readonly forms?: FormsAs
   /** JSON is sent in this format. */
   readonly sends?: BodyFormat
   readonly task?: TaskShapeConfig

@@ -17,6 +17,7 @@ import { mergeQuery } from '../../wire/query.js'
 import { UpstreamCall } from '../calls.js'
 import { type EgressFacts, egressFacts } from './egress-facts.js'
 import { headerLines, percent } from './format.js'
+import { formatFacts } from './format-facts.js'
 import { boundFacts, type ChargeFacts, chargeFacts } from './limit-facts.js'
 import { type Allowed, type Asked, type Asker, allowedFor, placeIn } from './members.js'
 import type { ReadRequest } from './read-request.js'
@@ -40,6 +41,8 @@ export interface ExchangeFacts extends EgressFacts {
   /** What the configuration sends, `name: value`, secrets masked. */
   readonly headers: readonly string[]
   readonly translation?: TranslationFacts
+  /** What becomes of bodies that change their format: `form → JSON, files as data URLs`. */
+  readonly formats?: readonly string[]
   /** After translation and all edits, where a body was given. */
   readonly body?: string
   /** Members of that body that would choose who serves the request. */
@@ -211,6 +214,7 @@ function factsOf(
     headers: headerLines(upstream.shownHeaders),
     ...egressFacts(upstream.egress),
     ...(translation === undefined ? {} : { translation: translationFacts(translation, translated) }),
+    ...formatFacts(exchange, request.route),
     ...(body === undefined ? {} : { body }),
     ...(dropped.length === 0 ? {} : { dropped }),
     ...(sent instanceof GatewayError && { refused: `${sent.status} ${sent.code}: ${sent.message}` }),

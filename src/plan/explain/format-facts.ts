@@ -1,0 +1,25 @@
+import type { Exchange, Route } from '../../core/plan.js'
+import type { FormsAs } from '../../core/shape.js'
+
+const FORMS: Readonly<Record<FormsAs, string>> = {
+  json: 'form → JSON, files as data URLs',
+  'json-base64': 'form → JSON, files as base64',
+}
+
+/** What becomes of bodies that change their format; nothing where none do. */
+export function formatFacts(
+  { formsAs, translation, shape }: Pick<Exchange, 'formsAs' | 'translation' | 'shape'>,
+  { body }: Pick<Route, 'body'>,
+): { readonly formats?: readonly string[] } {
+  if (translation !== undefined) return {}
+  const formats = [
+    ...(formsAs === undefined || body !== 'multipart' ? [] : [FORMS[formsAs]]),
+    ...(shape?.body === undefined ? [] : [sentText(shape.body)]),
+  ]
+  return formats.length === 0 ? {} : { formats }
+}
+
+function sentText(body: NonNullable<NonNullable<Exchange['shape']>['body']>): string {
+  if (body === 'form') return 'JSON → multipart/form-data'
+  return body === 'urlencoded' ? 'JSON → URL-encoded fields' : `${body.bytes} → bytes`
+}
