@@ -609,6 +609,7 @@ export type RawEndpointMapping = {
   readonly response?: RawVerbs
   readonly forms?: 'json' | 'json-base64'
   readonly sends?: RawBodyFormat
+  readonly answers?: RawAnswerFormat
   readonly task?: RawTask
 }
 export type RawVerbs = readonly RawVerb[]
@@ -688,6 +689,7 @@ export type RawConditionRules = {
   readonly present?: boolean
 }
 export type RawConditionNames = readonly string[]
+export type RawAnswerFormat = { readonly base64: string } | { readonly bytes: string; readonly type: string }
 export type RawBodyFormat = 'form' | 'urlencoded' | RawBodyFormatMapping
 export type RawBodyFormatMapping = { readonly bytes: string }
 export type RawTask = {

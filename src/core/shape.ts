@@ -27,6 +27,11 @@ export type FormsAs = 'json' | 'json-base64'
 /** The format of a body that is not sent unchanged: a form, URL-encoded fields, or the bytes of one member or file. */
 export type BodyFormat = 'form' | 'urlencoded' | { readonly bytes: string }
 
+/** The bytes of a value of a JSON answer are the whole answer, or bytes become the one member of a JSON object. */
+export type AnswerFormat =
+  | { readonly bytes: string; readonly type: string }
+  | { readonly base64: string; readonly bytes?: undefined }
+
 /** What of a request is moved between its body and its other places, beside the verbs that change the document. */
 export interface RequestShape {
   /** Before all verbs. */

@@ -152,8 +152,10 @@ function formatted(shape: RequestShape, document: Uint8Array): Formatted | undef
     throw new GatewayError('bad_request', 'The body does not have the format that this model needs.', { cause })
   }
   const bytes = bytesOf(document, body.bytes)
-  if (bytes !== undefined) return bytes
-  throw missing(body.bytes)
+  if (bytes === 'absent') throw missing(body.bytes)
+  if (bytes !== 'not base64') return bytes
+  const message = `'${body.bytes}' must be base64 or a data URL for this model.`
+  throw new GatewayError('invalid_parameter', message, { param: body.bytes })
 }
 
 /** The bytes of one file of a form, with its media type, as the whole body. */

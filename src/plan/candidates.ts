@@ -240,6 +240,7 @@ function exchangeOf(
         ? compileFormVerbs(request)
         : undefined,
     ...(endpoint.forms !== undefined && { formsAs: endpoint.forms }),
+    ...(endpoint.answers !== undefined && translation === undefined && { answers: endpoint.answers }),
     response: compileVerbs([...target.response, ...model.response, ...endpoint.response, ...written.response]),
     timeouts: mergeTimeouts(config.timeouts, written.timeouts, settings.timeouts, model.timeouts),
     retry: mergeRetry(config.retry, written.retry, settings.retry, model.retry),

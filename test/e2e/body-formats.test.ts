@@ -1,10 +1,10 @@
 import t, { type Test } from 'tap'
-import { json } from '../helpers/answers.js'
+import { body, json } from '../helpers/answers.js'
 import { proveNoLeak } from '../helpers/canaries.js'
 import { compatibleError } from '../helpers/expect.js'
 import { formOf, noise, sending } from '../helpers/forms.js'
 import { CALLER, startTestGateway, type TestGateway } from '../helpers/gateway.js'
-import { type RawUpstream, type RecordedRequest, startRawUpstream } from '../helpers/raw-upstream.js'
+import { type RawUpstream, type RecordedRequest, type Script, startRawUpstream } from '../helpers/raw-upstream.js'
 
 // Bodies that come in one format and leave in another, by the words of the file alone.
 
@@ -32,11 +32,21 @@ upstreams:
           - rename: { file: audio.content }
           - template: { title: "{language}-{model}" }
           - when: { if: { language: { present: true } }, do: [{ append: { hints: lively } }] }
+      speak:
+        call: POST /speak
+        answers: { bytes: sound.data, type: audio/mpeg }
+        response: [{ rename: { result: sound } }]
+      draw:
+        call: POST /draw
+        answers: { base64: data }
+        response: [{ wrap: { data: b64_json } }, { list: [data] }, { set: { kind: image } }]
       see: { call: POST /see, forms: json, request: [{ send: { page: query.page } }] }
 models: { m: { upstream: up, as: theirs } }
-protocols: { hear: {}, see: {} }
+protocols: { hear: {}, see: {}, speak: { binary: true }, draw: {} }
 routes:
   POST /hear: { protocol: hear, model: form.model, limits: { body: 48MiB } }
+  POST /speak: { protocol: speak, model: body.model, limits: { response: 1MiB } }
+  POST /draw: { protocol: draw, model: body.model, limits: { response: 1MiB } }
   POST /see: { protocol: see, model: form.model }
 `
   const gateway = await startTestGateway(t, yaml)
@@ -79,6 +89,55 @@ t.test('files that are too large for memory are refused, and no upstream is aske
   const answer = await gateway.request('/hear', sending(form))
   compatibleError(t, answer, 413, 'too_large')
   t.equal(upstream.requests.items.length, 0)
+})
+
+/** An answer of these bytes. */
+function sound(bytes: Uint8Array | string, type = 'audio/mpeg'): Script {
+  return body(bytes, { headers: { 'content-type': type, etag: '"1"' } })
+}
+
+t.test('base64 in a JSON answer reaches the client as bytes of the declared type', async t => {
+  const { gateway, upstream } = await stage(t)
+  const bytes = noise(300 * 1024)
+  for (const data of [bytes.toString('base64'), `data:audio/wav;base64,${bytes.toString('base64')}`, 'QQ']) {
+    upstream.answer(json({ result: { data }, more: 1 }))
+    const answer = await gateway.request('/speak', { body: { model: 'm' } })
+    t.equal(answer.status, 200, answer.text)
+    t.equal(answer.header('content-type'), 'audio/mpeg')
+    const wanted = data === 'QQ' ? Buffer.from('A') : bytes
+    t.equal(answer.header('content-length'), String(wanted.length))
+    t.ok(wanted.equals(answer.body))
+  }
+})
+
+t.test(
+  'an answer without base64 at that place is a failure of the upstream, and so is one that is too large',
+  async t => {
+    const { gateway, upstream } = await stage(t)
+    const large = json({ result: { data: 'A'.repeat(2 * 1024 * 1024) } })
+    const bad = [json({ result: {} }), json({ result: { data: 'not base64' } }), json([1]), sound('x'), large]
+    for (const script of bad) {
+      upstream.answer(script)
+      const answer = await gateway.request('/speak', { body: { model: 'm' } })
+      compatibleError(t, answer, 502, 'bad_upstream_response')
+    }
+  },
+)
+
+t.test('bytes of an answer reach the client as base64 in JSON, which verbs change; JSON stays as it is', async t => {
+  const { gateway, upstream } = await stage(t)
+  const bytes = noise(300 * 1024)
+  upstream.answer(sound(bytes, 'image/png'))
+  const answer = await gateway.request('/draw', { body: { model: 'm' } })
+  t.equal(answer.header('content-type'), 'application/json')
+  t.equal(answer.header('etag'), undefined, 'it was that of the bytes')
+  t.same(answer.json(), { data: [{ b64_json: bytes.toString('base64') }], kind: 'image' })
+  upstream.answer(json({ a: 1 }))
+  t.same((await gateway.request('/draw', { body: { model: 'm' } })).json(), { a: 1, kind: 'image' })
+  for (const script of [sound('<p>', 'text/html'), sound(''), sound(noise(2 * 1024 * 1024))]) {
+    upstream.answer(script)
+    compatibleError(t, await gateway.request('/draw', { body: { model: 'm' } }), 502, 'bad_upstream_response')
+  }
 })
 
 proveNoLeak(t)

@@ -1,5 +1,5 @@
 import type { Exchange, Route } from '../../core/plan.js'
-import type { FormsAs } from '../../core/shape.js'
+import type { AnswerFormat, FormsAs } from '../../core/shape.js'
 
 const FORMS: Readonly<Record<FormsAs, string>> = {
   json: 'form → JSON, files as data URLs',
@@ -8,13 +8,14 @@ const FORMS: Readonly<Record<FormsAs, string>> = {
 
 /** What becomes of bodies that change their format; nothing where none do. */
 export function formatFacts(
-  { formsAs, translation, shape }: Pick<Exchange, 'formsAs' | 'translation' | 'shape'>,
+  { formsAs, translation, shape, answers }: Pick<Exchange, 'formsAs' | 'translation' | 'shape' | 'answers'>,
   { body }: Pick<Route, 'body'>,
 ): { readonly formats?: readonly string[] } {
   if (translation !== undefined) return {}
   const formats = [
     ...(formsAs === undefined || body !== 'multipart' ? [] : [FORMS[formsAs]]),
     ...(shape?.body === undefined ? [] : [sentText(shape.body)]),
+    ...(answers === undefined ? [] : [answerText(answers)]),
   ]
   return formats.length === 0 ? {} : { formats }
 }
@@ -22,4 +23,9 @@ export function formatFacts(
 function sentText(body: NonNullable<NonNullable<Exchange['shape']>['body']>): string {
   if (body === 'form') return 'JSON → multipart/form-data'
   return body === 'urlencoded' ? 'JSON → URL-encoded fields' : `${body.bytes} → bytes`
+}
+
+function answerText(answers: AnswerFormat): string {
+  if (answers.bytes === undefined) return `answer: bytes → JSON, base64 in ${answers.base64}`
+  return `answer: base64 in ${answers.bytes} → ${answers.type}`
 }
