@@ -690,8 +690,7 @@ export type RawConditionRules = {
 }
 export type RawConditionNames = readonly string[]
 export type RawAnswerFormat = { readonly base64: string } | { readonly bytes: string; readonly type: string }
-export type RawBodyFormat = 'form' | 'urlencoded' | RawBodyFormatMapping
-export type RawBodyFormatMapping = { readonly bytes: string }
+export type RawBodyFormat = 'form' | 'urlencoded' | { readonly base64: string } | { readonly data_url: string } | { readonly bytes: string }
 export type RawTask = {
   readonly id?: RawTaskPointers
   readonly state?: RawTaskPointers

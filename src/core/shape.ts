@@ -24,8 +24,16 @@ export interface TakenValue {
 /** How a form becomes a JSON object: its files are data URLs, or base64 alone. */
 export type FormsAs = 'json' | 'json-base64'
 
-/** The format of a body that is not sent unchanged: a form, URL-encoded fields, or the bytes of one member or file. */
-export type BodyFormat = 'form' | 'urlencoded' | { readonly bytes: string }
+/**
+ * The format of a body that is not sent unchanged: a form, URL-encoded fields, or the bytes of one member or file. The other
+ * way round, bytes that clients send are in a member of a JSON object: as base64, or as a data URL.
+ */
+export type BodyFormat =
+  | 'form'
+  | 'urlencoded'
+  | { readonly bytes: string }
+  | { readonly base64: string }
+  | { readonly data_url: string }
 
 /** The bytes of a value of a JSON answer are the whole answer, or bytes become the one member of a JSON object. */
 export type AnswerFormat =

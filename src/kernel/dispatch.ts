@@ -191,7 +191,7 @@ export class Dispatch implements Work, Race<Attempt> {
   private ask(asked: Asked): void {
     const { exchange } = asked.gated
     const { translation } = exchange
-    if (translation === undefined && isInSteps(exchange, this.#body)) {
+    if (translation === undefined && isInSteps(this.#call, exchange, this.#body)) {
       this.relayInSteps(asked).catch((cause: unknown) => this.fault(asked, cause))
     } else if (translation === undefined) this.relay(asked)
     else this.translate(asked, translation).catch((cause: unknown) => this.fault(asked, cause))

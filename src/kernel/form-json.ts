@@ -7,7 +7,7 @@ import type { Call } from './call.js'
 import { jsonBytes } from './translate/steps.js'
 
 /** Maximum size of the files in memory for an upstream that accepts JSON only. */
-const MAX_FILE_BYTES = 32 * 1024 * 1024
+export const MAX_FILE_BYTES = 32 * 1024 * 1024
 
 /** Characters of base64 for each byte of a file. */
 const BASE64_CHARS_PER_BYTE = 4 / 3

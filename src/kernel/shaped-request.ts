@@ -91,7 +91,7 @@ export function shapedForm(
   const changes = formFor(form, call, exchange)
   const placed = placedBy(shape, ({ path }) => changes.value(path.join('.')))
   const headers = replacing(request.headers, placed.headers)
-  if (typeof shape.body !== 'object') return { ...request, headers, placed }
+  if (typeof shape.body !== 'object' || !('bytes' in shape.body)) return { ...request, headers, placed }
   const { body, type, length } = fileOf(form, shape.body.bytes)
   return {
     ...request,
@@ -144,7 +144,7 @@ function replacing(headers: readonly string[], others: readonly string[]): strin
 /** A JSON body in the format that the upstream takes. */
 function formatted(shape: RequestShape, document: Uint8Array): Formatted | undefined {
   const { body } = shape
-  if (body === undefined) return undefined
+  if (body === undefined || (typeof body === 'object' && !('bytes' in body))) return undefined
   try {
     if (body === 'form') return multipartOf(document)
     if (body === 'urlencoded') return urlencodedOf(document)

@@ -32,6 +32,11 @@ upstreams:
           - rename: { file: audio.content }
           - template: { title: "{language}-{model}" }
           - when: { if: { language: { present: true } }, do: [{ append: { hints: lively } }] }
+      listen:
+        call: POST /listen
+        sends: { base64: audio }
+        request: [{ take: { path.model: model, query.lang: language } }, { rename: { audio: input.content } }]
+      show: { call: POST /show, sends: { data_url: image } }
       speak:
         call: POST /speak
         answers: { bytes: sound.data, type: audio/mpeg }
@@ -42,9 +47,11 @@ upstreams:
         response: [{ wrap: { data: b64_json } }, { list: [data] }, { set: { kind: image } }]
       see: { call: POST /see, forms: json, request: [{ send: { page: query.page } }] }
 models: { m: { upstream: up, as: theirs } }
-protocols: { hear: {}, see: {}, speak: { binary: true }, draw: {} }
+protocols: { hear: {}, see: {}, listen: {}, show: {}, speak: { binary: true }, draw: {} }
 routes:
   POST /hear: { protocol: hear, model: form.model, limits: { body: 48MiB } }
+  POST /listen/{model}: { protocol: listen, model: path.model, body: raw, limits: { body: 48MiB } }
+  POST /show/{model}: { protocol: show, model: path.model, body: raw, limits: { body: 1MiB } }
   POST /speak: { protocol: speak, model: body.model, limits: { response: 1MiB } }
   POST /draw: { protocol: draw, model: body.model, limits: { response: 1MiB } }
   POST /see: { protocol: see, model: form.model }
@@ -88,6 +95,39 @@ t.test('files that are too large for memory are refused, and no upstream is aske
   const form = formOf(['model', 'm'], ['file', Buffer.alloc(33 * 1024 * 1024), WAV])
   const answer = await gateway.request('/hear', sending(form))
   compatibleError(t, answer, 413, 'too_large')
+  t.equal(upstream.requests.items.length, 0)
+})
+
+t.test('bytes of a client are in a member of the JSON that is sent, as base64 or as a data URL', async t => {
+  const { gateway, last } = await stage(t)
+  for (const size of [1, 300 * 1024]) {
+    const bytes = noise(size)
+    const headers = { 'content-type': WAV }
+    const answer = await gateway.request('/listen/m?lang=de&z=1', { body: bytes, headers })
+    t.equal(answer.status, 200, answer.text)
+    t.equal(last().target, '/listen?z=1')
+    t.equal(last().header('content-type'), 'application/json')
+    t.equal(last().header('content-length'), String(last().body.length))
+    t.same(last().json(), { input: { content: bytes.toString('base64') }, model: 'theirs', language: 'de' })
+    await gateway.request('/show/m', { body: bytes, headers: { 'content-type': 'image/PNG; a=b' } })
+    t.same(last().json(), { image: `data:image/png;base64,${bytes.toString('base64')}` })
+  }
+  const line = await gateway.log.find(one => one.route === 'POST /show/{model}')
+  t.equal(line.bytes_in, 1)
+})
+
+t.test('bytes over the limit of the route, or of memory, are refused before an upstream is asked', async t => {
+  const { gateway, upstream } = await stage(t)
+  const headers = { 'content-type': WAV }
+  for (const [path, size] of [
+    ['/show/m', 2],
+    ['/listen/m', 33],
+  ] as const) {
+    // biome-ignore format: pairs
+    const answer = await gateway.request(path, { body: Buffer.alloc(size * 1024 * 1024), headers })
+    compatibleError(t, answer, 413, 'too_large')
+  }
+  compatibleError(t, await gateway.request('/listen/m', { method: 'POST', headers }), 400)
   t.equal(upstream.requests.items.length, 0)
 })
 

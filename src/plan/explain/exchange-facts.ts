@@ -12,6 +12,7 @@ import { tookNothing } from '../../core/task.js'
 import { rewritten } from '../../core/transform.js'
 import { asBuffer } from '../../wire/bytes.js'
 import { apply, firstMember, splice } from '../../wire/json-edit.js'
+import { jsonOfBytes, memberFormat } from '../../wire/json-of-bytes.js'
 import { inForeground } from '../../wire/kept-members.js'
 import { mergeQuery } from '../../wire/query.js'
 import { UpstreamCall } from '../calls.js'
@@ -219,7 +220,7 @@ function factsOf(
     ...(dropped.length === 0 ? {} : { dropped }),
     ...(sent instanceof GatewayError && { refused: `${sent.status} ${sent.code}: ${sent.message}` }),
     retry: retryFacts(retry, request.route, others),
-    streamed: request.route.body === 'raw',
+    streamed: request.route.body === 'raw' && memberFormat(exchange.shape?.body) === undefined,
     ...(health === undefined || isAlone ? {} : { health }),
     timeouts,
     ...(contract !== undefined && { contract }),
@@ -274,6 +275,8 @@ function edited(
   translated: TranslatedRequest | undefined,
 ): string | undefined {
   if (body === undefined) return undefined
+  const format = memberFormat(exchange.shape?.body)
+  if (format !== undefined) return asBuffer(rewritten(exchange.request, jsonOfBytes(body, format))).toString('utf8')
   const name = JSON.stringify(exchange.model)
   const renamed = span !== undefined && (exchange.model !== model || missing !== undefined)
   const own = renamed ? splice(body, span.start, span.end, Buffer.from(name)) : body

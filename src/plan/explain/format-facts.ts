@@ -22,7 +22,9 @@ export function formatFacts(
 
 function sentText(body: NonNullable<NonNullable<Exchange['shape']>['body']>): string {
   if (body === 'form') return 'JSON → multipart/form-data'
-  return body === 'urlencoded' ? 'JSON → URL-encoded fields' : `${body.bytes} → bytes`
+  if (body === 'urlencoded') return 'JSON → URL-encoded fields'
+  if ('bytes' in body) return `${body.bytes} → bytes`
+  return 'base64' in body ? `bytes → JSON, base64 in ${body.base64}` : `bytes → JSON, a data URL in ${body.data_url}`
 }
 
 function answerText(answers: AnswerFormat): string {
