@@ -32,6 +32,14 @@ upstreams:
           - rename: { file: audio.content }
           - template: { title: "{language}-{model}" }
           - when: { if: { language: { present: true } }, do: [{ append: { hints: lively } }] }
+      note:
+        call: POST /note
+        request:
+          - append: { prompt: " Be brief.", hints: lively }
+          - template: { title: "{language}-{model}" }
+          - map: { language: { german: de } }
+          - split: { size: { at: x, into: [width, height] } }
+          - when: { if: { file: { present: true }, language: de }, do: [{ rename: { file: sound } }], else: [{ remove: [file] }] }
       listen:
         call: POST /listen
         sends: { base64: audio }
@@ -47,8 +55,9 @@ upstreams:
         response: [{ wrap: { data: b64_json } }, { list: [data] }, { set: { kind: image } }]
       see: { call: POST /see, forms: json, request: [{ send: { page: query.page } }] }
 models: { m: { upstream: up, as: theirs } }
-protocols: { hear: {}, see: {}, listen: {}, show: {}, speak: { binary: true }, draw: {} }
+protocols: { note: {}, hear: {}, see: {}, listen: {}, show: {}, speak: { binary: true }, draw: {} }
 routes:
+  POST /note: { protocol: note, model: form.model }
   POST /hear: { protocol: hear, model: form.model, limits: { body: 48MiB } }
   POST /listen/{model}: { protocol: listen, model: path.model, body: raw, limits: { body: 48MiB } }
   POST /show/{model}: { protocol: show, model: path.model, body: raw, limits: { body: 1MiB } }
@@ -80,6 +89,35 @@ t.test('a form is sent as JSON with its file in a member as base64, and all verb
     audio: { content: file.toString('base64') },
     title: 'de-theirs',
   })
+})
+
+t.test('fields of a form that stays one are changed by verbs, and its file is the same', async t => {
+  const { gateway, last } = await stage(t)
+  const file = noise(300 * 1024)
+  const texts = [['language', 'german'], ['prompt', 'Hm.'], ['hints', 'a'], ['hints', 'b'], ['size', '1x2']] as const // biome-ignore format: pairs
+  const answer = await gateway.request('/note', sending(formOf(...texts, ['file', file, WAV], ['model', 'm'])))
+  t.equal(answer.status, 200, answer.text)
+  const wanted = formOf(
+    ['language', 'de'],
+    ['prompt', 'Hm. Be brief.'],
+    ['hints', 'a'],
+    ['hints', 'b'],
+    ['file', file, WAV],
+    ['model', 'theirs'],
+    ['hints', 'lively'],
+    ['title', 'german-theirs'],
+    ['width', '1'],
+    ['height', '2'],
+  )
+  const plain = (form: Buffer): string =>
+    form
+      .toString('latin1')
+      .replace('name="sound"', 'name="file"')
+      .replaceAll('content-disposition', 'Content-Disposition')
+  t.equal(plain(last().body), plain(wanted))
+  t.match(last().body.toString('latin1'), 'name="sound"; filename="file.bin"')
+  await gateway.request('/note', sending(formOf(['model', 'm'], ['file', 'text'])))
+  t.notMatch(last().body.toString(), 'file')
 })
 
 t.test('files as data URLs have their media type, and a field of the form may go to the query', async t => {
