@@ -50,18 +50,36 @@ export async function formDocument(
     const head = as === 'json' ? `data:${type};base64,` : ''
     const value = fields.get(part.name) ?? field?.value ?? head + (files.get(part.start) ?? '')
     size += value.length
-    const [, outer = '', inner = ''] = MEMBER.exec(part.name) ?? []
-    if (inner !== '') {
-      const object = document[outer] ?? Object.create(null)
-      if (isObject(object)) document[outer] = { ...object, [inner]: value }
-      continue
-    }
-    const name = part.name.endsWith('[]') ? part.name.slice(0, -2) : part.name
-    const before = document[name]
-    if (before === undefined) document[name] = name === part.name ? value : [value]
-    else document[name] = Array.isArray(before) ? [...before, value] : [before, value]
+    put(document, part.name, value)
   }
   return { document, size }
+}
+
+/** The same of URL-encoded fields, of which there may be so many. */
+export function urlencodedAsJson(bytes: Buffer, maxFields: number): HeldBody {
+  const document: Record<string, Json> = Object.create(null)
+  let fields = 0
+  for (const [name, value] of new URLSearchParams(bytes.toString('utf8'))) {
+    fields += 1
+    if (fields > maxFields) {
+      throw new GatewayError('bad_request', `The form has more than ${maxFields} fields.`, { limit: 'parts' })
+    }
+    put(document, name, value)
+  }
+  return { type: 'bytes', bytes: Buffer.from(JSON.stringify(document)), model: undefined, made: true }
+}
+
+function put(document: Record<string, Json>, written: string, value: string): void {
+  const [, outer = '', inner = ''] = MEMBER.exec(written) ?? []
+  if (inner !== '') {
+    const object = document[outer] ?? Object.create(null)
+    if (isObject(object)) document[outer] = { ...object, [inner]: value }
+    return
+  }
+  const name = written.endsWith('[]') ? written.slice(0, -2) : written
+  const before = document[name]
+  if (before === undefined) document[name] = name === written ? value : [value]
+  else document[name] = Array.isArray(before) ? [...before, value] : [before, value]
 }
 
 /** Reserves memory for the sent bytes, and then for the document. A form that is tried again keeps the first. */

@@ -87,7 +87,7 @@ function pathsIn(verb: string, argument: Json): readonly string[] {
   )
 }
 
-/** What a field says that occurs once and is no file. */
+/** What a text field says that occurs once. */
 function textOf(form: FormChanges, name: string): string | undefined {
   const [text, ...more] = form.values(name)
   return more.length === 0 ? text : undefined

@@ -45,6 +45,7 @@ upstreams:
         sends: { base64: audio }
         request: [{ take: { path.model: model, query.lang: language } }, { rename: { audio: input.content } }]
       show: { call: POST /show, sends: { data_url: image } }
+      tell: { call: POST /tell, forms: json, request: [{ take: { path.model: model } }] }
       speak:
         call: POST /speak
         answers: { bytes: sound.data, type: audio/mpeg }
@@ -55,12 +56,13 @@ upstreams:
         response: [{ wrap: { data: b64_json } }, { list: [data] }, { set: { kind: image } }]
       see: { call: POST /see, forms: json, request: [{ send: { page: query.page } }] }
 models: { m: { upstream: up, as: theirs } }
-protocols: { note: {}, hear: {}, see: {}, listen: {}, show: {}, speak: { binary: true }, draw: {} }
+protocols: { tell: {}, note: {}, hear: {}, see: {}, listen: {}, show: {}, speak: { binary: true }, draw: {} }
 routes:
   POST /note: { protocol: note, model: form.model }
   POST /hear: { protocol: hear, model: form.model, limits: { body: 48MiB } }
   POST /listen/{model}: { protocol: listen, model: path.model, body: raw, limits: { body: 48MiB } }
   POST /show/{model}: { protocol: show, model: path.model, body: raw, limits: { body: 1MiB } }
+  POST /tell/{model}: { protocol: tell, model: path.model, body: raw, limits: { fields: 1KiB, parts: 6 } }
   POST /speak: { protocol: speak, model: body.model, limits: { response: 1MiB } }
   POST /draw: { protocol: draw, model: body.model, limits: { response: 1MiB } }
   POST /see: { protocol: see, model: form.model }
@@ -167,6 +169,20 @@ t.test('bytes over the limit of the route, or of memory, are refused before an u
   }
   compatibleError(t, await gateway.request('/listen/m', { method: 'POST', headers }), 400)
   t.equal(upstream.requests.items.length, 0)
+})
+
+t.test('URL-encoded fields are sent as JSON, and other bytes of that route as they are', async t => {
+  const { gateway, upstream, last } = await stage(t)
+  const headers = { 'content-type': 'application/x-www-form-urlencoded;charset=UTF-8' }
+  const tell = (body: string) => gateway.request('/tell/m', { body, headers })
+  t.equal((await tell('a=%C3%BC+%26&b=1&b=2&c%5Bd%5D=3&e[]=4')).status, 200)
+  t.equal(last().header('content-type'), 'application/json')
+  t.same(last().json(), { a: 'ü &', b: ['1', '2'], c: { d: '3' }, e: ['4'], model: 'theirs' })
+  compatibleError(t, await tell('a=1&'.repeat(7)), 400)
+  compatibleError(t, await tell(`a=${'1'.repeat(2000)}`), 413)
+  t.equal(upstream.requests.items.length, 1)
+  await gateway.request('/tell/m', { body: 'plain', headers: { 'content-type': 'text/plain' } })
+  t.equal(last().body.toString(), 'plain')
 })
 
 /** An answer of these bytes. */

@@ -13,7 +13,8 @@ export function formatFacts(
 ): { readonly formats?: readonly string[] } {
   if (translation !== undefined) return {}
   const formats = [
-    ...(formsAs === undefined || body !== 'multipart' ? [] : [FORMS[formsAs]]),
+    ...(formsAs !== undefined && body === 'multipart' ? [FORMS[formsAs]] : []),
+    ...(formsAs !== undefined && body === 'raw' ? ['URL-encoded fields → JSON'] : []),
     ...(shape?.body === undefined ? [] : [sentText(shape.body)]),
     ...(answers === undefined ? [] : [answerText(answers)]),
   ]
