@@ -45,6 +45,7 @@ function readEndpoint(raw: RawEndpoint, site: Site, context: Context): ReadEndpo
     response: verbs('response'),
     ...(short || raw.forms === undefined ? {} : { forms: raw.forms }),
     ...(short || raw.sends === undefined ? {} : { sends: raw.sends }),
+    ...(short || raw.answers === undefined ? {} : { answers: raw.answers }),
     ...(short || raw.task === undefined ? {} : { task: readTask(raw.task, site.child('task'), context) }),
   }
   const sent = new Set<Json>(config.request.flatMap(({ send }) => (isObject(send) ? Object.values(send) : [])))

@@ -607,8 +607,9 @@ export type RawEndpointMapping = {
   readonly stateful?: boolean
   readonly request?: RawVerbs
   readonly response?: RawVerbs
-  readonly forms?: 'json'
+  readonly forms?: 'json' | 'json-base64'
   readonly sends?: RawBodyFormat
+  readonly answers?: RawAnswerFormat
   readonly task?: RawTask
 }
 export type RawVerbs = readonly RawVerb[]
@@ -688,8 +689,8 @@ export type RawConditionRules = {
   readonly present?: boolean
 }
 export type RawConditionNames = readonly string[]
-export type RawBodyFormat = 'form' | 'urlencoded' | RawBodyFormatMapping
-export type RawBodyFormatMapping = { readonly bytes: string }
+export type RawAnswerFormat = { readonly base64: string } | { readonly bytes: string; readonly type: string }
+export type RawBodyFormat = 'form' | 'urlencoded' | { readonly base64: string } | { readonly data_url: string } | { readonly bytes: string }
 export type RawTask = {
   readonly id?: RawTaskPointers
   readonly state?: RawTaskPointers

@@ -39,7 +39,7 @@ import type {
 } from './route-settings.js'
 import type { Secret } from './secret.js'
 import type { ManagedConfig } from './secret-managers.js'
-import type { BodyFormat } from './shape.js'
+import type { AnswerFormat, BodyFormat, FormsAs } from './shape.js'
 import type { StoreConfig } from './store-config.js'
 import type { RoutingConfig } from './strategy.js'
 import type { TaskRouteConfig, TaskShapeConfig } from './task.js'
@@ -204,9 +204,11 @@ export interface EndpointConfig {
   readonly request: readonly VerbConfig[]
   readonly response: readonly VerbConfig[]
   /** Forms are sent to it as JSON objects. */
-  readonly forms?: 'json'
+  readonly forms?: FormsAs
   /** JSON is sent to it in this format. */
   readonly sends?: BodyFormat
+  /** Its answers reach clients in this format. */
+  readonly answers?: AnswerFormat
   /** Where its answers say what of tasks. */
   readonly task?: TaskShapeConfig
 }

@@ -34,7 +34,7 @@ import type {
   Tunnel,
 } from './route-settings.js'
 import type { Secret } from './secret.js'
-import type { ExchangeChanges } from './shape.js'
+import type { AnswerFormat, ExchangeChanges, FormsAs } from './shape.js'
 import type { StoreConfig } from './store-config.js'
 import type { Canary, ExchangeRouting, Mirror, Routing } from './strategy.js'
 import type { SwitchedOff } from './switched-off.js'
@@ -248,8 +248,10 @@ export interface Exchange extends ExchangeRouting, ExchangeChanges {
   readonly call: Call
   /** Used when the request asks for a stream; the same as `call` where the upstream makes no difference. */
   readonly streamCall: Call
-  /** Tasks are begun by a JSON object here even where the client sent a form. */
-  readonly takesJsonAlone: boolean
+  /** Absent: the upstream accepts forms, or gets none. */
+  readonly formsAs?: FormsAs
+  /** After the verbs for answers, or before them where JSON is made. Absent: answers keep their format. */
+  readonly answers?: AnswerFormat
   readonly timeouts: Timeouts
   readonly retry: RetryPolicy
   /** The same with each of the upstream's secrets, itself included; absent where there is but one, or only one will do. */

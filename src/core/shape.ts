@@ -21,8 +21,24 @@ export interface TakenValue {
   readonly path: Path
 }
 
-/** The format of a body that is not sent unchanged: a form, URL-encoded fields, or the bytes of one member or file. */
-export type BodyFormat = 'form' | 'urlencoded' | { readonly bytes: string }
+/** How a form becomes a JSON object: its files are data URLs, or base64 alone. */
+export type FormsAs = 'json' | 'json-base64'
+
+/**
+ * The format of a body that is not sent unchanged: a form, URL-encoded fields, or the bytes of one member or file. The other
+ * way round, bytes that clients send are in a member of a JSON object: as base64, or as a data URL.
+ */
+export type BodyFormat =
+  | 'form'
+  | 'urlencoded'
+  | { readonly bytes: string }
+  | { readonly base64: string }
+  | { readonly data_url: string }
+
+/** The bytes of a value of a JSON answer are the whole answer, or bytes become the one member of a JSON object. */
+export type AnswerFormat =
+  | { readonly bytes: string; readonly type: string }
+  | { readonly base64: string; readonly bytes?: undefined }
 
 /** What of a request is moved between its body and its other places, beside the verbs that change the document. */
 export interface RequestShape {

@@ -26,6 +26,10 @@ export type FormTransform = (form: FormChanges) => void
 /** What may be changed of a form; every other byte of it stays as it was. Parts are named as their client wrote them. */
 export interface FormChanges {
   has(name: string): boolean
+  /** What the parts of that name say, in order; undefined for a file. */
+  values(name: string): readonly (string | undefined)[]
+  /** Another text field of that name, behind all others. */
+  add(name: string, value: string): void
   /** The one part that any reader takes for that name is a text field with this value, replacing what was there. */
   set(name: string, value: string): void
   /** All parts of that name have another one. */

@@ -37,6 +37,8 @@ export interface HeldBody {
   readonly ruled?: boolean
   /** What the request asks for, if the plan counts that and the body's check has found it. */
   readonly demand?: Demand | undefined
+  /** The client sent another format: its content type is not that of these bytes. */
+  readonly made?: true
   /** What the bytes say, if they are few and were parsed as a whole. */
   readonly document?: JsonObject | undefined
 }

@@ -18,6 +18,7 @@ import { pause } from './pause.js'
 import type { Race } from './race.js'
 import { sentAmounts } from './sent-amounts.js'
 import type { Maybe, Next } from './stages.js'
+import { isInSteps, takenBody } from './taken-body.js'
 import { logFailed } from './trail.js'
 import { decodeRequest } from './translate/decoded-request.js'
 import { sendOthers } from './translate/document.js'
@@ -25,7 +26,6 @@ import { hooksOf } from './translate/hooks.js'
 import { RemoteMedia } from './translate/media.js'
 import type { OtherCalls } from './translate/other-calls.js'
 import { answerEstimate, othersOf, translatedRequest } from './translate/request.js'
-import { isLarge } from './translate/steps.js'
 import { buildLargeRequest, buildRequest } from './upstream-request.js'
 import { Walk } from './walk.js'
 import type { Work } from './watchdog.js'
@@ -191,7 +191,7 @@ export class Dispatch implements Work, Race<Attempt> {
   private ask(asked: Asked): void {
     const { exchange } = asked.gated
     const { translation } = exchange
-    if (translation === undefined && this.#isInSteps(exchange)) {
+    if (translation === undefined && isInSteps(this.#call, exchange, this.#body)) {
       this.relayInSteps(asked).catch((cause: unknown) => this.fault(asked, cause))
     } else if (translation === undefined) this.relay(asked)
     else this.translate(asked, translation).catch((cause: unknown) => this.fault(asked, cause))
@@ -210,16 +210,11 @@ export class Dispatch implements Work, Race<Attempt> {
     attempt.send(request)
   }
 
-  /** Large bodies, and those whose verbs change what they ask for: stages decide again before they are sent. */
-  #isInSteps({ adds }: Exchange): boolean {
-    return adds?.paths !== undefined || (this.#body.type === 'bytes' && isLarge(this.#body.bytes.length))
-  }
-
   private async relayInSteps(asked: Asked): Promise<void> {
     const [call, held] = [this.#call, this.#body]
     const { gated } = asked
     const { exchange } = gated
-    const body = changedBody(call, exchange, held)
+    const body = await takenBody(call, exchange, changedBody(call, exchange, held))
     const request = body.type === 'bytes' ? await buildLargeRequest(gated, body) : buildRequest(gated, body)
     // No copy is sent.
     if (held.type === 'bytes' && request.body === held.bytes) call.bodyMemory.shrink(held.bytes.length)

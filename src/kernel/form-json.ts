@@ -1,55 +1,85 @@
 import { createHash, type Hash } from 'node:crypto'
 import { GatewayError } from '../core/errors.js'
 import { isObject, type Json, type JsonObject } from '../core/json.js'
-import type { FormBody, HeldBody } from './body.js'
+import type { FormsAs } from '../core/shape.js'
+import type { FormBody, HeldBody, MemberChanges } from './body.js'
 import type { Call } from './call.js'
 import { jsonBytes } from './translate/steps.js'
 
 /** Maximum size of the files in memory for an upstream that accepts JSON only. */
-const MAX_FILE_BYTES = 32 * 1024 * 1024
+export const MAX_FILE_BYTES = 32 * 1024 * 1024
 
 /** Characters of base64 for each byte of a file. */
 const BASE64_CHARS_PER_BYTE = 4 / 3
 
+const UNCHANGED: MemberChanges['fields'] = new Map()
+
 /** How libraries write an object's member into a form; items of lists have an index, or nothing, in the brackets. */
 const MEMBER = /^([^[\]]+)\[([A-Za-z_][\w-]*)\]$/
 
-/** A form as JSON, for upstreams that accept nothing else. */
-export async function formAsJson(call: Call, body: FormBody): Promise<HeldBody> {
-  const { document, size } = await formDocument(call, body)
+/** A form as JSON, for upstreams that accept nothing else. `fields`: new texts by name; undefined: the field is left out. */
+export async function formAsJson(
+  call: Call,
+  body: FormBody,
+  as: FormsAs,
+  fields?: MemberChanges['fields'],
+): Promise<HeldBody> {
+  const { document, size } = await formDocument(call, body, as, fields)
   const bytes = await jsonBytes(document, size)
   call.memory.release()
-  return { type: 'bytes', bytes, model: undefined }
+  return { type: 'bytes', bytes, model: undefined, made: true }
 }
 
 /**
- * Converts a form into a JSON object: fields become strings, files data URLs, repeated names lists, and
+ * Converts a form into a JSON object: fields become strings, files data URLs or base64, repeated names lists, and
  * `name[member]` a member of an object. `size`: its approximate size as JSON, bytes. Throws `too_large`.
  */
 export async function formDocument(
   call: Call,
   body: FormBody,
+  as: FormsAs = 'json',
+  fields: MemberChanges['fields'] = UNCHANGED,
 ): Promise<{ readonly document: JsonObject; readonly size: number }> {
   await makeRoom(call, Math.ceil(body.spool.length * BASE64_CHARS_PER_BYTE))
   const files = await filesOf(body)
   const document: Record<string, Json> = Object.create(null)
   let size = 2
   for (const { part, field } of body.form.parts) {
+    if (fields.has(part.name) && fields.get(part.name) === undefined) continue
     const type = part.head.type ?? 'application/octet-stream'
-    const value = field?.value ?? `data:${type};base64,${files.get(part.start) ?? ''}`
+    const head = as === 'json' ? `data:${type};base64,` : ''
+    const value = fields.get(part.name) ?? field?.value ?? head + (files.get(part.start) ?? '')
     size += value.length
-    const [, outer = '', inner = ''] = MEMBER.exec(part.name) ?? []
-    if (inner !== '') {
-      const object = document[outer] ?? Object.create(null)
-      if (isObject(object)) document[outer] = { ...object, [inner]: value }
-      continue
-    }
-    const name = part.name.endsWith('[]') ? part.name.slice(0, -2) : part.name
-    const before = document[name]
-    if (before === undefined) document[name] = name === part.name ? value : [value]
-    else document[name] = Array.isArray(before) ? [...before, value] : [before, value]
+    put(document, part.name, value)
   }
   return { document, size }
+}
+
+/** The same of URL-encoded fields, of which there may be so many. */
+export function urlencodedAsJson(bytes: Buffer, maxFields: number): HeldBody {
+  const document: Record<string, Json> = Object.create(null)
+  let fields = 0
+  for (const [name, value] of new URLSearchParams(bytes.toString('utf8'))) {
+    fields += 1
+    if (fields > maxFields) {
+      throw new GatewayError('bad_request', `The form has more than ${maxFields} fields.`, { limit: 'parts' })
+    }
+    put(document, name, value)
+  }
+  return { type: 'bytes', bytes: Buffer.from(JSON.stringify(document)), model: undefined, made: true }
+}
+
+function put(document: Record<string, Json>, written: string, value: string): void {
+  const [, outer = '', inner = ''] = MEMBER.exec(written) ?? []
+  if (inner !== '') {
+    const object = document[outer] ?? Object.create(null)
+    if (isObject(object)) document[outer] = { ...object, [inner]: value }
+    return
+  }
+  const name = written.endsWith('[]') ? written.slice(0, -2) : written
+  const before = document[name]
+  if (before === undefined) document[name] = name === written ? value : [value]
+  else document[name] = Array.isArray(before) ? [...before, value] : [before, value]
 }
 
 /** Reserves memory for the sent bytes, and then for the document. A form that is tried again keeps the first. */

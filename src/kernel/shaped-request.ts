@@ -91,7 +91,7 @@ export function shapedForm(
   const changes = formFor(form, call, exchange)
   const placed = placedBy(shape, ({ path }) => changes.value(path.join('.')))
   const headers = replacing(request.headers, placed.headers)
-  if (typeof shape.body !== 'object') return { ...request, headers, placed }
+  if (typeof shape.body !== 'object' || !('bytes' in shape.body)) return { ...request, headers, placed }
   const { body, type, length } = fileOf(form, shape.body.bytes)
   return {
     ...request,
@@ -144,7 +144,7 @@ function replacing(headers: readonly string[], others: readonly string[]): strin
 /** A JSON body in the format that the upstream takes. */
 function formatted(shape: RequestShape, document: Uint8Array): Formatted | undefined {
   const { body } = shape
-  if (body === undefined) return undefined
+  if (body === undefined || (typeof body === 'object' && !('bytes' in body))) return undefined
   try {
     if (body === 'form') return multipartOf(document)
     if (body === 'urlencoded') return urlencodedOf(document)
@@ -152,8 +152,10 @@ function formatted(shape: RequestShape, document: Uint8Array): Formatted | undef
     throw new GatewayError('bad_request', 'The body does not have the format that this model needs.', { cause })
   }
   const bytes = bytesOf(document, body.bytes)
-  if (bytes !== undefined) return bytes
-  throw missing(body.bytes)
+  if (bytes === 'absent') throw missing(body.bytes)
+  if (bytes !== 'not base64') return bytes
+  const message = `'${body.bytes}' must be base64 or a data URL for this model.`
+  throw new GatewayError('invalid_parameter', message, { param: body.bytes })
 }
 
 /** The bytes of one file of a form, with its media type, as the whole body. */

@@ -73,14 +73,16 @@ function headersFor(attempt: AttemptView, body: Body): string[] {
   const forward = exchange.upstream.forward.request
   // Ranges of content that is rewritten could begin and end anywhere.
   const inParts = call.route?.resource?.action === 'use' && !chainOf(call).reads.some(reads => reads(call))
+  const isMade = body.type === 'bytes' && body.made === true
   for (const name in given) {
+    if (name === 'content-type' && isMade) continue
     const passes = PASSED.has(name) || forward(name) || (inParts && OF_PARTS.has(name))
     if (!passes || (fixed.names.has(name) && !fixed.yielding.has(name))) continue
     const value = given[name]
     if (typeof value === 'string') headers.push(name, value)
   }
   // A body without a content type was read as JSON.
-  const isUntyped = body.type === 'bytes' && given['content-type'] === undefined
+  const isUntyped = body.type === 'bytes' && (isMade || given['content-type'] === undefined)
   if (isUntyped && !fixed.names.has('content-type')) headers.push('content-type', 'application/json')
   headers.push('x-request-id', call.id)
   for (const onUpstreamRequest of chainOf(call).onUpstreamRequest) onUpstreamRequest(attempt, headers)

@@ -118,7 +118,7 @@ export function servedBy(
 
 /** Whether an upstream that speaks the client's protocol gets its requests as they are. */
 function isRelayed({ stateful, forms }: Endpoint, server: Codec | undefined): boolean {
-  return server === undefined || (stateful !== false && !(forms === 'json' && writesFormsAsJson(server)))
+  return server === undefined || (stateful !== false && !(forms !== undefined && writesFormsAsJson(server)))
 }
 
 /** A family name in `protocols` covers all of its protocols. */
@@ -236,10 +236,11 @@ function exchangeOf(
     ...(shape === undefined ? {} : { shape }),
     // Translated requests are sent as JSON.
     form:
-      settings.forms === true && endpoint.forms !== 'json' && translation === undefined
+      settings.forms === true && endpoint.forms === undefined && translation === undefined
         ? compileFormVerbs(request)
         : undefined,
-    takesJsonAlone: endpoint.forms === 'json',
+    ...(endpoint.forms !== undefined && { formsAs: endpoint.forms }),
+    ...(endpoint.answers !== undefined && translation === undefined && { answers: endpoint.answers }),
     response: compileVerbs([...target.response, ...model.response, ...endpoint.response, ...written.response]),
     timeouts: mergeTimeouts(config.timeouts, written.timeouts, settings.timeouts, model.timeouts),
     retry: mergeRetry(config.retry, written.retry, settings.retry, model.retry),

@@ -3,7 +3,10 @@ import { GatewayError } from '../core/errors.js'
 import { isObject, type Json } from '../core/json.js'
 import { areRulesWatched, ruleUsed } from '../core/rule-watch.js'
 import type { FormChanges, FormTransform } from '../core/transform.js'
-import { EVERY, type Path, parsePath } from '../wire/json-path.js'
+import { passes, type Test } from '../core/when.js'
+import { type Path, parsePath } from '../wire/json-path.js'
+import { fieldOf, isField, members, textFault, textVerb } from './form-text-verbs.js'
+import { MAX_VALUE_BYTES, testOf } from './when-verb.js'
 
 /**
  * The verbs of a list for forms, one after the other; `undefined` where there are none. A form has fields and no members
@@ -24,15 +27,15 @@ export function compileFormVerbs(list: readonly VerbConfig[]): FormTransform | u
 }
 
 /** Verbs that no form has a use for. */
-const JSON_ALONE = new Set([
-  ...['map', 'only', 'split', 'take', 'template', 'append', 'insert', 'list', 'join', 'base64', 'mask', 'when'],
-])
+const JSON_ALONE = new Set(['take', 'insert', 'list', 'mask'])
 
 /** Why a form cannot say what a verb does; `undefined` where it can. */
 export function formFault(verb: VerbConfig): string | undefined {
   for (const [name, args] of Object.entries(verb)) {
     if (name === 'wrap') return 'a form cannot be wrapped'
     if (JSON_ALONE.has(name)) return `${name} is for JSON: write forms: json`
+    const fault = textFault(name, args) ?? (name === 'when' ? branchFault(args) : undefined)
+    if (fault !== undefined) return fault
     if (name !== 'set' && name !== 'default' && name !== 'rename' && name !== 'alias') continue
     for (const [path, value] of members(args)) {
       const target = name === 'rename' || name === 'alias' ? String(value) : path
@@ -40,6 +43,16 @@ export function formFault(verb: VerbConfig): string | undefined {
       if (target === path && !isField(path)) return `a form has no nested members, such as  ${path}`
       if (target === path && typeof value === 'object') return `the field ${path} of a form must be a string`
     }
+  }
+  return undefined
+}
+
+/** The same of the verbs that a condition decides about. */
+function branchFault(args: Json): string | undefined {
+  const branches = isObject(args) ? [args.do, args.else] : []
+  for (const verb of branches.flatMap(branch => (Array.isArray(branch) ? (branch as readonly VerbConfig[]) : []))) {
+    const fault = formFault(verb)
+    if (fault !== undefined) return fault
   }
   return undefined
 }
@@ -75,8 +88,10 @@ function compileVerb(name: string, args: Json): readonly FormTransform[] {
       return []
     case 'keep':
       return [form => form.keep(paths(args))]
+    case 'when':
+      return [whenField(args)]
     default:
-      throw new TypeError(`unknown verb ${name}`)
+      return textVerb(name, args)
   }
 }
 
@@ -96,14 +111,26 @@ function paths(args: Json): readonly Path[] {
   return Array.isArray(args) ? args.map(String).map(parsePath) : []
 }
 
-function members(args: Json): readonly (readonly [string, Json])[] {
-  return isObject(args) ? Object.entries(args) : []
+/** One of two lists of verbs, by what fields say. */
+function whenField(args: Json): FormTransform {
+  if (!isObject(args) || !isObject(args.if)) throw new TypeError('if and do')
+  const tests = members(args.if).map(([path, test]): readonly [string, Test] => [fieldOf(path), testOf(test)])
+  const listOf = (list: Json | undefined): FormTransform | undefined =>
+    Array.isArray(list) ? compileFormVerbs(list as readonly VerbConfig[]) : undefined
+  const [yes, no] = [listOf(args.do), listOf(args.else)]
+  return form => {
+    if (!tests.every(([name, test]) => passes(test, fieldValue(form, name)))) {
+      no?.(form)
+      return
+    }
+    ruleUsed(args)
+    yes?.(form)
+  }
 }
 
-function isField(path: string): boolean {
-  return parsePath(path).length === 1 && path !== EVERY
-}
-
-function fieldOf(path: string): string {
-  return parsePath(path)[0] ?? ''
+/** As conditions read it: files, repeated fields and long texts are there, and equal nothing. */
+function fieldValue(form: FormChanges, name: string): unknown {
+  const [value, ...more] = form.values(name)
+  if (value === undefined || more.length > 0) return form.has(name) ? {} : undefined
+  return Buffer.byteLength(value) > MAX_VALUE_BYTES ? {} : value
 }

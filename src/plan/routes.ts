@@ -175,7 +175,7 @@ export class RouteCompiler {
     this.#checkVerbs(request, ['routes', id, 'request'])
     for (const [upstream, { endpoints }] of this.#parts.compiledUpstreams) {
       const endpoint = endpoints.get(protocol)
-      const verbs = endpoint?.forms === 'json' ? [] : (endpoint?.request ?? [])
+      const verbs = endpoint?.forms !== undefined ? [] : (endpoint?.request ?? [])
       this.#checkVerbs(verbs, ['upstreams', upstream, 'speaks', protocol, 'request'])
     }
   }

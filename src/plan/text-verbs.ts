@@ -1,4 +1,4 @@
-import { parseJson } from '../core/json.js'
+import { type Json, parseJson } from '../core/json.js'
 import type { Transform } from '../core/transform.js'
 import { asBuffer } from '../wire/bytes.js'
 import { changeValues, findValue, type Path, parsePath, setValue } from '../wire/json-edit.js'
@@ -13,7 +13,7 @@ export const template: Verb = {
         const target = parsePath(dotted)
         const pieces = piecesOf(text(written))
         return document => {
-          const made = filled(document, pieces)
+          const made = filled(pieces, path => scalarAt(document, path))
           return made === undefined ? document : setValue(document, target, JSON.stringify(made), 'always')
         }
       }),
@@ -27,7 +27,7 @@ export const base64: Verb = {
     chain(
       members(args).map(([dotted, direction]): Transform => {
         const path = parsePath(dotted)
-        const change = direction === 'encode' ? encoded : decoded
+        const change = recoded(direction)
         return document =>
           changeValues(document, path, written => {
             const value = parseJson(written.toString('utf8'))
@@ -38,20 +38,26 @@ export const base64: Verb = {
     ),
 }
 
+/** Undefined where a text cannot be decoded. */
+export function recoded(direction: Json): (value: string) => string | undefined {
+  return direction === 'encode' ? encoded : decoded
+}
+
 /** Fixed text, or the path of a value. */
 type Piece = string | Path
 
-function piecesOf(written: string): readonly Piece[] {
+export function piecesOf(written: string): readonly Piece[] {
   return Array.from(written.matchAll(/\{\{|\}\}|\{([^{}]+)\}|[^{}]+/g), ([whole, path]): Piece => {
     if (path !== undefined) return parsePath(path)
     return whole === '{{' || whole === '}}' ? whole.charAt(0) : whole
   })
 }
 
-function filled(document: Uint8Array, pieces: readonly Piece[]): string | undefined {
+/** The pieces as one text; undefined where one of the values is missing. */
+export function filled(pieces: readonly Piece[], read: (path: Path) => string | undefined): string | undefined {
   let made = ''
   for (const piece of pieces) {
-    const value = typeof piece === 'string' ? piece : scalarAt(document, piece)
+    const value = typeof piece === 'string' ? piece : read(piece)
     if (value === undefined) return undefined
     made += value
   }

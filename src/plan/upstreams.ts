@@ -9,7 +9,7 @@ import type {
 import { keeperName } from '../core/keeper.js'
 import type { Upstream } from '../core/plan.js'
 import type { Secret } from '../core/secret.js'
-import type { BodyFormat } from '../core/shape.js'
+import type { AnswerFormat, BodyFormat, FormsAs } from '../core/shape.js'
 import type { Steps } from '../core/steps.js'
 import type { TaskShapeConfig } from '../core/task.js'
 import type { CheapestCall, UpstreamProbe } from '../core/upstream-call.js'
@@ -41,9 +41,11 @@ export interface Endpoint {
   readonly request: readonly VerbConfig[]
   readonly response: readonly VerbConfig[]
   /** Forms are sent as JSON objects. */
-  readonly forms?: 'json'
+  readonly forms?: FormsAs
   /** JSON is sent in this format. */
   readonly sends?: BodyFormat
+  /** Answers reach clients in this format. */
+  readonly answers?: AnswerFormat
   readonly task?: TaskShapeConfig
 }
 
@@ -119,7 +121,7 @@ function compileUpstream(
 }
 
 function compileEndpoint(config: EndpointConfig, prefix: string, credential: Placed): Endpoint {
-  const { request, response, stateful, forms, sends, task } = config
+  const { request, response, stateful, forms, sends, answers, task } = config
   const sent = namesInPath(request)
   const call = new UpstreamCall(config.call, prefix, credential, sent)
   const stream = config.stream === undefined ? call : new UpstreamCall(config.stream, prefix, credential, sent)
@@ -131,6 +133,7 @@ function compileEndpoint(config: EndpointConfig, prefix: string, credential: Pla
     response,
     ...(forms === undefined ? {} : { forms }),
     ...(sends === undefined ? {} : { sends }),
+    ...(answers === undefined ? {} : { answers }),
     ...(task === undefined ? {} : { task }),
   }
 }

@@ -8,7 +8,7 @@ import { findValue, type Path, parsePath } from '../wire/json-edit.js'
 import { members, type Verb } from './verb.js'
 
 /** Longest value that conditions read, bytes; a longer one is present and equals nothing. */
-const MAX_VALUE_BYTES = 4096
+export const MAX_VALUE_BYTES = 4096
 
 /** `{ if, do, else }`: one of two lists of verbs, by what the document holds. */
 export function whenVerb(compile: (list: readonly VerbConfig[]) => Transform | undefined): Verb {
@@ -31,7 +31,7 @@ export function whenVerb(compile: (list: readonly VerbConfig[]) => Transform | u
   }
 }
 
-function testOf(written: Json): Test {
+export function testOf(written: Json): Test {
   if (Array.isArray(written)) return { in: written as readonly string[] }
   return isObject(written) ? (written as Test) : { in: [written as string | number | boolean] }
 }

@@ -1,5 +1,6 @@
 import { isObject, type Json, type JsonObject, parseJson } from '../core/json.js'
 import { randomHex } from '../core/random-hex.js'
+import { bytesOfBase64 } from './base64.js'
 
 /** A body in another format than JSON. */
 export interface Formatted {
@@ -36,11 +37,13 @@ export function urlencodedOf(document: Uint8Array): Formatted {
   return { type: 'application/x-www-form-urlencoded', bytes: Buffer.from(new URLSearchParams(fields).toString()) }
 }
 
-/** The bytes that a top-level member holds: a data URL, or base64. `undefined` where there are none. */
-export function bytesOf(document: Uint8Array, member: string): Formatted | undefined {
+/** The bytes that a top-level member holds: a data URL, or base64. Otherwise what is wrong with it. */
+export function bytesOf(document: Uint8Array, member: string): Formatted | 'absent' | 'not base64' {
   const value = objectOf(document)[member]
-  if (typeof value !== 'string' || value === '') return undefined
-  return fileOf(value) ?? { type: 'application/octet-stream', bytes: Buffer.from(value, 'base64') }
+  if (value === undefined || value === null || value === '') return 'absent'
+  const bytes = typeof value === 'string' ? bytesOfBase64(value) : undefined
+  if (bytes === undefined) return 'not base64'
+  return { type: DATA_URL.exec(String(value))?.[1] ?? 'application/octet-stream', bytes }
 }
 
 function fieldsOf(document: Uint8Array): readonly (readonly [string, Json])[] {

@@ -31,13 +31,19 @@ interface Changed extends ReadPart {
   isOut: boolean
 }
 
+/** A text field behind all parts of the form. */
+interface Added {
+  readonly name: string
+  readonly value: string
+}
+
 const CRLF_BYTES = 2
 
 /** Collects successive changes of a form and computes the resulting edits of its bytes. */
 export class MultipartChanges {
   readonly #form: ReadForm
   readonly #parts: readonly Changed[]
-  readonly #added = new Map<string, string>()
+  #added: readonly Added[] = []
 
   constructor(form: ReadForm) {
     this.#form = form
@@ -45,45 +51,54 @@ export class MultipartChanges {
   }
 
   has(name: string): boolean {
-    return this.#added.has(name) || this.named(name).length > 0
+    return this.values(name).length > 0
   }
 
   set(name: string, value: string): void {
     const [first] = this.named(name)
     const isText = first?.field?.value !== undefined
     for (const part of this.at([name])) part.isOut = part !== first || !isText
+    this.#added = this.#added.filter(one => one.name !== name)
     if (isText) first.value = value
-    else this.#added.set(name, value)
+    else this.add(name, value)
+  }
+
+  add(name: string, value: string): void {
+    this.#added = [...this.#added, { name, value }]
   }
 
   rename(from: string, to: string): void {
     const parts = this.named(from)
-    const added = this.#added.get(from)
-    if (from === to || (parts.length === 0 && added === undefined)) return
+    const added = this.#added.filter(({ name }) => name === from)
+    if (from === to || (parts.length === 0 && added.length === 0)) return
     this.remove([to])
     for (const part of parts) {
       part.name = to
       part.isOut = false
     }
-    this.#added.delete(from)
-    if (added !== undefined) this.#added.set(to, added)
+    this.#added = this.#added.map(one => (one.name === from ? { ...one, name: to } : one))
   }
 
   remove(path: Path): void {
     for (const part of this.at(path)) part.isOut = true
-    for (const name of this.#added.keys()) if (isBelow([name], path)) this.#added.delete(name)
+    this.#added = this.#added.filter(({ name }) => !isBelow([name], path))
   }
 
   keep(paths: readonly Path[]): void {
     const isKept = (name: string): boolean => paths.some(path => isBelow([name], path) || isBelow(pathOf(name), path))
     for (const part of this.#parts) part.isOut ||= !isKept(part.name)
-    for (const name of this.#added.keys()) if (!isKept(name)) this.#added.delete(name)
+    this.#added = this.#added.filter(({ name }) => isKept(name))
   }
 
   /** Of a text field, as it is sent. */
   value(name: string): string | undefined {
-    const [first] = this.named(name)
-    return this.#added.get(name) ?? first?.value ?? first?.field?.value
+    return this.values(name)[0]
+  }
+
+  /** Of all parts with a name, as they are sent; undefined for a file. */
+  values(name: string): readonly (string | undefined)[] {
+    const texts = this.named(name).map(({ value, field }) => value ?? field?.value)
+    return [...texts, ...this.#added.flatMap(one => (one.name === name ? [one.value] : []))]
   }
 
   /** Throws {@link MultipartError} if the body cannot represent the value. */
@@ -125,8 +140,8 @@ export class MultipartChanges {
 
   private additions(isFirst: boolean): readonly Edit[] {
     const { boundary, close, bare } = this.#form
-    if (this.#added.size === 0) return []
-    const parts = [...this.#added].map(([name, value]) => {
+    if (this.#added.length === 0) return []
+    const parts = this.#added.map(({ name, value }) => {
       const part = `\r\n--${boundary}\r\ncontent-disposition: form-data; name="${escaped(name)}"\r\n\r\n${value}`
       refuseBoundary(`${name}\n${value}`, boundary)
       return part

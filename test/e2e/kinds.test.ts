@@ -79,6 +79,7 @@ async function check(t: Test, gateway: TestGateway, upstream: TaskUpstream, call
   t.notOk(JSON.stringify(request?.headers).includes(gateway.key), 'the key of the caller stays here')
   t.match(request?.headers, call.headers ?? {})
   if (call.got !== undefined) t.match(answer.json(), call.got)
+  if (call.bytes !== undefined) t.same([answer.header('content-type'), answer.text], call.bytes)
 }
 
 t.test('requests reach each kind as its reference says', async t => {

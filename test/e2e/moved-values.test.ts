@@ -99,6 +99,8 @@ t.test('JSON is sent as URL-encoded fields, or as the bytes of one member', asyn
   t.equal(last().header('content-type'), 'audio/wav')
   t.same([...last().body], [1, 2, 3])
   compatibleError(t, await gateway.request('/sound', { body: { model: 'm' } }), 400, 'missing_required_parameter')
+  const audio = 'not base64'
+  compatibleError(t, await gateway.request('/sound', { body: { model: 'm', audio } }), 400, 'invalid_value')
 })
 
 proveNoLeak(t)

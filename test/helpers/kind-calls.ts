@@ -21,6 +21,8 @@ export interface KindCall {
   readonly answer?: unknown
   /** What of it the client gets. */
   readonly got?: Readonly<Record<string, unknown>>
+  /** The same of an answer that is not JSON: its content type, and its bytes as text. */
+  readonly bytes?: readonly [type: string, text: string]
 }
 
 /** The upstream's name of each model. */
@@ -171,6 +173,33 @@ const MEDIA: readonly KindCall[] = [
     credential: ['authorization', 'Token '],
     answer: { metadata: { duration: 2 }, results: { channels: [{ alternatives: [{ transcript: 'Hi' }] }] } },
     got: { text: 'Hi', duration: 2 },
+  },
+  {
+    kind: 'cloudflare',
+    asked: SPEECH,
+    sent: 'POST /run/vendor/model-1',
+    body: { prompt: 'Hi' },
+    answer: { result: { audio: Buffer.from('sound').toString('base64') }, success: true, errors: [], messages: [] },
+    bytes: ['audio/mpeg', 'sound'],
+  },
+  {
+    kind: 'cloudflare',
+    asked: SOUND,
+    form: [WAV, ['language', 'en'], ['prompt', 'Names'], ['response_format', 'json']],
+    sent: 'POST /run/vendor/model-1',
+    body: { audio: 'c291bmQ=', language: 'en', initial_prompt: 'Names' },
+    headers: { 'content-type': 'application/json' },
+    answer: { result: { text: 'Hi', transcription_info: { language: 'en', duration: 2 }, vtt: '' }, success: true },
+    got: { text: 'Hi', language: 'en', duration: 2 },
+  },
+  {
+    kind: 'cloudflare',
+    asked: ['/v1/audio/translations', {}],
+    form: [WAV],
+    sent: 'POST /run/vendor/model-1',
+    body: { audio: 'c291bmQ=', task: 'translate' },
+    answer: { result: { text: 'Hi', word_count: 1 }, success: true },
+    got: { text: 'Hi' },
   },
   {
     kind: 'cartesia',

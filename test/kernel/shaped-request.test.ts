@@ -176,11 +176,12 @@ t.test('sends: urlencoded has the same fields', async () => {
   )
 })
 
-t.test('sends: bytes has what the member holds, and a request without it is refused', async () => {
+t.test('sends: bytes has what the member holds, and a request without base64 in it is refused', async () => {
   fc.assert(
     fc.property(document, doc => {
       const value = doc.a
-      const isThere = typeof value === 'string' && value !== ''
+      // Of the texts here, these are base64, too: without padding, or as a data URL.
+      const isThere = typeof value === 'string' && [DATA_URL, 'iVBORw0KGgo='].includes(value)
       try {
         const { type, body } = formatted(doc, { bytes: 'a' })
         const [media, base64] = value === DATA_URL ? ['image/png', 'iVBORw0KGgo='] : ['application/octet-stream', value]

@@ -8,6 +8,8 @@ function changed(verbs: readonly VerbConfig[]): readonly string[] {
   const told: string[] = []
   compileFormVerbs(verbs)?.({
     has: name => name === 'a' || name === 'b',
+    values: name => (name === 'a' || name === 'b' ? ['1'] : []),
+    add: (name, value) => told.push(`add ${name}=${value}`),
     set: (name, value) => told.push(`set ${name}=${value}`),
     rename: (from, to) => told.push(`rename ${from} ${to}`),
     remove: path => told.push(`remove ${path.join('.')}`),
@@ -38,12 +40,42 @@ for (const verb of [
   { set: { '*': 1 } },
   { rename: { a: 'b.c' } },
   { alias: { a: 'b.c' } },
+  { append: { 'a.b': 'x' } },
+  { append: { a: null } },
+  { template: { a: '{b.c}' } },
+  { map: { a: { x: [1] } } },
+  { split: { a: { at: 'x', into: ['b', 'c.d'] } } },
+  { when: { if: { 'a.b': 1 }, do: [] } },
+  { when: { if: { a: 1 }, do: [], else: [{ when: { if: { a: 1 }, do: [{ insert: { 'a.0': 1 } }] } }] } },
 ]) {
   t.test(`what a form cannot say is reported: ${JSON.stringify(verb)}`, async t => {
     t.type(formFault(verb), 'string')
     t.throws(() => changed([verb]), { name: 'GatewayError', code: 'untranslatable' })
   })
 }
+
+t.test('verbs that read texts leave files alone, but for conditions and lists', async t => {
+  const told: string[] = []
+  compileFormVerbs([
+    { append: { file: 'x', files: 'y' } },
+    { template: { a: '{file}' } },
+    { join: { files: ',' } },
+    { base64: { file: 'encode' } },
+    { when: { if: { file: { present: true } }, do: [{ set: { b: 1 } }], else: [{ set: { c: 1 } }] } },
+    { when: { if: { none: { present: false } }, do: [{ set: { d: 1 } }] } },
+    { only: { file: ['x'] } },
+    { map: { a: { toString: 'no' } } },
+  ])?.({
+    has: name => name.startsWith('file'),
+    values: name => ({ file: [undefined], files: ['1', undefined], a: ['toString'] })[name] ?? [],
+    add: (name, value) => told.push(`add ${name}=${value}`),
+    set: (name, value) => told.push(`set ${name}=${value}`),
+    rename: () => undefined,
+    remove: path => told.push(`remove ${path.join('.')}`),
+    keep: () => undefined,
+  })
+  t.same(told, ['add files=y', 'set b=1', 'set d=1', 'remove file', 'set a=no'])
+})
 
 t.test(
   'on a route of forms, and where an upstream is called for one, such a verb is a problem at its place',

@@ -1,5 +1,6 @@
 import { GatewayError } from '../../core/errors.js'
 import type { Exchange, TaskTarget } from '../../core/plan.js'
+import type { FormsAs } from '../../core/shape.js'
 import type { HeldBody } from '../../kernel/body.js'
 import { changedBody } from '../../kernel/changes.js'
 import { formAsJson } from '../../kernel/form-json.js'
@@ -32,7 +33,7 @@ const SLACK_MS = 5000
 export class Submission {
   readonly #order: Order
   /** The form as JSON, for upstreams that do not take forms. */
-  #asJson: HeldBody | undefined
+  readonly #asJson = new Map<FormsAs, HeldBody>()
   /** The last attempt that may have begun the task. */
   #last: GatedAttempt | undefined
 
@@ -220,13 +221,12 @@ export class Submission {
     if (id !== undefined && parameter !== undefined) call.params = { ...call.params, [parameter]: id }
     const own = changedBody(call, exchange, this.#order.body)
     const body = id === undefined || member === undefined ? own : withId(own, member, id)
-    if (body.type !== 'form' || !exchange.takesJsonAlone) return buildRequest(gated, body)
-    this.#asJson ??= await formAsJson(call, body)
-    const asJson = call.route === undefined ? this.#asJson : jsonWithMembers(call, call.route, exchange, this.#asJson)
-    const { headers, ...request } = buildRequest(gated, asJson)
-    if (exchange.shape?.body !== undefined) return { ...request, headers }
-    const others = headers.filter((_, index) => headers[index - (index % 2)] !== 'content-type')
-    return { ...request, headers: [...others, 'content-type', 'application/json'] }
+    const { formsAs } = exchange
+    if (body.type !== 'form' || formsAs === undefined) return buildRequest(gated, body)
+    const asJson = this.#asJson.get(formsAs) ?? (await formAsJson(call, body, formsAs))
+    this.#asJson.set(formsAs, asJson)
+    const sent = call.route === undefined ? asJson : jsonWithMembers(call, call.route, exchange, asJson)
+    return buildRequest(gated, sent)
   }
 
   /**

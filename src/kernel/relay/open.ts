@@ -4,6 +4,7 @@ import { EVENTSTREAM_TYPE } from '../../wire/eventstream.js'
 import { chainOf } from '../chain.js'
 import { lengthOf, responseHeaders, single, type UpstreamHeaders } from '../response-headers.js'
 import { EventRelay } from './events.js'
+import { FormattedRelay } from './formatted.js'
 import { framesOf } from './frames.js'
 import { framingOf } from './framing.js'
 import { JsonRelay } from './json.js'
@@ -26,7 +27,7 @@ export function openRelay(attempt: Source, status: number, headers: UpstreamHead
   if (encoding !== undefined && encoding !== 'identity') {
     // Stages must read what they store, and the gateway does not decode.
     const isRead = chain.reads.some(reads => reads(attempt.call))
-    if (!accepts(attempt, encoding) || isRead) {
+    if (!accepts(attempt, encoding) || isRead || attempt.exchange.answers !== undefined) {
       attempt.failed('bad_response', malformed('It sent an encoding that was not requested.'))
       return undefined
     }
@@ -66,11 +67,22 @@ export function openRelay(attempt: Source, status: number, headers: UpstreamHead
       framing,
     )
   }
-  if (status !== 204 && isJson(attempt, type)) return new JsonRelay(attempt, status, flat, lengthOf(headers))
-  if (attempt.route.protocol?.binary && type.startsWith('text/html')) {
+  return wholeRelay(attempt, status, flat, headers)
+}
+
+/** Of an answer that is no stream. */
+function wholeRelay(attempt: Source, status: number, flat: string[], headers: UpstreamHeaders): Relay | undefined {
+  const type = single(headers['content-type'])?.toLowerCase() ?? ''
+  const { answers } = attempt.exchange
+  const isChanged = answers !== undefined && status !== 204 && (answers.bytes !== undefined || !type.includes('json'))
+  if (!isChanged && status !== 204 && isJson(attempt, type)) {
+    return new JsonRelay(attempt, status, flat, lengthOf(headers))
+  }
+  if ((isChanged || attempt.route.protocol?.binary) && type.startsWith('text/html')) {
     attempt.failed('bad_response', malformed('It is an HTML page.'))
     return undefined
   }
+  if (isChanged) return new FormattedRelay(attempt, status, flat, answers)
   return new RawRelay(attempt, status, flat, lengthOf(headers), type.startsWith('text/'))
 }
 

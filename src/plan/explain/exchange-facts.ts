@@ -12,11 +12,13 @@ import { tookNothing } from '../../core/task.js'
 import { rewritten } from '../../core/transform.js'
 import { asBuffer } from '../../wire/bytes.js'
 import { apply, firstMember, splice } from '../../wire/json-edit.js'
+import { jsonOfBytes, memberFormat } from '../../wire/json-of-bytes.js'
 import { inForeground } from '../../wire/kept-members.js'
 import { mergeQuery } from '../../wire/query.js'
 import { UpstreamCall } from '../calls.js'
 import { type EgressFacts, egressFacts } from './egress-facts.js'
 import { headerLines, percent } from './format.js'
+import { formatFacts } from './format-facts.js'
 import { boundFacts, type ChargeFacts, chargeFacts } from './limit-facts.js'
 import { type Allowed, type Asked, type Asker, allowedFor, placeIn } from './members.js'
 import type { ReadRequest } from './read-request.js'
@@ -40,6 +42,8 @@ export interface ExchangeFacts extends EgressFacts {
   /** What the configuration sends, `name: value`, secrets masked. */
   readonly headers: readonly string[]
   readonly translation?: TranslationFacts
+  /** What becomes of bodies that change their format: `form → JSON, files as data URLs`. */
+  readonly formats?: readonly string[]
   /** After translation and all edits, where a body was given. */
   readonly body?: string
   /** Members of that body that would choose who serves the request. */
@@ -211,11 +215,12 @@ function factsOf(
     headers: headerLines(upstream.shownHeaders),
     ...egressFacts(upstream.egress),
     ...(translation === undefined ? {} : { translation: translationFacts(translation, translated) }),
+    ...formatFacts(exchange, request.route),
     ...(body === undefined ? {} : { body }),
     ...(dropped.length === 0 ? {} : { dropped }),
     ...(sent instanceof GatewayError && { refused: `${sent.status} ${sent.code}: ${sent.message}` }),
     retry: retryFacts(retry, request.route, others),
-    streamed: request.route.body === 'raw',
+    streamed: request.route.body === 'raw' && memberFormat(exchange.shape?.body) === undefined,
     ...(health === undefined || isAlone ? {} : { health }),
     timeouts,
     ...(contract !== undefined && { contract }),
@@ -270,6 +275,8 @@ function edited(
   translated: TranslatedRequest | undefined,
 ): string | undefined {
   if (body === undefined) return undefined
+  const format = memberFormat(exchange.shape?.body)
+  if (format !== undefined) return asBuffer(rewritten(exchange.request, jsonOfBytes(body, format))).toString('utf8')
   const name = JSON.stringify(exchange.model)
   const renamed = span !== undefined && (exchange.model !== model || missing !== undefined)
   const own = renamed ? splice(body, span.start, span.end, Buffer.from(name)) : body

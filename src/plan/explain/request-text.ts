@@ -82,7 +82,7 @@ function outcome(answer: RequestFacts['answer'], error: RequestFacts['error']): 
 
 function exchangeLines(exchange: ExchangeFacts, stream: boolean): readonly string[] {
   const { group, share, upstream, model, method, url, translation, headers, body, retry, streamed, timeouts } = exchange
-  const { dropped = [], refused, bounds = [], charge, health, when, egress = [], secrets } = exchange
+  const { dropped = [], formats = [], refused, bounds = [], charge, health, when, egress = [], secrets } = exchange
   const drawn = share === undefined ? '' : `, first in ${share} % of requests`
   const { queue, connect, first_byte, first_event, idle, total } = timeouts
   const waits = [
@@ -107,6 +107,7 @@ function exchangeLines(exchange: ExchangeFacts, stream: boolean): readonly strin
         ...(when === undefined ? [] : [['when', when]]),
         ...(translation === undefined ? [] : translationRows(translation)),
         ['call', `${method} ${url}`],
+        ...formats.map((one, index) => [index === 0 ? 'format' : '', one]),
         ...headers.map(header => ['header', header]),
         ...(secrets === undefined ? [] : [['secrets', secretsText(secrets)]]),
         ...egress.map((line, index) => [index === 0 ? 'leaves' : '', line]),

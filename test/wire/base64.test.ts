@@ -1,0 +1,56 @@
+import { deepEqual, equal } from 'node:assert/strict'
+import t from 'tap'
+import { bytesOfBase64 } from '../../src/wire/base64.js'
+import { bytesOf } from '../../src/wire/form-of-json.js'
+import { jsonOfBytes } from '../../src/wire/json-of-bytes.js'
+import { fc } from '../helpers/property.js'
+
+const RUNS = { numRuns: 1000 }
+
+t.test('base64 in each of its spellings, and in a data URL, has the bytes that were encoded', async () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ minLength: 1, maxLength: 30 }), array => {
+      const bytes = Buffer.from(array)
+      const texts = [
+        bytes.toString('base64'),
+        bytes.toString('base64url'),
+        bytes.toString('base64').replaceAll('=', ''),
+      ]
+      for (const text of texts) {
+        for (const head of ['', 'data:;base64,', 'data:audio/wav;base64,', 'data:audio/wav;rate=8000;base64,'])
+          deepEqual(bytesOfBase64(head + text), bytes)
+      }
+    }),
+    RUNS,
+  )
+})
+
+t.test('no other text has bytes, and their number is that of the digits', async () => {
+  const text = fc.string({ unit: fc.constantFrom(...'AQz09+/-_= ,:é'), maxLength: 9 })
+  fc.assert(
+    fc.property(text, text => {
+      const digits = text.replace(/={0,2}$/, '')
+      const isPlain = [...digits].every(one => 'AQz09+/-_'.includes(one)) && digits.length % 4 !== 1 && digits !== ''
+      equal(bytesOfBase64(text) !== undefined, isPlain)
+      equal(bytesOfBase64(text)?.length ?? 0, isPlain ? Math.floor((digits.length * 3) / 4) : 0)
+    }),
+    RUNS,
+  )
+})
+
+t.test('bytes in JSON, as base64 or as a data URL, can be read again', async () => {
+  const types = fc.constantFrom(
+    ['audio/WAV; rate=8', 'audio/wav'],
+    ['', 'application/octet-stream'],
+    ['a"b', 'application/octet-stream'],
+  )
+  const name = fc.string({ minLength: 1, maxLength: 4 }).filter(name => name !== '__proto__')
+  fc.assert(
+    fc.property(fc.uint8Array({ minLength: 1, maxLength: 30 }), name, types, (bytes, name, [written, type = '']) => {
+      deepEqual(bytesOf(jsonOfBytes(bytes, { data_url: name }, written), name), { type, bytes: Buffer.from(bytes) })
+      const plain = { type: 'application/octet-stream', bytes: Buffer.from(bytes) }
+      deepEqual(bytesOf(jsonOfBytes(bytes, { base64: name }, written), name), plain)
+    }),
+    RUNS,
+  )
+})
