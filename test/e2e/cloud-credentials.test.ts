@@ -235,6 +235,44 @@ t.test('gcp: with application default credentials: a file of a user, or the meta
   t.match(server.asked.items[1], { method: 'GET', path, headers: { 'metadata-flavor': 'Google' } })
 })
 
+t.test('gcp: with a file of type impersonated_service_account', async t => {
+  const server = await startCloud(t, ({ path, headers }) => {
+    if (path === '/token') return { body: TOKEN }
+    if (headers.authorization !== 'Bearer ya29.the-token') return { status: 403, body: '{}' }
+    return { body: JSON.stringify({ accessToken: 'impersonated', expireTime: LATER }) }
+  })
+  const user = { type: 'authorized_user', client_id: 'c', client_secret: 's', refresh_token: 'r' }
+  const key = { type: 'service_account', client_email: 'a@b.example', private_key: PEM }
+  const file = (source: object | undefined, address = `${server.origin}/impersonate`) => ({
+    'a.json': JSON.stringify({
+      ...{ type: 'impersonated_service_account', service_account_impersonation_url: address, delegates: ['d1'] },
+      source_credentials: source && { ...source, token_uri: `${server.origin}/token` },
+    }),
+  })
+  const credential = '{ type: gcp, file: a.json, scopes: [s1] }'
+  for (const source of [user, key]) await provesToken(t, credential, { files: file(source) }, 'impersonated')
+  t.same(
+    server.asked.items.map(({ path }) => path),
+    ['/token', '/impersonate', '/token', '/impersonate'],
+  )
+  t.same(JSON.parse(server.asked.items[1]?.body ?? ''), { scope: ['s1'], delegates: ['d1'] })
+  const { assertion = '' } = Object.fromEntries(new URLSearchParams(server.asked.items[2]?.body))
+  t.equal(
+    decodeJwt(assertion).scope,
+    'https://www.googleapis.com/auth/cloud-platform',
+    'the scope that may impersonate',
+  )
+  for (const [files, cause] of [
+    [file(undefined), /has no source_credentials/],
+    [file({ type: 'impersonated_service_account' }), /has no known type/],
+    [file(user, 'http://10.1.2.3/'), /service_account_impersonation_url .* must be an https address/],
+  ] as const) {
+    const { gateway } = await stage(t, credential, { files })
+    t.equal((await gateway.chat()).status, 502)
+    t.match((await gateway.log.find(({ msg }) => msg === 'an upstream has no new credential')).cause, cause)
+  }
+})
+
 t.test('gcp: with workload identity federation, and a service account that is impersonated', async t => {
   const server = await startCloud(t, ({ path }) => {
     if (path === '/subject') return { body: JSON.stringify({ id: 'token-of-the-other-cloud' }) }
