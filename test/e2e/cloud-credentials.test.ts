@@ -136,6 +136,54 @@ t.test('aws-sigv4: with a role that is assumed by a key, or by a web identity', 
   t.equal(identity.headers.authorization, undefined)
 })
 
+t.test('aws-sigv4: with profiles whose source profiles have roles, too', async t => {
+  const sts = await startCloud(t, ({ body }) => {
+    const role = new URLSearchParams(body).get('RoleArn')
+    return { body: role === 'arn:last' ? XML : XML.replace(SESSION.id, `ASIA-OF-${role?.slice(4)}`) }
+  })
+  const keys = `aws_access_key_id = ${KEY.id}\naws_secret_access_key = ${KEY.secret}\n`
+  const profile = (name: string, role: string, source: string) =>
+    `[profile ${name}]\nrole_arn = arn:${role}\nsource_profile = ${source}\n`
+  const long = [1, 2, 3, 4, 5].map(at => profile(`long${at}`, 'x', `long${at + 1}`)).join('')
+  const folder = t.testdir({
+    credentials: `[base]\n${keys}[keyed]\n${keys}`,
+    config:
+      profile('last', 'last', 'middle') +
+      profile('middle', 'middle', 'first') +
+      profile('first', 'first', 'base') +
+      profile('by-key', 'last', 'keyed') +
+      profile('keyed', 'unused', 'base') +
+      profile('round', 'x', 'about') +
+      profile('about', 'x', 'round') +
+      long,
+  })
+  const env = {
+    ...{ AWS_SHARED_CREDENTIALS_FILE: `${folder}/credentials`, AWS_CONFIG_FILE: `${folder}/config` },
+    AWS_ENDPOINT_URL_STS: `${sts.origin}/`,
+  }
+  await provesSignature(t, `{ ${SIGV4}, profile: last }`, { env }, SESSION)
+  await provesSignature(t, `{ ${SIGV4}, profile: by-key }`, { env }, SESSION)
+  const assumed = sts.asked.items.map(({ headers, body }) => [
+    /Credential=([^/]+)/.exec(String(headers.authorization))?.[1],
+    new URLSearchParams(body).get('RoleArn'),
+  ])
+  t.same(assumed, [
+    [KEY.id, 'arn:first'],
+    ['ASIA-OF-first', 'arn:middle'],
+    ['ASIA-OF-middle', 'arn:last'],
+    [KEY.id, 'arn:last'],
+  ])
+  for (const [name, cause] of [
+    ['round', 'source_profile leads in a circle: round, about, round'],
+    ['long1', 'source_profile leads over more than 5 profiles'],
+  ] as const) {
+    const { gateway } = await stage(t, `{ ${SIGV4}, profile: ${name} }`, { env })
+    t.equal((await gateway.chat()).status, 502)
+    t.equal((await gateway.log.find(({ msg }) => msg === 'an upstream has no new credential')).cause, cause)
+  }
+  t.equal(sts.asked.items.length, 4, 'neither of them assumed a role')
+})
+
 t.test('aws-sigv4: with the key of a container, or of a machine', async t => {
   const container = await startCloud(t, () => ({ body: DOCUMENT }))
   const files = { AWS_SHARED_CREDENTIALS_FILE: '/nowhere', AWS_CONFIG_FILE: '/nowhere' }
