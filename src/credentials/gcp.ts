@@ -16,6 +16,7 @@ type Document = Readonly<Record<string, unknown>>
 
 const METADATA_PATH = '/computeMetadata/v1/instance/service-accounts/default/token'
 const TOKEN_URL = 'https://oauth2.googleapis.com/token'
+const PLATFORM_SCOPE = 'https://www.googleapis.com/auth/cloud-platform'
 const ASSERTION_MS = 60 * 60_000
 const MAX_FILE_BYTES = 64 * 1024
 
@@ -27,16 +28,24 @@ const MAX_FILE_BYTES = 64 * 1024
 export async function fetchGcpToken(source: GcpSource, outside: Outside): Promise<Fetched<string>> {
   const document = await credentialsOf(source, outside)
   if (document === undefined) return fromMetadata(source, outside)
+  if (document.type !== 'impersonated_service_account') return tokenFor(document, source.scopes, outside)
+  const own = document.source_credentials
+  if (!isObject(own as never)) throw new CredentialFault('the file of credentials has no source_credentials')
+  const token = await tokenFor(own as Document, [PLATFORM_SCOPE], outside)
+  return impersonated(document, token, source.scopes, outside)
+}
+
+async function tokenFor(document: Document, scopes: readonly string[], outside: Outside): Promise<Fetched<string>> {
   switch (document.type) {
     case 'service_account':
-      return byServiceAccount(document, source.scopes, outside)
+      return byServiceAccount(document, scopes, outside)
     case 'authorized_user':
       return byRefreshToken(document, outside)
     case 'external_account':
-      return byFederation(document, source.scopes, outside)
+      return byFederation(document, scopes, outside)
     default:
       throw new CredentialFault(
-        'the file of credentials has no known type: expected service_account, authorized_user or external_account',
+        'the file of credentials has no known type: expected service_account, authorized_user, external_account, or impersonated_service_account of one of these',
       )
   }
 }
@@ -86,7 +95,7 @@ function byRefreshToken(document: Document, outside: Outside): Promise<Fetched<s
 /** Workload identity federation: a token of another provider for one of Google's (RFC 8693), and that for a service account's. */
 async function byFederation(document: Document, scopes: readonly string[], outside: Outside): Promise<Fetched<string>> {
   const impersonation = document.service_account_impersonation_url
-  const scope = impersonation === undefined ? scopes.join(' ') : 'https://www.googleapis.com/auth/cloud-platform'
+  const scope = impersonation === undefined ? scopes.join(' ') : PLATFORM_SCOPE
   const fields = new URLSearchParams({
     grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
     audience: textOf(document, 'audience'),
@@ -96,10 +105,19 @@ async function byFederation(document: Document, scopes: readonly string[], outsi
     subject_token: await subjectToken(document.credential_source, outside),
   })
   const token = await postForToken(safeUrl(document.token_url, 'token_url'), fields, {}, outside)
-  if (impersonation === undefined) return token
-  const url = safeUrl(impersonation, 'service_account_impersonation_url')
+  return impersonation === undefined ? token : impersonated(document, token, scopes, outside)
+}
+
+/** A token of the service account that the document names, for one that may act as it, by way of its `delegates`. */
+async function impersonated(
+  { service_account_impersonation_url: address, delegates }: Document,
+  token: Fetched<string>,
+  scopes: readonly string[],
+  outside: Outside,
+): Promise<Fetched<string>> {
+  const url = safeUrl(address, 'service_account_impersonation_url')
   const headers = { authorization: `Bearer ${token.value}`, 'content-type': 'application/json' }
-  const question = { url, method: 'POST', headers, body: JSON.stringify({ scope: scopes }) }
+  const question = { url, method: 'POST', headers, body: JSON.stringify({ scope: scopes, delegates }) }
   const { host } = new URL(url)
   const { timeoutMs, egress } = outside
   const answer = await ask(question, timeoutMs, egress).catch(cause => unreachable(host, cause))

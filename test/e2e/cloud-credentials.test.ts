@@ -136,6 +136,54 @@ t.test('aws-sigv4: with a role that is assumed by a key, or by a web identity', 
   t.equal(identity.headers.authorization, undefined)
 })
 
+t.test('aws-sigv4: with profiles whose source profiles have roles, too', async t => {
+  const sts = await startCloud(t, ({ body }) => {
+    const role = new URLSearchParams(body).get('RoleArn')
+    return { body: role === 'arn:last' ? XML : XML.replace(SESSION.id, `ASIA-OF-${role?.slice(4)}`) }
+  })
+  const keys = `aws_access_key_id = ${KEY.id}\naws_secret_access_key = ${KEY.secret}\n`
+  const profile = (name: string, role: string, source: string) =>
+    `[profile ${name}]\nrole_arn = arn:${role}\nsource_profile = ${source}\n`
+  const long = [1, 2, 3, 4, 5].map(at => profile(`long${at}`, 'x', `long${at + 1}`)).join('')
+  const folder = t.testdir({
+    credentials: `[base]\n${keys}[keyed]\n${keys}`,
+    config:
+      profile('last', 'last', 'middle') +
+      profile('middle', 'middle', 'first') +
+      profile('first', 'first', 'base') +
+      profile('by-key', 'last', 'keyed') +
+      profile('keyed', 'unused', 'base') +
+      profile('round', 'x', 'about') +
+      profile('about', 'x', 'round') +
+      long,
+  })
+  const env = {
+    ...{ AWS_SHARED_CREDENTIALS_FILE: `${folder}/credentials`, AWS_CONFIG_FILE: `${folder}/config` },
+    AWS_ENDPOINT_URL_STS: `${sts.origin}/`,
+  }
+  await provesSignature(t, `{ ${SIGV4}, profile: last }`, { env }, SESSION)
+  await provesSignature(t, `{ ${SIGV4}, profile: by-key }`, { env }, SESSION)
+  const assumed = sts.asked.items.map(({ headers, body }) => [
+    /Credential=([^/]+)/.exec(String(headers.authorization))?.[1],
+    new URLSearchParams(body).get('RoleArn'),
+  ])
+  t.same(assumed, [
+    [KEY.id, 'arn:first'],
+    ['ASIA-OF-first', 'arn:middle'],
+    ['ASIA-OF-middle', 'arn:last'],
+    [KEY.id, 'arn:last'],
+  ])
+  for (const [name, cause] of [
+    ['round', 'source_profile leads in a circle: round, about, round'],
+    ['long1', 'source_profile leads over more than 5 profiles'],
+  ] as const) {
+    const { gateway } = await stage(t, `{ ${SIGV4}, profile: ${name} }`, { env })
+    t.equal((await gateway.chat()).status, 502)
+    t.equal((await gateway.log.find(({ msg }) => msg === 'an upstream has no new credential')).cause, cause)
+  }
+  t.equal(sts.asked.items.length, 4, 'neither of them assumed a role')
+})
+
 t.test('aws-sigv4: with the key of a container, or of a machine', async t => {
   const container = await startCloud(t, () => ({ body: DOCUMENT }))
   const files = { AWS_SHARED_CREDENTIALS_FILE: '/nowhere', AWS_CONFIG_FILE: '/nowhere' }
@@ -233,6 +281,44 @@ t.test('gcp: with application default credentials: a file of a user, or the meta
   await provesToken(t, '{ type: gcp, scopes: [s1, s2] }', { env: { GCE_METADATA_HOST: server.host, HOME: '/nowhere' } })
   const path = '/computeMetadata/v1/instance/service-accounts/default/token?scopes=s1%2Cs2'
   t.match(server.asked.items[1], { method: 'GET', path, headers: { 'metadata-flavor': 'Google' } })
+})
+
+t.test('gcp: with a file of type impersonated_service_account', async t => {
+  const server = await startCloud(t, ({ path, headers }) => {
+    if (path === '/token') return { body: TOKEN }
+    if (headers.authorization !== 'Bearer ya29.the-token') return { status: 403, body: '{}' }
+    return { body: JSON.stringify({ accessToken: 'impersonated', expireTime: LATER }) }
+  })
+  const user = { type: 'authorized_user', client_id: 'c', client_secret: 's', refresh_token: 'r' }
+  const key = { type: 'service_account', client_email: 'a@b.example', private_key: PEM }
+  const file = (source: object | undefined, address = `${server.origin}/impersonate`) => ({
+    'a.json': JSON.stringify({
+      ...{ type: 'impersonated_service_account', service_account_impersonation_url: address, delegates: ['d1'] },
+      source_credentials: source && { ...source, token_uri: `${server.origin}/token` },
+    }),
+  })
+  const credential = '{ type: gcp, file: a.json, scopes: [s1] }'
+  for (const source of [user, key]) await provesToken(t, credential, { files: file(source) }, 'impersonated')
+  t.same(
+    server.asked.items.map(({ path }) => path),
+    ['/token', '/impersonate', '/token', '/impersonate'],
+  )
+  t.same(JSON.parse(server.asked.items[1]?.body ?? ''), { scope: ['s1'], delegates: ['d1'] })
+  const { assertion = '' } = Object.fromEntries(new URLSearchParams(server.asked.items[2]?.body))
+  t.equal(
+    decodeJwt(assertion).scope,
+    'https://www.googleapis.com/auth/cloud-platform',
+    'the scope that may impersonate',
+  )
+  for (const [files, cause] of [
+    [file(undefined), /has no source_credentials/],
+    [file({ type: 'impersonated_service_account' }), /has no known type/],
+    [file(user, 'http://10.1.2.3/'), /service_account_impersonation_url .* must be an https address/],
+  ] as const) {
+    const { gateway } = await stage(t, credential, { files })
+    t.equal((await gateway.chat()).status, 502)
+    t.match((await gateway.log.find(({ msg }) => msg === 'an upstream has no new credential')).cause, cause)
+  }
 })
 
 t.test('gcp: with workload identity federation, and a service account that is impersonated', async t => {

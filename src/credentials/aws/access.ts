@@ -11,6 +11,8 @@ import { type AwsAccess, signed } from './sign.js'
 
 /** How often keys that have no end are read again: files and variables may have changed. */
 const STATIC_LIFE_MS = 60 * 60_000
+/** Profiles on the way from the first one to that of a key. */
+const MAX_PROFILES = 5
 const SESSION_SECONDS = 3600
 const CONTAINER_HOST = 'http://169.254.170.2'
 const MACHINE_ORIGIN = 'http://169.254.169.254'
@@ -49,26 +51,34 @@ async function ownAccess(source: SigV4Source, outside: Outside): Promise<Fetched
   return (await fromContainer(outside)) ?? fromInstance(outside)
 }
 
-/** Undefined: the profile has no key. One of `role_arn` and `source_profile` assumes that role. */
-async function byProfile(name: string, source: SigV4Source, outside: Outside): Promise<Fetched<AwsAccess> | undefined> {
+/**
+ * Undefined: the profile has no key. One of `role_arn` and `source_profile` assumes that role, and so does its source profile
+ * unless that has a key. `via` has the profiles on the way here.
+ */
+async function byProfile(
+  name: string,
+  source: SigV4Source,
+  outside: Outside,
+  via: readonly string[] = [],
+): Promise<Fetched<AwsAccess> | undefined> {
+  const way = [...via, name]
+  if (via.includes(name)) throw new CredentialFault(`source_profile leads in a circle: ${way.join(', ')}`)
+  if (way.length > MAX_PROFILES)
+    throw new CredentialFault(`source_profile leads over more than ${MAX_PROFILES} profiles`)
   const profile = await readProfile(name, outside.env)
   const own = keyOf(profile.aws_access_key_id, profile.aws_secret_access_key, profile.aws_session_token)
   const { role_arn: arn, source_profile: from, external_id: externalId, web_identity_token_file: file } = profile
-  if (arn === undefined) return own && lasting(own)
+  if (arn === undefined || (via.length > 0 && own !== undefined)) return own && lasting(own)
   const role = {
     arn,
     session: profile.role_session_name ?? DEFAULT_SESSION,
     ...(externalId === undefined ? {} : { externalId }),
   }
   if (file !== undefined) return byWebIdentity(role, file, source.region, outside)
-  const base = from === undefined || from === name ? own : await keyOfProfile(from, outside)
+  const isOwn = from === undefined || from === name
+  const base = isOwn ? own : (await byProfile(from, source, outside, way))?.value
   if (base === undefined) throw new CredentialFault(`the profile ${name} has a role and no key to assume it with`)
   return assumed(role, base, source.region, outside)
-}
-
-async function keyOfProfile(name: string, { env }: Outside): Promise<AwsAccess | undefined> {
-  const profile = await readProfile(name, env)
-  return keyOf(profile.aws_access_key_id, profile.aws_secret_access_key, profile.aws_session_token)
 }
 
 function keyOf(id?: string, secret?: string, session?: string): AwsAccess | undefined {
