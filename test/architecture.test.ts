@@ -187,7 +187,7 @@ t.test('that rule can fail: unused exports', async t => {
 
 /** The size of the product: docs/decisions/size.md. A new capability may raise a sum by what it needs, and says so there. */
 const CEILINGS = {
-  files: 1550,
+  files: 1570,
   lines: 150_000,
   median: 95,
   largestFile: 400,

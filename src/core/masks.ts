@@ -127,7 +127,7 @@ export function fieldOf(line: string): Field {
   return { line, head, rest }
 }
 
-/** A list or an object; undefined where it is none. */
+/** Undefined if the text is not a list or an object. */
 function documentOf(text: string): Json | undefined {
   if (!/^\s*[{[]/.test(text)) return undefined
   try {

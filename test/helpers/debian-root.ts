@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
-/** Where the stand-in of `systemctl` writes what it was asked. */
+/** Where the `systemctl` of this root writes how it was called. */
 const CALLS = '/var/log/systemctl'
 
 /** A folder that dpkg takes for the root of a system whose init is systemd; `packages` (name, version) are installed there. */

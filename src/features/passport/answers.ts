@@ -120,7 +120,7 @@ export interface Answer {
   readonly schema: JsonObject
 }
 
-/** What a route's whole JSON answer is like; undefined where it is no JSON. */
+/** What a route's whole JSON answer is like; undefined where it is not JSON. */
 export function answerOf(route: Route): Answer | undefined {
   const { answer, protocol, task, resource } = route
   if (answer !== undefined) return { name: ownName(route, answer), schema: ownAnswer(route, answer) }

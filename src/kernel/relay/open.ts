@@ -70,7 +70,7 @@ export function openRelay(attempt: Source, status: number, headers: UpstreamHead
   return wholeRelay(attempt, status, flat, headers)
 }
 
-/** Of an answer that is no stream. */
+/** Of an answer that is not a stream. */
 function wholeRelay(attempt: Source, status: number, flat: string[], headers: UpstreamHeaders): Relay | undefined {
   const type = single(headers['content-type'])?.toLowerCase() ?? ''
   const { answers } = attempt.exchange

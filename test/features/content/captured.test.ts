@@ -73,7 +73,7 @@ for (const { name, of, read } of SHAPES)
     t.equal(read(captured(of([...TEXT]), [1])), MASKED, 'a piece for each character')
   })
 
-t.test('lines that are no events, and lists of texts, are masked too', async t => {
+t.test('other lines, and lists of texts, are masked too', async t => {
   t.equal(captured(`to: ${EMAIL}\n{"text":"${EMAIL}"}\n`, [7]), 'to: [email]\n{"text":"[email]"}\n')
   t.equal(captured(JSON.stringify([EMAIL, [EMAIL], 1]), [7]), '["[email]",["[email]"],1]')
 })
