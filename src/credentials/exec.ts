@@ -14,19 +14,34 @@ const DEFAULT_LIFE_MS = 5 * 60_000
  * Runs a command, without a shell, and reads a token from its output: an ExecCredential of Kubernetes (`status.token`,
  * `status.expirationTimestamp`), a token answer (`access_token`, `expires_in`), or the bare token.
  */
-export function tokenByCommand({ command, timeout }: ExecSource): Promise<Fetched<string>> {
-  const [file = '', ...args] = command
+export async function tokenByCommand({ command, timeout }: ExecSource): Promise<Fetched<string>> {
+  return tokenIn(await outputOf(command, timeout), `the command ${command[0]}`)
+}
+
+/** What a command prints, without a shell. `variables` are added to those of the environment. */
+export function outputOf(
+  [file = '', ...args]: readonly string[],
+  timeoutMs: number,
+  variables: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  const env = { ...process.env, ...variables }
+  const options = {
+    timeout: timeoutMs,
+    maxBuffer: MAX_OUTPUT_BYTES,
+    killSignal: 'SIGKILL',
+    windowsHide: true,
+    env,
+  } as const
   return new Promise((resolve, reject) => {
-    const options = { timeout, maxBuffer: MAX_OUTPUT_BYTES, killSignal: 'SIGKILL', windowsHide: true } as const
-    execFile(file, args, options, (cause, output) => {
-      try {
-        if (cause !== null) throw failed(file, cause)
-        resolve(tokenIn(output, `the command ${file}`))
-      } catch (fault) {
-        reject(fault)
-      }
-    })
+    execFile(file, args, options, (cause, output) => (cause === null ? resolve(output) : reject(failed(file, cause))))
   })
+}
+
+/** The words of a command that a file of credentials has as one text: quotes keep spaces together, and nothing is expanded. */
+export function wordsOf(command: string): readonly string[] {
+  return [...command.matchAll(/"([^"]*)"|'([^']*)'|([^\s"']+)/g)].map(
+    ([, double, single, bare]) => double ?? single ?? bare ?? '',
+  )
 }
 
 /** What it printed may be secret, so only its end is reported. */

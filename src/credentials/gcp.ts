@@ -6,13 +6,12 @@ import { settingsFolder } from '../core/platform.js'
 import { Secret } from '../core/secret.js'
 import { ask } from '../net/ask.js'
 import { CredentialFault } from '../net/signer.js'
+import { type Document, safeUrl, subjectToken, textOf } from './gcp-subject.js'
 import { guardedAddress } from './guarded-address.js'
 import { type Outside, postForToken, unreachable } from './oauth2.js'
 import { signJwt } from './sign-jwt.js'
 import { jsonOf, plain, timeOf, tokenOf } from './token-answer.js'
 import type { Fetched } from './token-cache.js'
-
-type Document = Readonly<Record<string, unknown>>
 
 const METADATA_PATH = '/computeMetadata/v1/instance/service-accounts/default/token'
 const TOKEN_URL = 'https://oauth2.googleapis.com/token'
@@ -102,7 +101,7 @@ async function byFederation(document: Document, scopes: readonly string[], outsi
     scope,
     requested_token_type: 'urn:ietf:params:oauth:token-type:access_token',
     subject_token_type: textOf(document, 'subject_token_type'),
-    subject_token: await subjectToken(document.credential_source, outside),
+    subject_token: await subjectToken(document, outside),
   })
   const token = await postForToken(safeUrl(document.token_url, 'token_url'), fields, {}, outside)
   return impersonation === undefined ? token : impersonated(document, token, scopes, outside)
@@ -127,39 +126,4 @@ async function impersonated(
     throw new CredentialFault(`${host} answered with status ${answer.status} and no accessToken`)
   }
   return { value: plain(accessToken, host), expires }
-}
-
-/** What the other provider says of this machine: in a file, or behind an address. */
-async function subjectToken(source: unknown, { timeoutMs, egress }: Outside): Promise<string> {
-  const { file, url, headers = {}, format } = isObject(source as never) ? (source as Document) : {}
-  let text: string
-  if (typeof file === 'string') {
-    text = await readFile(file, 'utf8').catch(() => {
-      throw new CredentialFault(`the file ${file} of credential_source cannot be read`)
-    })
-  } else {
-    const address = safeUrl(url, 'credential_source.url')
-    const question = { url: address, method: 'GET', headers: headers as Record<string, string> }
-    const { host } = new URL(address)
-    const answer = await ask(question, timeoutMs, egress).catch(cause => unreachable(host, cause))
-    if (answer.status !== 200) throw new CredentialFault(`${host} answered with status ${answer.status}`)
-    text = answer.text
-  }
-  const { type, subject_token_field_name: field } = isObject(format as never) ? (format as Document) : {}
-  const token = type === 'json' ? jsonOf(text)?.[String(field)] : text.trim()
-  return plain(String(token ?? ''), 'credential_source')
-}
-
-/** Addresses in a file of credentials: over TLS, or on this machine. */
-function safeUrl(value: unknown, name: string): string {
-  const url = typeof value === 'string' && URL.canParse(value) ? new URL(value) : undefined
-  const isLocal = url !== undefined && /^(127\.\d+\.\d+\.\d+|localhost|\[::1\]|169\.254\.169\.254)$/.test(url.hostname)
-  if (url?.protocol === 'https:' || (url?.protocol === 'http:' && isLocal)) return url.href
-  throw new CredentialFault(`${name} in the file of credentials must be an https address`)
-}
-
-function textOf(document: Document, name: string): string {
-  const value = document[name]
-  if (typeof value === 'string' && value !== '') return value
-  throw new CredentialFault(`the file of credentials has no ${name}`)
 }

@@ -1,65 +1,13 @@
 import { generateKeyPairSync } from 'node:crypto'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { decodeJwt, jwtVerify } from 'jose'
 import t, { type Test } from 'tap'
 import { type AwsAccess, signed } from '../../src/credentials/aws/sign.js'
-import { CHAT_ANSWER, json } from '../helpers/answers.js'
 import { proveNoLeak } from '../helpers/canaries.js'
-import { CALLER, type GatewayOptions, startTestGateway, type TestGateway } from '../helpers/gateway.js'
-import { Journal } from '../helpers/journal.js'
-import { type RawUpstream, type RecordedRequest, startRawUpstream } from '../helpers/raw-upstream.js'
+import { type Asked, provesToken, stage, startCloud, TOKEN } from '../helpers/cloud.js'
+import type { GatewayOptions } from '../helpers/gateway.js'
+import { type RecordedRequest, startRawUpstream } from '../helpers/raw-upstream.js'
 
 /** Where clouds keep the identity of a program: variables, files, and servers that only it can reach. */
-
-interface Asked {
-  readonly method: string
-  readonly path: string
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  readonly body: string
-}
-
-type Handler = (asked: Asked) => { readonly status?: number; readonly body: string }
-
-/** A server of a cloud: its token service, or the metadata server of a machine. */
-async function startCloud(t: Test, handler: Handler): Promise<{ origin: string; host: string; asked: Journal<Asked> }> {
-  const asked = new Journal<Asked>('requests to the cloud')
-  const server = createServer((request, response) => {
-    let body = ''
-    request.setEncoding('utf8').on('data', (text: string) => {
-      body += text
-    })
-    request.on('end', () => {
-      const one = { method: request.method ?? '', path: request.url ?? '', headers: request.headers, body }
-      asked.push(one)
-      const answer = handler(one)
-      response.writeHead(answer.status ?? 200, { 'content-type': 'application/json' }).end(answer.body)
-    })
-  })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`
-  return { origin: `http://${host}`, host, asked }
-}
-
-async function stage(
-  t: Test,
-  credential: string,
-  options: GatewayOptions,
-): Promise<{ gateway: TestGateway; upstream: RawUpstream }> {
-  const upstream = await startRawUpstream(t)
-  upstream.answer(json(CHAT_ANSWER))
-  const yaml = `version: 1
-${CALLER}
-upstreams:
-  up: { base: "${upstream.origin}/p%20q", speaks: { chat: "POST /model/{model}/chat?b=2&a=1" }, credential: ${credential} }
-models: { m: { upstream: up, as: "maker.model-v1:0" } }
-`
-  return { upstream, gateway: await startTestGateway(t, yaml, options) }
-}
 
 const SIGV4 = 'type: aws-sigv4, service: bedrock, region: eu-west-1'
 const SCOPE = { service: 'bedrock', region: 'eu-west-1', payload: 'signed' } as const
@@ -184,6 +132,35 @@ t.test('aws-sigv4: with profiles whose source profiles have roles, too', async t
   t.equal(sts.asked.items.length, 4, 'neither of them assumed a role')
 })
 
+t.test('aws-sigv4: with the key that the command of a profile prints', async t => {
+  const sts = await startCloud(t, () => ({ body: XML }))
+  const folder = t.testdirName
+  const command = (printed: object): string =>
+    `credential_process = "${process.execPath}" '${folder}/a folder/print.mjs' $HOME '${JSON.stringify(printed)}'\n`
+  const printed = { Version: 1, AccessKeyId: KEY.id, SecretAccessKey: KEY.secret }
+  t.testdir({
+    'a folder': { 'print.mjs': `if (process.argv[2] !== '$HOME') process.exit(3)\nconsole.log(process.argv[3])\n` },
+    config: `[profile own]\n${command(printed)}[profile role]\nrole_arn = arn:r\n${command(printed)}
+[profile wrong]\n${command({ ...printed, Version: 2 })}[profile away]\ncredential_process = ${folder}/none\n`,
+  })
+  const env = {
+    AWS_CONFIG_FILE: `${folder}/config`,
+    AWS_SHARED_CREDENTIALS_FILE: '/nowhere',
+    AWS_ENDPOINT_URL_STS: sts.origin,
+  }
+  const options = { env }
+  await provesSignature(t, `{ ${SIGV4}, profile: own }`, options, KEY)
+  await provesSignature(t, `{ ${SIGV4}, profile: role }`, options, SESSION)
+  for (const [name, cause] of [
+    ['wrong', /printed no access key \(Version 1\)/],
+    ['away', /the command .*none failed \(ENOENT\)/],
+  ] as const) {
+    const { gateway } = await stage(t, `{ ${SIGV4}, profile: ${name} }`, options)
+    t.equal((await gateway.chat()).status, 502)
+    t.match((await gateway.log.find(({ msg }) => msg === 'an upstream has no new credential')).cause, cause)
+  }
+})
+
 t.test('aws-sigv4: with the key of a container, or of a machine', async t => {
   const container = await startCloud(t, () => ({ body: DOCUMENT }))
   const files = { AWS_SHARED_CREDENTIALS_FILE: '/nowhere', AWS_CONFIG_FILE: '/nowhere' }
@@ -242,20 +219,6 @@ t.test('aws-sigv4: credentials are not fetched from just anywhere, and an unsign
 
 const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const PEM = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
-const TOKEN = JSON.stringify({ access_token: 'ya29.the-token', expires_in: 3600, token_type: 'Bearer' })
-
-async function provesToken(
-  t: Test,
-  credential: string,
-  options: GatewayOptions,
-  token = 'ya29.the-token',
-): Promise<void> {
-  const { gateway, upstream } = await stage(t, credential, options)
-  const answer = await gateway.chat()
-  t.equal(answer.status, 200, answer.text)
-  t.equal(upstream.requests.items[0]?.header('authorization'), `Bearer ${token}`)
-}
-
 t.test('gcp: with the key of a service account', async t => {
   const server = await startCloud(t, () => ({ body: TOKEN }))
   const account = { type: 'service_account', client_email: 'a@b.example', private_key: PEM, private_key_id: 'k1' }

@@ -189,7 +189,7 @@ export const FETCHED: readonly FetchedRow[] = [
       setBy: 'the file, the environment, a file of credentials',
       guard: 'https, this machine or link-local; no redirects',
     },
-    by: ['src/credentials/gcp.ts', 'src/credentials/open-signer.ts'],
+    by: ['src/credentials/gcp.ts', 'src/credentials/gcp-subject.ts', 'src/credentials/open-signer.ts'],
     test: ['e2e/cloud-credentials', 'gcp: addresses in a file of credentials lead over TLS, or nowhere'],
   },
   {

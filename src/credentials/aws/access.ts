@@ -6,7 +6,8 @@ import { guardedAddress } from '../guarded-address.js'
 import { type Outside, unreachable } from '../oauth2.js'
 import { jsonOf, timeOf } from '../token-answer.js'
 import type { Fetched } from '../token-cache.js'
-import { readProfile } from './profile.js'
+import { accessByProcess } from './process.js'
+import { type Profile, readProfile } from './profile.js'
 import { type AwsAccess, signed } from './sign.js'
 
 /** How often keys that have no end are read again: files and variables may have changed. */
@@ -66,9 +67,9 @@ async function byProfile(
   if (way.length > MAX_PROFILES)
     throw new CredentialFault(`source_profile leads over more than ${MAX_PROFILES} profiles`)
   const profile = await readProfile(name, outside.env)
-  const own = keyOf(profile.aws_access_key_id, profile.aws_secret_access_key, profile.aws_session_token)
+  const key = keyOf(profile.aws_access_key_id, profile.aws_secret_access_key, profile.aws_session_token)
   const { role_arn: arn, source_profile: from, external_id: externalId, web_identity_token_file: file } = profile
-  if (arn === undefined || (via.length > 0 && own !== undefined)) return own && lasting(own)
+  if (arn === undefined || (via.length > 0 && key !== undefined)) return ownKey(key, profile, outside)
   const role = {
     arn,
     session: profile.role_session_name ?? DEFAULT_SESSION,
@@ -76,9 +77,19 @@ async function byProfile(
   }
   if (file !== undefined) return byWebIdentity(role, file, source.region, outside)
   const isOwn = from === undefined || from === name
-  const base = isOwn ? own : (await byProfile(from, source, outside, way))?.value
+  const base = await (isOwn ? ownKey(key, profile, outside) : byProfile(from, source, outside, way))
   if (base === undefined) throw new CredentialFault(`the profile ${name} has a role and no key to assume it with`)
-  return assumed(role, base, source.region, outside)
+  return assumed(role, base.value, source.region, outside)
+}
+
+/** The key that is written in a profile, or that its command prints. */
+async function ownKey(
+  key: AwsAccess | undefined,
+  { credential_process: command }: Profile,
+  { timeoutMs }: Outside,
+): Promise<Fetched<AwsAccess> | undefined> {
+  if (key !== undefined) return lasting(key)
+  return command === undefined ? undefined : accessByProcess(command, timeoutMs)
 }
 
 function keyOf(id?: string, secret?: string, session?: string): AwsAccess | undefined {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Outside } from '../oauth2.js'
 
 /** Settings of one profile, from both shared files. */
-type Profile = Readonly<Record<string, string>>
+export type Profile = Readonly<Record<string, string>>
 
 /** A profile of the shared files (`~/.aws/credentials`, `~/.aws/config`); empty if there is none of that name. */
 export async function readProfile(name: string, env: Outside['env']): Promise<Profile> {

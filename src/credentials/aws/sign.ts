@@ -12,6 +12,8 @@ interface Scope {
   readonly service: string
   readonly region: string
   readonly payload: 'signed' | 'unsigned'
+  /** Another header that it covers, in lower case. */
+  readonly covers?: string
 }
 
 const HASH_HEADER = 'x-amz-content-sha256'
@@ -24,7 +26,7 @@ export async function signed(
   request: UpstreamRequest,
   host: string,
   access: AwsAccess,
-  { service, region, payload }: Scope,
+  { service, region, payload, covers }: Scope,
   date = new Date(),
 ): Promise<UpstreamRequest> {
   const { SignatureV4 } = await import('@smithy/signature-v4')
@@ -35,7 +37,7 @@ export async function signed(
   const options = { service, region, sha256: Sha256, applyChecksum: isStorage, uriEscapePath: !isStorage, credentials }
   const signer: Signer = new SignatureV4(options as never) as never
   const [pathname = '/', search = ''] = cut(path)
-  const given = coveredHeaders(headers, host)
+  const given = coveredHeaders(headers, host, covers)
   const covered = payload === 'signed' && (body === null || body instanceof Uint8Array)
   if (!covered) given[HASH_HEADER] = 'UNSIGNED-PAYLOAD'
   const bytes = covered && body instanceof Uint8Array ? { body } : {}
@@ -60,12 +62,12 @@ interface Signer {
 }
 
 /** The host, the type of the body and the provider's own headers: proxies may change others. */
-function coveredHeaders(headers: readonly string[], host: string): Record<string, string> {
+function coveredHeaders(headers: readonly string[], host: string, covers: string | undefined): Record<string, string> {
   const given: Record<string, string> = { host }
   for (let at = 0; at + 1 < headers.length; at += 2) {
     const name = (headers[at] ?? '').toLowerCase()
     const value = headers[at + 1] ?? ''
-    if (name !== 'content-type' && !name.startsWith('x-amz-')) continue
+    if (name !== 'content-type' && name !== covers && !name.startsWith('x-amz-')) continue
     given[name] = given[name] === undefined ? value : `${given[name]},${value}`
   }
   return given
