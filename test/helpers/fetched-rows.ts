@@ -257,7 +257,7 @@ export const FETCHED: readonly FetchedRow[] = [
     ...{ setBy: 'the command line, or the file', guard: 'who runs the command decides' },
     by: [
       ...['src/cli/admin-api.ts', 'src/cli/diagnosis/ports.ts', 'src/cli/testing/client.ts'],
-      ...['src/cli/trying/ask.ts', 'src/cli/trying/chat.ts', 'src/runtime/mounted.ts'],
+      ...['src/cli/trying/ask.ts', 'src/cli/trying/video.ts', 'src/cli/trying/chat.ts', 'src/runtime/mounted.ts'],
     ],
     test: ['cli/try', 'gateway try asks models of a running gateway'],
   },
