@@ -5,20 +5,17 @@ import { type Fetched, TokenCache } from './token-cache.js'
 /** A signer whose credential is fetched ahead of its end, and once for all who wait. */
 export abstract class CachingSigner<T> {
   protected readonly cache: TokenCache<T>
-  /** What requests were signed with. */
-  readonly #used = new WeakMap<UpstreamRequest, T>()
 
   constructor(fetch: () => Promise<Fetched<T>>) {
     this.cache = new TokenCache(fetch)
   }
 
   renew(refused: UpstreamRequest): Promise<boolean> {
-    return this.cache.renew(this.#used.get(refused))
+    return this.cache.renew(refused.signedWith as T | undefined)
   }
 
   protected signedWith(value: T, request: UpstreamRequest): UpstreamRequest {
-    this.#used.set(request, value)
-    return request
+    return { ...request, signedWith: value }
   }
 
   async prepare(): Promise<void> {

@@ -58,6 +58,8 @@ const FOUND = {
     converse: 'no',
     embeddings: `${WIDTH}`,
   },
+  ...{ speech: 'no', generated_sound: 'no', image_objects: 'no', image_parts: 'no' },
+  ...{ rerank: 'off', rerank_max_tokens_per_doc: 'off', rerank_priority: 'off' },
   ...{ max_output: 'not named', error: 'compatible' },
 }
 const SPEAKS = {

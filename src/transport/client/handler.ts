@@ -10,6 +10,8 @@ export interface UpstreamRequest {
   readonly body: Uint8Array | NodeJS.ReadableStream | null
   /** The JSON document that the body was made of, if it is sent in another format. */
   readonly document?: Uint8Array
+  /** The token, or the access, that its signer put into it: so a refusal tells which one is refused. */
+  readonly signedWith?: unknown
   /** Looks on at the exchange. */
   readonly observer?: ExchangeObserver
 }
