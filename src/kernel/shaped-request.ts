@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import { GatewayError } from '../core/errors.js'
+import { headersWithout } from '../core/header-list.js'
 import { type Json, parseJson } from '../core/json.js'
 import type { Params } from '../core/params.js'
 import type { Exchange } from '../core/plan.js'
@@ -138,7 +139,7 @@ function textOf(sent: SentValue, value: Json | undefined): string | undefined {
 /** Headers, of which others replace those with the same name. */
 function replacing(headers: readonly string[], others: readonly string[]): string[] {
   const names = new Set(others.filter((_, index) => index % 2 === 0))
-  return [...headers.filter((_, index) => !names.has((headers[index - (index % 2)] ?? '').toLowerCase())), ...others]
+  return [...headersWithout(headers, name => names.has(name.toLowerCase())), ...others]
 }
 
 /** A JSON body in the format that the upstream takes. */

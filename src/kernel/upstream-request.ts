@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { headersWithout } from '../core/header-list.js'
 import type { Exchange } from '../core/plan.js'
 import { rewritten } from '../core/transform.js'
 import type { Call as UpstreamCall } from '../core/upstream-call.js'
@@ -93,10 +94,7 @@ function headersFor(attempt: AttemptView, body: Body): string[] {
 
 /** The upstream's declared headers, except those that the client may set and did. */
 function ownHeaders({ headers, yielding }: Reach, given: IncomingHttpHeaders): string[] {
-  return headers.filter((_, index) => {
-    const name = headers[index - (index % 2)] ?? ''
-    return !yielding.has(name) || given[name] === undefined
-  })
+  return headersWithout(headers, name => yielding.has(name) && given[name] !== undefined)
 }
 
 /** Query parameters that are not sent upstream. */

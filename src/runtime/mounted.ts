@@ -1,6 +1,7 @@
 import { type IncomingMessage, request as open, type RequestOptions, type ServerResponse } from 'node:http'
 import { connect } from 'node:net'
 import { type Duplex, Readable } from 'node:stream'
+import { headersWithout } from '../core/header-list.js'
 
 /** A gateway as other servers reach it; it may listen on loopback, at any port. */
 interface Mountable {
@@ -85,7 +86,7 @@ function at({ origin }: Mountable, url: string, { prefix = '' }: MountOptions): 
 
 /** Names and values in turn, without those of the connection. */
 function kept(raw: readonly string[]): readonly string[] {
-  return raw.filter((_, index) => !OF_THE_CONNECTION.test(raw[index - (index % 2)] ?? ''))
+  return headersWithout(raw, name => OF_THE_CONNECTION.test(name))
 }
 
 function responseOf(answer: IncomingMessage): Response {

@@ -1,5 +1,6 @@
 import { LF } from '../../core/ascii.js'
 import { GatewayError } from '../../core/errors.js'
+import { headersWithout } from '../../core/header-list.js'
 import { parseJson } from '../../core/json.js'
 import type { ResultRule } from '../../core/resources.js'
 import { RawRelay } from '../../kernel/relay/raw.js'
@@ -104,8 +105,5 @@ export class ResultsRelay implements Relay {
 /** Headers without those that describe the upstream's bytes, except the type. */
 function withoutValidators(headers: readonly string[]): string[] {
   const KEPT = new Set(['content-type', 'content-disposition', 'cache-control'])
-  return headers.filter((_, index) => {
-    const name = headers[index - (index % 2)] ?? ''
-    return KEPT.has(name) || !OF_BYTES.has(name)
-  })
+  return headersWithout(headers, name => OF_BYTES.has(name) && !KEPT.has(name))
 }

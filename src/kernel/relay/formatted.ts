@@ -1,4 +1,5 @@
 import { GatewayError } from '../../core/errors.js'
+import { headersWithout } from '../../core/header-list.js'
 import { type Json, parseJson } from '../../core/json.js'
 import type { AnswerFormat } from '../../core/shape.js'
 import { bytesOfBase64 } from '../../wire/base64.js'
@@ -63,7 +64,7 @@ export class FormattedRelay implements Relay {
       const made = isBytes
         ? await this.#bytes(format.bytes, body, memory)
         : await this.#json(format.base64, body, memory)
-      const headers = this.#headers.filter((_, index) => !OF_BYTES.has(this.#headers[index - (index % 2)] ?? ''))
+      const headers = headersWithout(this.#headers, name => OF_BYTES.has(name))
       headers.push('content-type', isBytes ? format.type : 'application/json', 'content-length', String(made.length))
       call.cancellation.throwIfCancelled()
       this.#attempt.complete(true, made.length)

@@ -1,5 +1,6 @@
 import { estimateTokens } from '../../codecs/index.js'
 import type { Codec } from '../../core/codec.js'
+import { headersWithout } from '../../core/header-list.js'
 import type { TextRequest } from '../../core/text.js'
 import { rewritten } from '../../core/transform.js'
 import type { UpstreamRequest } from '../../net/pools.js'
@@ -72,8 +73,7 @@ export async function othersOf(
   const requests: UpstreamRequest[] = []
   for (let nth = 1; nth < (translator.calls ?? 1); nth++) {
     const { headers, ...request } = await translatedRequest(attempt, translator, decoded, nth)
-    const own = headers.filter((_, index) => headers[index - (index % 2)] !== 'idempotency-key')
-    requests.push({ ...request, headers: own })
+    requests.push({ ...request, headers: headersWithout(headers, name => name === 'idempotency-key') })
   }
   return requests.length === 0 ? undefined : new OtherCalls(call, exchange, requests)
 }
