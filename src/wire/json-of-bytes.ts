@@ -2,7 +2,7 @@ import type { BodyFormat } from '../core/shape.js'
 import { asBuffer } from './bytes.js'
 
 /** The formats that put the bytes of a client into JSON. */
-type MemberFormat = Exclude<BodyFormat, string | { readonly bytes: string }>
+export type MemberFormat = Exclude<BodyFormat, string | { readonly bytes: string }>
 
 export function memberFormat(format: BodyFormat | undefined): MemberFormat | undefined {
   return typeof format === 'object' && !('bytes' in format) ? format : undefined
