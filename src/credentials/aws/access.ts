@@ -2,11 +2,11 @@ import { readFile } from 'node:fs/promises'
 import type { AssumedRole, SigV4Source } from '../../core/credential-source.js'
 import { ask, type Question } from '../../net/ask.js'
 import { CredentialFault } from '../../net/signer.js'
+import { outputOf, wordsOf } from '../exec.js'
 import { guardedAddress } from '../guarded-address.js'
 import { type Outside, unreachable } from '../oauth2.js'
 import { jsonOf, timeOf } from '../token-answer.js'
 import type { Fetched } from '../token-cache.js'
-import { accessByProcess } from './process.js'
 import { type Profile, readProfile } from './profile.js'
 import { type AwsAccess, signed } from './sign.js'
 
@@ -89,7 +89,7 @@ async function ownKey(
   { timeoutMs }: Outside,
 ): Promise<Fetched<AwsAccess> | undefined> {
   if (key !== undefined) return lasting(key)
-  return command === undefined ? undefined : accessByProcess(command, timeoutMs)
+  return command === undefined ? undefined : printed(command, timeoutMs)
 }
 
 function keyOf(id?: string, secret?: string, session?: string): AwsAccess | undefined {
@@ -218,9 +218,35 @@ async function fromInstance({ timeoutMs, env }: Outside): Promise<Fetched<AwsAcc
 async function documented(question: Question, timeoutMs: number): Promise<Fetched<AwsAccess>> {
   const { host } = new URL(question.url)
   const { status, text } = await ask(question, timeoutMs, undefined).catch(cause => unreachable(host, cause))
-  const { AccessKeyId, SecretAccessKey, Token, Expiration } = (jsonOf(text) ?? {}) as Record<string, string | undefined>
-  const access = keyOf(AccessKeyId, SecretAccessKey, Token)
-  if (status !== 200 || access === undefined)
-    throw new CredentialFault(`${host} answered with status ${status} and no key`)
-  return { value: access, expires: timeOf(Expiration) ?? Date.now() + STATIC_LIFE_MS }
+  const document = (jsonOf(text) ?? {}) as Document
+  const access = status === 200 ? accessIn(document, document.Token) : undefined
+  if (access === undefined) throw new CredentialFault(`${host} answered with status ${status} and no key`)
+  return access
+}
+
+/**
+ * The key that the command of a profile prints.
+ * Source: https://docs.aws.amazon.com/sdkref/latest/guide/feature-process-credentials.html
+ */
+async function printed(command: string, timeoutMs: number): Promise<Fetched<AwsAccess>> {
+  const words = wordsOf(command)
+  const { Version: version, ...document } = (jsonOf(await outputOf(words, timeoutMs)) ?? {}) as Document
+  const access = version === 1 ? accessIn(document, document.SessionToken) : undefined
+  if (access === undefined)
+    throw new CredentialFault(`the credential_process ${words[0]} printed no access key (Version 1)`)
+  return access
+}
+
+type Document = Readonly<Record<string, unknown>>
+
+function accessIn(
+  { AccessKeyId: id, SecretAccessKey: secret, Expiration }: Document,
+  session: unknown,
+): Fetched<AwsAccess> | undefined {
+  const value = keyOf(textIn(id), textIn(secret), textIn(session))
+  return value && { value, expires: timeOf(Expiration) ?? Date.now() + STATIC_LIFE_MS }
+}
+
+function textIn(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined
 }
