@@ -36,17 +36,18 @@ export function workers(text: string): WorkerCount {
   return count
 }
 
-/** Bounds of {@link poll}, milliseconds. */
-const MIN_POLL_MS = 1000
-const MAX_POLL_MS = 24 * 3_600_000
+/** For options that take a duration between two, milliseconds. */
+export function duration(expected: string, least = 0, most = Number.POSITIVE_INFINITY): (text: string) => number {
+  return text => {
+    const milliseconds = parseDuration(text)
+    if (milliseconds === undefined || milliseconds < least || milliseconds > most)
+      throw new InvalidArgumentError(`Expected ${expected}.`)
+    return milliseconds
+  }
+}
 
 /** For options that say how often something is asked. */
-export function poll(text: string): number {
-  const milliseconds = parseDuration(text)
-  if (milliseconds === undefined || milliseconds < MIN_POLL_MS || milliseconds > MAX_POLL_MS)
-    throw new InvalidArgumentError('Expected a duration from 1s to 24h, such as 30s.')
-  return milliseconds
-}
+export const poll = duration('a duration from 1s to 24h, such as 30s', 1000, 24 * 3_600_000)
 
 /** For options that take a list, separated by commas. */
 export function list(text: string): readonly string[] {

@@ -38,7 +38,9 @@ export async function providers(): Promise<readonly Provider[]> {
   const offered = [...kinds.keys()].filter(
     name => kinds.get(name)?.kind !== 'simulator' && !name.startsWith('simulator-') && name !== 'recorded',
   )
-  const useful = offered.filter(name => spoken(lineage(kinds, name)).some(protocol => served.has(protocol)))
+  const useful = offered.filter(name =>
+    Object.keys(callsOf(lineage(kinds, name))).some(protocol => served.has(protocol)),
+  )
   const routes = [...files.values()].flatMap(file => Object.values(objectAt(file, 'routes'))).filter(isObject)
   return useful.map(name => provider(name, lineage(kinds, name), routes))
 }
@@ -65,10 +67,6 @@ function lineage(kinds: ReadonlyMap<string, JsonObject>, name: string): readonly
   return [...layers]
 }
 
-function spoken(layers: readonly JsonObject[]): readonly string[] {
-  return Object.keys(callsOf(layers))
-}
-
 function callsOf(layers: readonly JsonObject[]): JsonObject {
   const all: JsonObject = Object.assign({}, ...layers.map(layer => objectAt(layer, 'speaks')).reverse())
   return Object.fromEntries(Object.entries(all).filter(([, call]) => call !== 'off'))
@@ -76,7 +74,8 @@ function callsOf(layers: readonly JsonObject[]): JsonObject {
 
 function provider(name: string, layers: readonly JsonObject[], routes: readonly JsonObject[]): Provider {
   const description = String(layers[0]?.description ?? '')
-  const protocols = spoken(layers)
+  const speaks = callsOf(layers)
+  const protocols = Object.keys(speaks)
   const reached = routes.filter(({ protocol }) => typeof protocol === 'string' && protocols.includes(protocol))
   const base = layers.find(layer => layer.base !== undefined)?.base
   return {
@@ -87,7 +86,7 @@ function provider(name: string, layers: readonly JsonObject[], routes: readonly 
     hasRegion: layers.some(({ credential }) => isObject(credential) && credential.type === 'aws-sigv4'),
     takesSecret: layers.some(layer => layer.credential !== undefined),
     models: new Map(reached.flatMap(({ model }) => wordsOf(model))),
-    speaks: callsOf(layers),
+    speaks,
     anyModel: reached.some(({ model }) => typeof model === 'string'),
     wantsLimit: protocols.includes('messages') && !protocols.includes('responses'),
   }

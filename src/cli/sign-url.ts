@@ -1,9 +1,8 @@
 import { InvalidArgumentError } from 'commander'
-import { parseDuration } from '../config/units.js'
 import { Glob } from '../core/glob.js'
 import type { SignedUrls } from '../core/signed-url.js'
 import { signUrl } from '../core/signed-url.js'
-import { type Define, example } from './command.js'
+import { type Define, duration, example } from './command.js'
 import { CommandError, EXIT, type Io, print } from './io.js'
 import { mustLoad, type Ready } from './loading.js'
 import { FILE_WORDS, fileOf, type SourceOptions, takesSource, withVariables } from './source.js'
@@ -20,7 +19,11 @@ export const signUrlCommand: Define = (parent, io, end) => {
     .argument('<url>', 'address to read with GET, query included; ws:// or wss:// is a WebSocket', address)
     .argument('[file]', FILE_WORDS)
     .requiredOption('--key <name>', 'name of the key that the address stands for')
-    .option('--for <duration>', 'how long it is good (default: as long as the file permits)', duration)
+    .option(
+      '--for <duration>',
+      'how long it is good (default: as long as the file permits)',
+      duration('a duration such as 10m', 1000),
+    )
     .addHelpText(
       'after',
       example('gateway sign-url https://models.example/v1/videos/task_1/content --key web --for 10m'),
@@ -58,11 +61,4 @@ function address(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url !== undefined && /^(https?|wss?):$/.test(url.protocol) && url.hash === '') return url
   throw new InvalidArgumentError('Expected an address such as https://models.example/v1/files/file-1/content.')
-}
-
-function duration(text: string): number {
-  const milliseconds = parseDuration(text)
-  if (milliseconds === undefined || milliseconds < 1000)
-    throw new InvalidArgumentError('Expected a duration such as 10m.')
-  return milliseconds
 }

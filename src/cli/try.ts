@@ -1,6 +1,4 @@
-import { InvalidArgumentError } from 'commander'
-import { parseDuration } from '../config/units.js'
-import { type Define, example } from './command.js'
+import { type Define, duration, example } from './command.js'
 import { CommandError, EXIT, type Io } from './io.js'
 import { readAll } from './read-all.js'
 import { fileOf, type SourceOptions, takesSource, withVariables } from './source.js'
@@ -52,7 +50,7 @@ export const tryCommand: Define = (parent, io, end) => {
     .option('--rerank <document>', 'rank documents by the text; repeatable', append)
     .option('--moderate', 'print whether the text is flagged, and for what')
     .option('--video <file>', 'write a video of the text to a file, when it is done')
-    .option('--wait <duration>', 'how long --video waits (default: 30m)', wait)
+    .option('--wait <duration>', 'how long --video waits (default: 30m)', duration('a duration such as 10m'))
     .addHelpText(
       'after',
       example(
@@ -69,12 +67,6 @@ export const tryCommand: Define = (parent, io, end) => {
 
 function append(file: string, before: readonly string[] = []): readonly string[] {
   return [...before, file]
-}
-
-function wait(text: string): number {
-  const milliseconds = parseDuration(text)
-  if (milliseconds === undefined) throw new InvalidArgumentError('Expected a duration such as 10m.')
-  return milliseconds
 }
 
 /** What is done with the text, of which one is asked for at a time. */

@@ -91,7 +91,7 @@ export class Draft {
     const identity = JSON.stringify(made)
     const known = this.#known.get(identity)
     if (known !== undefined && wish.isOwn !== true) return known
-    const free = this.#freeName(name)
+    const free = freeName(name, this.#upstreams)
     if (kind.wantsLimit) this.#wantLimits.add(free)
     this.#known.set(identity, free)
     this.#upstreams.set(free, made)
@@ -131,10 +131,7 @@ export class Draft {
   }
 
   freeGroup(name: string): string {
-    for (let number = 1; ; number++) {
-      const free = number === 1 ? name : `${name}-${number}`
-      if (!this.groups.has(free)) return free
-    }
+    return freeName(name, this.groups)
   }
 
   /** Limits that all keys share. */
@@ -226,12 +223,12 @@ export class Draft {
     }
     return { ...addressOf(written, isCompatible) }
   }
+}
 
-  #freeName(name: string): string {
-    for (let number = 1; ; number++) {
-      const free = number === 1 ? name : `${name}-${number}`
-      if (!this.#upstreams.has(free)) return free
-    }
+function freeName(name: string, taken: ReadonlyMap<string, unknown>): string {
+  for (let number = 1; ; number++) {
+    const free = number === 1 ? name : `${name}-${number}`
+    if (!taken.has(free)) return free
   }
 }
 

@@ -102,6 +102,7 @@ function readKey(key: View, governance: Governance, { draft }: ReaderInput): voi
   draft.keys.set(name, {
     ...made,
     models: configs.length === 0 ? ['*'] : known,
-    ...{ ...off, ...governance.ofKey(key, name) },
+    ...off,
+    ...governance.ofKey(key, name),
   })
 }

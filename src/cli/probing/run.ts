@@ -81,7 +81,10 @@ function reasonOf({ body, text }: LineAnswer): string {
 export function most({ upstreams, accounting }: Config, name: string, model: string): string {
   const all = [...LIMIT_PROBES, ...OTHERS]
   const limit = { max_completion_tokens: MAX_OUTPUT_TOKENS }
-  const bodies = all.flatMap(probe => [probe.body(model, limit), probe.nonsense?.(model) ?? []].flat())
+  const bodies = all.flatMap(({ body, nonsense }) => [
+    body(model, limit),
+    ...(nonsense === undefined ? [] : [nonsense(model)]),
+  ])
   const bytes = bodies.reduce((sum, body) => sum + JSON.stringify(body).length, 0)
   const [input, output] = [Math.ceil(bytes / BYTES_PER_TOKEN), bodies.length * MAX_OUTPUT_TOKENS]
   const sources = {
