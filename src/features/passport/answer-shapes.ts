@@ -35,3 +35,10 @@ export function page(items: JsonObject): JsonObject {
     { first_id: TEXT_OR_NULL, last_id: TEXT_OR_NULL, has_more: FLAG },
   )
 }
+
+export function orNull(schema: JsonObject): JsonObject {
+  return { anyOf: [schema, { type: 'null' }] }
+}
+
+/** What is left of something that was deleted. */
+export const DELETED = record({ id: TEXT, deleted: { const: true } }, { object: TEXT })

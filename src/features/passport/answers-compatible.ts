@@ -1,11 +1,13 @@
 import type { JsonObject } from '../../core/json.js'
 import {
   COUNT,
+  DELETED,
   FLAG,
   listOf,
   NUMBER,
   OBJECT,
   OBJECT_OR_NULL,
+  orNull,
   page,
   record,
   TEXT,
@@ -29,12 +31,12 @@ const CHAT = record(
     model: TEXT,
     choices: listOf(record({ index: COUNT, message: CHAT_MESSAGE }, { finish_reason: TEXT_OR_NULL })),
   },
-  { usage: { anyOf: [CHAT_USAGE, { type: 'null' }] } },
+  { usage: orNull(CHAT_USAGE) },
 )
 
 const RESPONSE = record(
   { id: TEXT, object: word('response'), status: TEXT, output: listOf(record({ type: TEXT })) },
-  { created_at: NUMBER, model: TEXT, usage: { anyOf: [ITEM_USAGE, { type: 'null' }] }, error: OBJECT_OR_NULL },
+  { created_at: NUMBER, model: TEXT, usage: orNull(ITEM_USAGE), error: OBJECT_OR_NULL },
 )
 
 const ITEM = record({ type: TEXT }, { id: TEXT })
@@ -42,7 +44,6 @@ const CONVERSATION = record(
   { id: TEXT, object: word('conversation') },
   { created_at: NUMBER, metadata: OBJECT_OR_NULL },
 )
-const DELETED = record({ id: TEXT, deleted: { const: true } }, { object: TEXT })
 const IMAGES = record(
   { created: COUNT, data: listOf(record({}, { b64_json: TEXT_OR_NULL, url: TEXT_OR_NULL })) },
   { usage: OBJECT },
@@ -83,7 +84,7 @@ export const COMPATIBLE_ANSWERS: Readonly<Record<string, JsonObject>> = {
       model: TEXT,
       choices: listOf(record({ index: COUNT, text: TEXT }, { finish_reason: TEXT_OR_NULL })),
     },
-    { usage: { anyOf: [CHAT_USAGE, { type: 'null' }] } },
+    { usage: orNull(CHAT_USAGE) },
   ),
   responses: RESPONSE,
   'responses.input_tokens': record({ input_tokens: COUNT }, { object: TEXT }),

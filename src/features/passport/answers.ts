@@ -5,6 +5,7 @@ import type { TaskAction } from '../../core/task.js'
 import type { TaskRecordForm } from '../../core/task-kind.js'
 import {
   COUNT,
+  DELETED,
   FLAG,
   listOf,
   NUMBER,
@@ -21,6 +22,7 @@ import { COMPATIBLE_ANSWERS, OWN_ANSWERS } from './answers-compatible.js'
 const CONTENT = record({}, { role: TEXT, parts: listOf(OBJECT) })
 const VECTOR = record({}, { values: listOf(NUMBER) })
 const MESSAGE_FILE = record({ id: TEXT }, { type: TEXT, filename: TEXT, mime_type: TEXT, size_bytes: COUNT })
+const DELETED_MESSAGE = record({ id: TEXT }, { type: TEXT })
 const MESSAGE_BATCH = record(
   { id: TEXT, type: word('message_batch'), processing_status: TEXT },
   { request_counts: OBJECT, results_url: TEXT_OR_NULL, ended_at: TEXT_OR_NULL },
@@ -45,11 +47,11 @@ const BY_PROTOCOL: Readonly<Record<string, JsonObject>> = {
   'messages.count_tokens': record({ input_tokens: COUNT }),
   'message-files': MESSAGE_FILE,
   'message-files.get': MESSAGE_FILE,
-  'message-files.delete': record({ id: TEXT }, { type: TEXT }),
+  'message-files.delete': DELETED_MESSAGE,
   'message-batches': MESSAGE_BATCH,
   'message-batches.retrieve': MESSAGE_BATCH,
   'message-batches.cancel': MESSAGE_BATCH,
-  'message-batches.delete': record({ id: TEXT }, { type: TEXT }),
+  'message-batches.delete': DELETED_MESSAGE,
   generate: record(
     {},
     {
@@ -97,7 +99,6 @@ const IMAGE_TASK = record(
   { id: TEXT, status: TEXT },
   { action: TEXT, progress: TEXT, imageUrl: TEXT_OR_NULL, failReason: TEXT_OR_NULL },
 )
-const DELETED = record({ id: TEXT, deleted: { const: true } }, { object: TEXT })
 
 /** By the form of a kind's records, what each action answers. */
 const TASKS: Readonly<Record<TaskRecordForm, Readonly<Partial<Record<TaskAction, JsonObject>>>>> = {
@@ -126,10 +127,9 @@ export function answerOf(route: Route): Answer | undefined {
   if (answer !== undefined) return { name: ownName(route, answer), schema: ownAnswer(route, answer) }
   if (task !== undefined) {
     if (task.action === 'content') return undefined
+    const name = `task.${task.kind.name}.${task.action}`
     const known = TASKS[task.kind.record][task.action]
-    return known === undefined
-      ? other(`task.${task.kind.name}.${task.action}`)
-      : { name: `task.${task.kind.name}.${task.action}`, schema: known }
+    return known === undefined ? other(name) : { name, schema: known }
   }
   if (protocol === undefined) return (resource?.action === 'list' ? listed(resource.kind) : undefined) ?? other('pass')
   const known = BY_PROTOCOL[protocol.name]
