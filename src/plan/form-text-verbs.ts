@@ -2,11 +2,9 @@ import { isObject, type Json } from '../core/json.js'
 import type { FormChanges, FormTransform } from '../core/transform.js'
 import { EVERY, parsePath } from '../wire/json-path.js'
 import { filled, piecesOf, recoded } from './text-verbs.js'
+import { MAX_VALUE_BYTES } from './value-verbs.js'
 
 // Verbs that make the texts of a form's fields of what is there. A field that occurs several times is a list.
-
-/** Longest text that `map` and `only` read, bytes. */
-const MAX_TEXT_BYTES = 4096
 
 const TEXT_VERBS: Readonly<Record<string, (name: string, argument: Json) => FormTransform>> = {
   template: (name, written) => {
@@ -95,7 +93,7 @@ function textOf(form: FormChanges, name: string): string | undefined {
 
 function shortText(form: FormChanges, name: string): string | undefined {
   const text = textOf(form, name)
-  return text === undefined || Buffer.byteLength(text) > MAX_TEXT_BYTES ? undefined : text
+  return text === undefined || Buffer.byteLength(text) > MAX_VALUE_BYTES ? undefined : text
 }
 
 export function members(args: Json): readonly (readonly [string, Json])[] {

@@ -16,7 +16,7 @@ import { starsOf } from '../wire/json-path.js'
 import { chain, members, type Verb } from './verb.js'
 
 /** Longest value that these verbs look at, bytes: they ignore longer ones. */
-const MAX_VALUE_BYTES = 4096
+export const MAX_VALUE_BYTES = 4096
 
 /** `{ path: type }`: writes the number or text that is there as the other one, where it can be. */
 export const cast: Verb = {

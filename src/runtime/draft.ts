@@ -99,9 +99,8 @@ export class FileDrafts {
   /** Writes files, those that are there no more among them, and reloads; if that fails, all are as they were before. */
   async #write(files: readonly PastDocument[], checked: Checked): Promise<Checked> {
     const before = await Promise.all(files.map(async file => ({ ...file, text: await textAt(file.path) })))
-    const changed = files.filter(({ text }, at) => text !== before[at]?.text)
     try {
-      for (const { path, text } of changed) await put(path, text)
+      for (const { path, text } of files) await put(path, text)
       const { plan, problems } = await this.#plans().reload('console')
       if (plan !== undefined) return checked
       await this.#restore(before)
