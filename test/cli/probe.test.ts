@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
+import { createServer, type Server } from 'node:http'
 import { join } from 'node:path'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { declarationOf, driftOf } from '../../src/cli/probing/findings.js'
 import { runProbes } from '../../src/cli/probing/run.js'
 import { loadPlan } from '../../src/runtime/load.js'
@@ -130,6 +130,19 @@ const REFUSALS: readonly (readonly [said: string, limit: number])[] = [
   ['max_tokens: 100000000 > 100000000, which is the maximum of model-2024', 0],
 ]
 
+/** A line to an upstream of one's own. */
+async function lineTo(t: Test, server: Server): Promise<UpstreamLine> {
+  const base = `http://127.0.0.1:${await listening(t, server)}`
+  const text = CONFIG.replace('upstreams:\n', `upstreams:\n  own: { kind: openai-compatible, base: "${base}" }\n`)
+  const file = join(t.testdir({ 'gateway.yaml': text }), 'gateway.yaml')
+  const { plan, config } = await loadPlan({ file, env: {}, secrets: 'assume' })
+  if (plan === undefined || config === undefined) throw new Error('the configuration is not valid')
+  const line = await UpstreamLine.open(plan, config, 'own')
+  if (line === undefined) throw new Error('it is off')
+  t.teardown(() => line.close())
+  return line
+}
+
 t.test('the limit of output is what the words of an error name so, and no other number', async t => {
   let said = ''
   const server = createServer((request, response) => {
@@ -143,14 +156,7 @@ t.test('the limit of output is what the words of an error name so, and no other 
       response.end(text.replaceAll('>', '\\u003e').replaceAll('<', '\\u003c'))
     })
   })
-  const base = `http://127.0.0.1:${await listening(t, server)}`
-  const text = CONFIG.replace('upstreams:\n', `upstreams:\n  own: { kind: openai-compatible, base: "${base}" }\n`)
-  const file = join(t.testdir({ 'gateway.yaml': text }), 'gateway.yaml')
-  const { plan, config } = await loadPlan({ file, env: {}, secrets: 'assume' })
-  if (plan === undefined || config === undefined) throw new Error('the configuration is not valid')
-  const line = await UpstreamLine.open(plan, config, 'own')
-  if (line === undefined) throw new Error('it is off')
-  t.teardown(() => line.close())
+  const line = await lineTo(t, server)
   for (const [message, limit] of REFUSALS) {
     said = message
     const findings = await runProbes(line, 'm')
@@ -190,14 +196,7 @@ t.test('a member that a server does not read is not one that it knows', async t 
       response.end(JSON.stringify({ results: [] }))
     })
   })
-  const base = `http://127.0.0.1:${await listening(t, server)}`
-  const text = CONFIG.replace('upstreams:\n', `upstreams:\n  own: { kind: openai-compatible, base: "${base}" }\n`)
-  const file = join(t.testdir({ 'gateway.yaml': text }), 'gateway.yaml')
-  const { plan, config } = await loadPlan({ file, env: {}, secrets: 'assume' })
-  if (plan === undefined || config === undefined) throw new Error('the configuration is not valid')
-  const line = await UpstreamLine.open(plan, config, 'own')
-  if (line === undefined) throw new Error('it is off')
-  t.teardown(() => line.close())
+  const line = await lineTo(t, server)
   const findings = await runProbes(line, 'm')
   const found = (name: string) => findings.find(one => one.name === name)?.found
   t.strictSame([found('rerank'), found('rerank_priority')], ['yes', 'ignored'])

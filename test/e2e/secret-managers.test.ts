@@ -1,6 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { signed } from '../../src/credentials/aws/sign.js'
 import { CHAT_ANSWER, json } from '../helpers/answers.js'
@@ -8,6 +7,7 @@ import { canary, proveNoLeak } from '../helpers/canaries.js'
 import { startConnectProxy } from '../helpers/connect-proxy.js'
 import { CALLER, type GatewayOptions, startTestGateway, type TestGateway } from '../helpers/gateway.js'
 import { Journal } from '../helpers/journal.js'
+import { listening } from '../helpers/listening.js'
 import { type RawUpstream, startRawUpstream } from '../helpers/raw-upstream.js'
 
 // Secrets that are in secret managers: servers here answer as the managers' public references say, and refuse everything else.
@@ -49,12 +49,7 @@ async function startManager(t: Test, answer: (asked: Asked) => Answer): Promise<
       asked.push(one)
     })
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const origin = `http://127.0.0.1:${await listening(t, server)}`
   return Object.assign(state, { origin, asked })
 }
 

@@ -1,9 +1,9 @@
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 import { CHAT_ANSWER, json } from './answers.js'
 import { CALLER, type GatewayOptions, startTestGateway, type TestGateway } from './gateway.js'
 import { Journal } from './journal.js'
+import { listening } from './listening.js'
 import { type RawUpstream, startRawUpstream } from './raw-upstream.js'
 
 export interface Asked {
@@ -33,12 +33,7 @@ export async function startCloud(
       response.writeHead(answer.status ?? 200, { 'content-type': 'application/json' }).end(answer.body)
     })
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+  const host = `127.0.0.1:${await listening(t, server)}`
   return { origin: `http://${host}`, host, asked }
 }
 

@@ -70,6 +70,13 @@ export class RawUpstream {
     return `http://${this.host}:${this.port}`
   }
 
+  /** The request that came last. */
+  get last(): RecordedRequest {
+    const request = this.requests.items.at(-1)
+    if (request === undefined) throw new Error('no request')
+    return request
+  }
+
   /** Scripts for the next requests, one each; the last one serves all that follow. */
   answer(...scripts: readonly Script[]): void {
     this.#scripts = [...scripts]
