@@ -109,6 +109,17 @@ function withMarks(text: string, most: number): { readonly text: string; readonl
   return { text: count === 0 ? text : out + text.slice(from), count }
 }
 
+/** The text with an empty string in place of each: numbers and names are looked for in what is left. */
+export function withoutStrings(text: string): string {
+  let out = ''
+  for (let from = 0; ; ) {
+    const quote = text.indexOf('"', from)
+    if (quote < 0) return out + text.slice(from)
+    out += `${text.slice(from, quote)}""`
+    from = stringEnd(text, quote + 1)
+  }
+}
+
 /** Behind the quote that ends the string; the length of the text where it does not end. */
 function stringEnd(text: string, from: number): number {
   let at = from

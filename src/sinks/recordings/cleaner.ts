@@ -1,4 +1,5 @@
 import { type Changes, CutTexts, mayHavePieces, type TextRule, withChanges } from '../../core/cut-texts.js'
+import { withoutStrings } from '../../core/exact-json.js'
 import { isObject, type Json, parseJson } from '../../core/json.js'
 import { escaped, type Field, fieldOf, Masker } from '../../core/masks.js'
 import { MASKED } from '../../core/recording.js'
@@ -43,7 +44,7 @@ export class Cleaner {
   body(text: string, changes?: Changes): Json {
     const open = this.#open(text)
     const whole = changes === undefined ? open : JSON.stringify(withChanges(parseJson(open) ?? null, changes))
-    const document = LONG_NUMBER.test(whole) ? undefined : parseJson(whole)
+    const document = hasLongNumber(whole) ? undefined : parseJson(whole)
     if (document === undefined || typeof document !== 'object') return this.#masker.body(whole)
     return this.#document(document)
   }
@@ -97,6 +98,11 @@ export class Cleaner {
   #open(text: string): string {
     return this.#hiding.reduce((rest, { pattern, by }) => rest.replace(pattern, by), text)
   }
+}
+
+/** A search in all of the text is cheap, and nearly always enough. */
+function hasLongNumber(json: string): boolean {
+  return LONG_NUMBER.test(json) && LONG_NUMBER.test(withoutStrings(json))
 }
 
 /** Sound and pictures in base64: a mask would break them. */
