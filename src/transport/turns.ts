@@ -12,6 +12,14 @@ const MAX_WAITING = 16
 
 const lines = new WeakMap<Duplex, Waiting[]>()
 
+/** Connections whose next request came before the one in front of it was answered, elsewhere. */
+const early = new WeakSet<Duplex>()
+
+/** Says of a connection that `node:http` takes over: its next request did not wait for the answer to the last one. */
+export function cameEarly(socket: Duplex): void {
+  early.add(socket)
+}
+
 /** The answer that `node:http` is sending or waiting for. */
 function currentOf(socket: Duplex): ServerResponse | undefined {
   return ('_httpMessage' in socket && (socket._httpMessage as ServerResponse | null)) || undefined
@@ -23,15 +31,20 @@ function currentOf(socket: Duplex): ServerResponse | undefined {
  * come together at once, also behind one that ends the connection.
  */
 export function serveInTurn({ socket }: IncomingMessage, response: ServerResponse, serve: () => void): void {
+  early.delete(socket)
   if (response.socket === null) waitFor(socket, { act: serve, response })
   else if (socket.writable) serve()
 }
 
 /**
  * Does what ends the use of a connection as HTTP: at once, if no request before it waits for its answer. Gives false if one
- * does; `act` is called after it then.
+ * does, or did when this came; `act` is called after it then.
  */
 export function endInTurn(socket: Duplex, act: () => void): boolean {
+  if (early.delete(socket)) {
+    act()
+    return false
+  }
   const current = currentOf(socket)
   if (current === undefined || !current.req.complete) return true
   const line = lines.get(socket)

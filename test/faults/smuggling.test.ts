@@ -27,7 +27,9 @@ interface Outcome {
 type Run = (payload: Payload, isCut: boolean) => Promise<Outcome>
 
 async function runner(test: Test, transport: 'fast' | 'node') {
-  const upstream = await startStrictUpstream(test)
+  // Nothing is answered before all is sent: what a message comes to must not depend on how fast it arrives.
+  const sent = new Map<string, Promise<void>>()
+  const upstream = await startStrictUpstream(test, mark => sent.get(mark.slice(-4)))
   const limits = 'limits: { headers: 2s, upload: 2s }'
   const yaml = oneUpstream(upstream.origin, `${limits}\ntransport: ${transport}\n`)
   const gateway = await startTestGateway(test, yaml, { env: { CALLER_KEY } })
@@ -40,9 +42,13 @@ async function runner(test: Test, transport: 'fast' | 'node') {
       text += bytes.toString('latin1')
     })
     const all = numbered(payload.text + LAST, mine)
-    await client.send(all, isCut ? cutsOf(payload, all.length) : [payload.cut].filter(cut => cut > 0))
+    const number = String(mine).padStart(4, '0')
+    const cuts = isCut ? cutsOf(payload, all.length) : [payload.cut].filter(cut => cut > 0)
+    const sending = client.send(all, cuts).then(turn)
+    sent.set(number, sending)
+    await sending
     await client.closed()
-    const own = new RegExp(`(\\w+)-${String(mine).padStart(4, '0')}`)
+    const own = new RegExp(`(\\w+)-${number}`)
     return {
       statuses: [...text.matchAll(/HTTP\/1\.1 ([2-5]\d\d) /g)].map(([, status = '']) => status),
       answered: [...text.matchAll(/"for-(\w+)-\d{4}"/g)].map(([, mark = '']) => mark),

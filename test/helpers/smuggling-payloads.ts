@@ -428,7 +428,9 @@ for (const [title, lines] of [
 ] as const) {
   const start = lines.length === 0 ? 'CONNECT gateway:80 HTTP/1.1' : 'GET /v1/realtime?model=m HTTP/1.1'
   const behind = message(lines, HIDDEN, { start, fields: ['host: gateway', KEY] })
-  add('rests', `${title} behind a request`, message([LENGTH], FIRST) + behind, ['first'])
+  const first = message([LENGTH], FIRST)
+  add('rests', `${title} behind a request`, first + behind, ['first'])
+  add('rests', `${title} behind a request and its last byte`, first + behind, ['first'], first.length - 1)
   add('rests', `${title} behind a refusal`, message([LENGTH, LENGTH], FIRST) + behind)
 }
 add('rests', 'broken chunks behind a request', `${message([LENGTH], FIRST)}${message([CHUNKED], `x\r\n${HIDDEN}`)}`, [

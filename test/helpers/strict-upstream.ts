@@ -26,7 +26,11 @@ export interface StrictUpstream {
 const HEAD = /^(?:GET|POST|DELETE) (\/[!-~]*) HTTP\/1\.1\r\n((?:[a-z0-9-]+: [\t\x20-\x7e\x80-\xff]*\r\n)+)\r\n/
 export const MARK = /(?:first|second|hidden|victim)-\d{4}/
 
-export async function startStrictUpstream(test: Pick<typeof t, 'teardown'>): Promise<StrictUpstream> {
+/** `mayAnswer`: what the answer to the request of a mark waits for. */
+export async function startStrictUpstream(
+  test: Pick<typeof t, 'teardown'>,
+  mayAnswer: (mark: string) => Promise<void> | undefined = () => undefined,
+): Promise<StrictUpstream> {
   const reached: Reached[] = []
   const odd: string[] = []
   const counts = { requests: 0, odd: 0, received: 0 }
@@ -42,7 +46,10 @@ export async function startStrictUpstream(test: Pick<typeof t, 'teardown'>): Pro
         counts.requests += request.size
         text = text.slice(request.size)
         reached.push(request)
-        socket.write(answerTo(request))
+        const answer = (): unknown => socket.write(answerTo(request))
+        const waits = mayAnswer(request.mark)
+        if (waits === undefined) answer()
+        else void waits.then(answer)
       }
     })
     socket.on('close', () => {

@@ -8,8 +8,11 @@ export interface Host {
   readonly maxHeadBytes: number
   readonly isEncrypted: boolean
   serve(exchange: FastExchange): void
-  /** The connection, and these bytes that it has received, go to `node:http`. */
-  handOver(connection: Connection, bytes: Buffer): void
+  /**
+   * The connection, and these bytes that it has received, go to `node:http`. `isEarly`: the request that they begin with did
+   * not wait for the answer to the one before it.
+   */
+  handOver(connection: Connection, bytes: Buffer, isEarly: boolean): void
   /** What `node:http` reports of a request that it cannot read. `isAnswering`: an answer may have begun. */
   refuse(socket: Socket, code: string, isAnswering: boolean): void
   fail(socket: Socket, error: Error): void
@@ -25,6 +28,7 @@ export interface Host {
 const MAX_PIPELINED_BYTES = 64 * 1024
 /** How much of a request is still read after its answer; the rest stays at the client. */
 const MAX_LINGER_BYTES = 1024 * 1024
+const HEAD_END = '\r\n\r\n'
 /** Pieces in which a head may come. */
 const MAX_HEAD_PIECES = 32
 
@@ -133,8 +137,8 @@ export class Connection implements Carrier {
     return bytes
   }
 
-  /** Reads the head of the next request. */
-  #read(bytes: Buffer): void {
+  /** Reads the head of the next request. `isEarly`: the bytes came behind one that was not answered yet. */
+  #read(bytes: Buffer, isEarly = false): void {
     const before = this.#takeKept()
     const all = before === undefined ? bytes : Buffer.concat([before, bytes])
     const head = readHead(all, this.#host.maxHeadBytes)
@@ -144,7 +148,7 @@ export class Connection implements Carrier {
       return
     }
     this.#pieces = 0
-    if (typeof head === 'string' || all.length > head.size + head.length) this.#handOver(all)
+    if (typeof head === 'string' || all.length > head.size + head.length) this.#handOver(all, isEarly)
     else this.#begin(head, all.subarray(head.size))
   }
 
@@ -157,7 +161,7 @@ export class Connection implements Carrier {
     this.#host.serve(exchange)
   }
 
-  #handOver(bytes: Buffer): void {
+  #handOver(bytes: Buffer, isEarly: boolean): void {
     const { socket } = this
     this.#state = 'ending'
     socket.off('data', this.#onData)
@@ -166,7 +170,7 @@ export class Connection implements Carrier {
     socket.off('close', this.#onClose)
     socket.off('drain', this.#onDrain)
     this.resume()
-    this.#host.handOver(this, bytes)
+    this.#host.handOver(this, bytes, isEarly && bytes.includes(HEAD_END))
   }
 
   readonly onSent = (error?: Error | null): void => {
@@ -184,7 +188,7 @@ export class Connection implements Carrier {
     const bytes = this.#takeKept()
     this.resume()
     if (bytes === undefined) this.#host.idle(this)
-    else this.#read(bytes)
+    else this.#read(bytes, true)
   }
 
   /** Closes the connection: if the client is still sending, first in one direction only. */

@@ -2,6 +2,7 @@ import type { Server } from 'node:http'
 import type { Server as HttpsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import type { HttpExchange } from '../exchange.js'
+import { cameEarly } from '../turns.js'
 import { Connection, type Host } from './connection.js'
 
 /** How often connections are checked for clients that are late, milliseconds. */
@@ -76,8 +77,9 @@ class Connections implements Host {
     return maxHeaderSize ?? Number.POSITIVE_INFINITY
   }
 
-  handOver(connection: Connection, bytes: Buffer): void {
+  handOver(connection: Connection, bytes: Buffer, isEarly: boolean): void {
     const { socket } = connection
+    if (isEarly) cameEarly(socket)
     this.forget(connection)
     this.#handedOver.add(socket)
     this.#own.call(this.#server, socket)
