@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { Timeouts } from '../core/limits.js'
+import type { RecordOverride } from '../core/recording.js'
 import type { Context } from './context.js'
 import { type Document, Site } from './document.js'
 import { type Entries, sectionOf } from './entries.js'
@@ -23,6 +24,8 @@ interface Linted {
   readonly timeouts: Timeouts
   /** Of the shipped files. */
   readonly root: string
+  /** What the command line records. */
+  readonly recorded: RecordOverride | undefined
 }
 
 /** Warns of what is valid and hardly meant. Nothing here depends on the environment. */
@@ -31,8 +34,9 @@ export function lint(linted: Linted, context: Context): void {
   warnOfUnusedUpstreams(linted, context)
   warnOfKinds(linted, context)
   warnOfTimeouts(linted, context)
-  const { main, routes } = linted
-  warnOfUnrecorded(main, [...new Set([...routes].map(([id, { config }]) => config.protocol ?? id))], context)
+  const { main, routes, recorded } = linted
+  const names = [...new Set([...routes].map(([id, { config }]) => config.protocol ?? id))]
+  warnOfUnrecorded(main, recorded, names, context)
 }
 
 /** What regular expressions have and names of models have not. `model-4.*` is a glob that makes sense. */

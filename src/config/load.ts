@@ -185,7 +185,7 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
   }
   if (!report.failed) {
     lintLimits({ ...counted, priced, routes: [...routes.keys()] }, context)
-    const entries = { modelEntries, keyEntries, kindEntries, upstreamEntries }
+    const entries = { modelEntries, keyEntries, kindEntries, upstreamEntries, recorded: options.overrides?.record }
     lint({ main, ...entries, models, upstreams, routes, timeouts: settings.timeouts, root }, context)
     warnEmptyConfig(main, config, context)
   }

@@ -37,8 +37,19 @@ export function readRecord(
   }
 }
 
-/** Warns of names in `record.routes` that no route has. `names`: by their protocols, and by themselves where they have none. */
-export function warnOfUnrecorded(main: Document, names: readonly string[], { report }: Context): void {
+/** Warns of names in `record.routes`, or in `override`, that no route has. `names`: by their protocols, and by themselves where they have none. */
+export function warnOfUnrecorded(
+  main: Document,
+  override: RecordOverride | undefined,
+  names: readonly string[],
+  { report }: Context,
+): void {
+  for (const name of override?.routes ?? []) {
+    if (names.includes(name)) continue
+    const message = `--route: no route has the protocol ${quoted(name)}, so nothing of it is recorded`
+    report.warn('unknown-route', new Site(main, []), message, { meant: () => suggest(name, names) })
+  }
+  if (override !== undefined) return
   const section = sectionOf(main, 'record') as Partial<RawRecord> | undefined
   if (!Array.isArray(section?.routes)) return
   for (const [index, name] of section.routes.entries()) {

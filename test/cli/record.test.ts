@@ -43,3 +43,13 @@ t.test('record needs a folder', async t => {
   t.equal(code, 2)
   t.match(stderr, '--into')
 })
+
+t.test('record warns of a route that does not exist', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': CONFIG })
+  const bin = start(t, ['record', '--route', 'chatt', '--into', 'tapes'], { cwd, env: { TEST_KEY } })
+  await bin.until(/http:\/\/127\.0\.0\.1:\d+/)
+  bin.child.kill('SIGTERM')
+  const { code, stdout, stderr } = await bin.ended
+  t.equal(code, 0)
+  t.match(stdout + stderr, /--route: no route has the protocol "chatt".*did you mean "chat"/s)
+})
