@@ -7,7 +7,7 @@ import { GatewayError } from '../core/errors.js'
 import { isObject, type JsonObject } from '../core/json.js'
 import type { AdminPlan } from '../core/process-config.js'
 import { StoreError } from '../core/store.js'
-import { serveInPlace, wantsSocket } from '../transport/serve-in-place.js'
+import { serveInPlace, UPGRADES, wantsSocket } from '../transport/serve-in-place.js'
 import { answerFile } from './console/files.js'
 import { type Session, sessionOf } from './console/session.js'
 import { openRealtime } from './console/sockets.js'
@@ -42,6 +42,7 @@ interface AdminTools {
 export function createAdminServer(settings: AdminPlan, tools: AdminTools): Server {
   const { tls } = settings
   const options = {
+    ...UPGRADES,
     maxHeaderSize: MAX_HEAD_BYTES,
     requestTimeout: REQUEST_TIMEOUT_MS,
     headersTimeout: HEADERS_TIMEOUT_MS,

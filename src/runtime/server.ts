@@ -17,7 +17,7 @@ import type { Limits } from '../core/limits.js'
 import type { ListenConfig } from '../core/process-config.js'
 import type { HttpExchange } from '../transport/exchange.js'
 import { NodeExchange } from '../transport/node-exchange.js'
-import { serveInPlace, wantsSocket } from '../transport/serve-in-place.js'
+import { serveInPlace, UPGRADES, wantsSocket } from '../transport/serve-in-place.js'
 import { type ConnectionError, interceptConnections } from '../transport/server/intercept.js'
 import { endInTurn, serveInTurn } from '../transport/turns.js'
 import { StartError } from './problems.js'
@@ -37,8 +37,8 @@ export function createServer(
   onSocket: SocketListener,
   transport: TransportName,
 ): Server | HttpsServer {
-  const options: ServerOptions & UpgradeChoice = {
-    shouldUpgradeCallback: wantsSocket,
+  const options: ServerOptions = {
+    ...UPGRADES,
     insecureHTTPParser: false,
     // The kernel asks for it, and answers in words; Node's own answer would have no body.
     requireHostHeader: false,
@@ -80,11 +80,6 @@ export function createServer(
   })
   if (transport === 'fast') interceptConnections(server, serve)
   return server
-}
-
-/** Which requests leave HTTP; the others are served as if they had not asked. Known to Node from 24.9 on. */
-interface UpgradeChoice {
-  shouldUpgradeCallback(request: IncomingMessage): boolean
 }
 
 /** The settings of a running server that may change with the plan. */

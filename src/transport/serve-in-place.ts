@@ -2,14 +2,30 @@ import type { IncomingMessage, Server } from 'node:http'
 import type { Server as HttpsServer } from 'node:https'
 import type { Duplex } from 'node:stream'
 
-export function wantsSocket({ headers }: IncomingMessage): boolean {
-  return headers.upgrade?.toLowerCase() === 'websocket'
+/** Whether a request asks for a WebSocket. A handshake has no body (RFC 6455 §4.1): with one it is a plain request. */
+export function wantsSocket(request: IncomingMessage): boolean {
+  return request.headers.upgrade?.toLowerCase() === 'websocket' && !hasBody(request)
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0
+}
+
+/** Which requests reach the `upgrade` event of a server; the others are served as if they had not asked. */
+interface UpgradeChoice {
+  shouldUpgradeCallback(request: IncomingMessage): boolean
 }
 
 /**
+ * Known to Node from 24.9 on. With a body, Node 26 would give the event no socket. Without one, Node would drop what has come
+ * behind the request if it did not reach the event.
+ */
+export const UPGRADES: UpgradeChoice = { shouldUpgradeCallback: request => !hasBody(request) }
+
+/**
  * Serves a request that asks to upgrade to another protocol than WebSocket as a plain request, which a server may
- * (RFC 9110 §7.8): some clients offer HTTP/2 in every first request. Older versions of Node have detached the
- * connection by now, so it is handed back to the server with its first bytes, without the upgrade header.
+ * (RFC 9110 §7.8): some clients offer HTTP/2 in every first request. Node has detached the connection by now, so it is handed
+ * back to the server with its first bytes, without the upgrade header.
  */
 export function serveInPlace(
   server: Server | HttpsServer,

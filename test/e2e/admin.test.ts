@@ -4,7 +4,7 @@ import { TABLE } from '../../src/admin/routes/index.js'
 import { run, start } from '../cli/bin.js'
 import { ADMIN_SECRET, type AdminAnswer, adminLine, adminOf } from '../helpers/admin.js'
 import { startTestGateway, type TestGateway } from '../helpers/gateway.js'
-import { type Answer, request } from '../helpers/raw-client.js'
+import { type Answer, connectRaw, request } from '../helpers/raw-client.js'
 
 const BASE = 'upstreams: { sim: { kind: simulator } }\nmodels: { "sim-*": sim }\nstore: { type: memory }\n'
 const CALLER = 'keys: { caller: { secret: { env: CALLER_KEY } } }'
@@ -49,6 +49,19 @@ t.test('without the admin key, every path gets the same 401', async t => {
   }
   const twice = `GET /admin/keys HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${ADMIN_SECRET}\r\nauthorization: Bearer other\r\n\r\n`
   t.match(await rawAnswer(origin, twice), /^HTTP\/1\.1 401 /)
+})
+
+t.test('an upgrade that is not followed is a plain request, also with a body that comes later', async t => {
+  const { origin } = await stage(t)
+  const lines = ['GET /admin/config HTTP/1.1', 'host: x', `authorization: Bearer ${ADMIN_SECRET}`, 'content-length: 2']
+  for (const upgrade of [[], ['connection: upgrade', 'upgrade: h2c'], ['connection: upgrade', 'upgrade: websocket']]) {
+    const client = await connectRaw(t, origin)
+    const head = [...lines, ...upgrade, '', ''].join('\r\n')
+    await client.send(`${head}{}`, [head.length])
+    const { status, text } = await client.answer()
+    t.equal(status, 400)
+    t.match(text, 'body')
+  }
 })
 
 t.test('the clients’ listener serves nothing of it, and takes no admin key', async t => {

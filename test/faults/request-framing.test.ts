@@ -363,6 +363,38 @@ t.test('F-C15 an upgrade is not followed', async t => {
   t.not((await client.answer()).status, 101)
 })
 
+t.test('F-C15 a request that comes with one whose upgrade is not followed is served, too', async t => {
+  const { gateway } = await running(t)
+  const client = await connectRaw(t, gateway.origin)
+  const get = (path: string, lines: string): string =>
+    `GET ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${gateway.key}\r\n${lines}\r\n`
+  await client.send(
+    get('/v1/models', 'connection: upgrade\r\nupgrade: h2c\r\n') + get('/v1/none', 'connection: close\r\n'),
+  )
+  t.equal((await client.answer()).status, 200)
+  t.equal((await client.answer()).status, 404)
+})
+
+for (const upgrade of ['websocket', 'h2c']) {
+  t.test(`F-C15 an upgrade to ${upgrade} with a body that comes later is a plain request`, async t => {
+    const { gateway } = await running(t)
+    const client = await connectRaw(t, gateway.origin)
+    const head = [
+      'GET /v1/models HTTP/1.1',
+      'host: x',
+      `authorization: Bearer ${gateway.key}`,
+      'connection: upgrade',
+      `upgrade: ${upgrade}`,
+      'sec-websocket-version: 13',
+      'sec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==',
+      'content-length: 4',
+    ].join('\r\n')
+    await client.send(`${head}\r\n\r\nbody`, [20, head.length + 4, head.length + 6])
+    t.equal((await client.answer()).status, 200)
+    t.equal((await gateway.request('/livez')).status, 200)
+  })
+}
+
 t.test('F-C15 TRACE is refused', async t => {
   const { gateway } = await running(t)
   const answer = await gateway.request('/v1/models', { method: 'TRACE' })
