@@ -31,6 +31,11 @@ export async function chatOn(target: Target, options: ChatOptions, io: Io): Prom
     prompt: bold('> '),
     terminal: io.stderr.isTTY === true,
   })
+  // Lines may still come from what has been read before the end.
+  let hasEnded = false
+  lines.once('close', () => {
+    hasEnded = true
+  })
   let messages: JsonObject[] = []
   let { parts } = options
   lines.prompt()
@@ -46,7 +51,7 @@ export async function chatOn(target: Target, options: ChatOptions, io: Io): Prom
         print(io.stderr, `${red('error:')} ${error.message}`)
       }
     }
-    lines.prompt()
+    if (!hasEnded) lines.prompt()
   }
   print(io.stderr, '')
 }
