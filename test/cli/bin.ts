@@ -53,6 +53,8 @@ export class Bin {
         resolve({ code, signal, stdout: this.stdout, stderr: this.stderr })
       })
     })
+    // A program that has ended without reading its input breaks the pipe.
+    this.child.stdin?.on('error', () => undefined)
     this.child.stdin?.end(input ?? '')
   }
 
