@@ -64,6 +64,6 @@ function question(dialogue: Interface, text: string): Promise<string> {
     dialogue.question(text).then(answer => {
       dialogue.off('close', ended)
       resolve(answer)
-    }, reject)
+    }, ended)
   })
 }

@@ -153,6 +153,15 @@ t.test('a terminal that is closed ends init, and nothing is written', async t =>
   t.throws(() => readFileSync(file))
 })
 
+t.test('a terminal that is closed behind a wrong answer ends init as well', async t => {
+  const file = join(t.testdir({}), 'gateway.yaml')
+  const { io, shown } = terminal([])
+  io.stdin.end('no-such-provider\n')
+  t.equal(await main(['init', file], io), 1)
+  t.match(shown(), 'nothing was written')
+  t.notMatch(shown(), 'bug')
+})
+
 t.test('init --json prints what was written and the next steps', async t => {
   const { code, stdout } = await run(['init', 'team.yaml', '--provider', 'simulator', '--json'], { cwd: t.testdir() })
   t.equal(code, 0)
