@@ -1,6 +1,7 @@
 /** `data:audio/webm;codecs=opus;base64,` */
 const DATA_URL = /^data:([a-z0-9.+-]+\/[a-z0-9.+-]+)?((?:;[a-z0-9-]+=[\w.%+-]+)*);base64,/i
 const BASE64 = /^([A-Za-z0-9+/_-]*)={0,2}$/
+const HEX = /^(?:[0-9a-f]{2})+$/i
 /** Characters that hold three bytes. */
 const GROUP_CHARS = 4
 
@@ -20,4 +21,9 @@ export function bytesOfBase64(text: string): Buffer | undefined {
   // One character alone holds no byte.
   if (digits === undefined || digits === '' || digits.length % GROUP_CHARS === 1) return undefined
   return Buffer.from(digits, 'base64')
+}
+
+/** The bytes that hexadecimal digits stand for; `undefined` where a text has others, or none. */
+export function bytesOfHex(text: string): Buffer | undefined {
+  return HEX.test(text) ? Buffer.from(text, 'hex') : undefined
 }

@@ -127,4 +127,27 @@ export const MEDIA_CALLS: readonly KindCall[] = [
     answer: { data: { image_urls: ['https://media.example/a.png'] } },
     got: { data: [{ url: 'https://media.example/a.png' }] },
   },
+  {
+    kind: 'minimax',
+    asked: ['/v1/audio/speech', { ...SPEECH[1], speed: 1.1, response_format: 'flac', instructions: 'Slowly' }],
+    sent: 'POST /v1/t2a_v2',
+    body: {
+      model: THEIRS,
+      text: 'Hi',
+      voice_setting: { voice_id: 'amber', speed: 1.1 },
+      audio_setting: { format: 'flac' },
+      stream: false,
+      output_format: 'hex',
+    },
+    answer: { data: { audio: Buffer.from('sound').toString('hex'), status: 2 }, base_resp: { status_code: 0 } },
+    bytes: ['audio/flac', 'sound'],
+  },
+  {
+    kind: 'minimax',
+    asked: SPEECH,
+    sent: 'POST /v1/t2a_v2',
+    body: { model: THEIRS, text: 'Hi', voice_setting: { voice_id: 'amber' }, stream: false, output_format: 'hex' },
+    answer: { data: { audio: '736F756e64' } },
+    bytes: ['audio/mpeg', 'sound'],
+  },
 ]

@@ -1,6 +1,6 @@
 import { deepEqual, equal } from 'node:assert/strict'
 import t from 'tap'
-import { bytesOfBase64 } from '../../src/wire/base64.js'
+import { bytesOfBase64, bytesOfHex } from '../../src/wire/base64.js'
 import { bytesOf, multipartOf } from '../../src/wire/form-of-json.js'
 import { jsonOfBytes } from '../../src/wire/json-of-bytes.js'
 import { fc } from '../helpers/property.js'
@@ -87,4 +87,17 @@ t.test('a text that only looks like a data URL is not a file', async t => {
     t.equal(bytesOf(Buffer.from(JSON.stringify({ file: text })), 'file'), 'not base64', text)
     t.notMatch(multipartOf(Buffer.from(JSON.stringify({ file: text }))).bytes.toString(), 'filename', text)
   }
+})
+
+t.test('hexadecimal text has the bytes that were encoded, and no other text has any', async () => {
+  const text = fc.string({ unit: fc.constantFrom(...'09afAFgx -é'), maxLength: 6 })
+  fc.assert(
+    fc.property(fc.uint8Array({ minLength: 1, maxLength: 30 }), text, (array, text) => {
+      const bytes = Buffer.from(array)
+      for (const one of [bytes.toString('hex'), bytes.toString('hex').toUpperCase()]) deepEqual(bytesOfHex(one), bytes)
+      const isHex = text !== '' && text.length % 2 === 0 && [...text].every(one => '09afAF'.includes(one))
+      equal(bytesOfHex(text)?.length ?? 0, isHex ? text.length / 2 : 0)
+    }),
+    RUNS,
+  )
 })
