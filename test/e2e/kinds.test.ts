@@ -2,12 +2,14 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { packageRoot } from '../../src/core/package-root.js'
+import { textFrame } from '../../src/wire/frames.js'
 import { proveNoLeak } from '../helpers/canaries.js'
 import { relaysAnything } from '../helpers/emitted.js'
 import { formOf, sending } from '../helpers/forms.js'
 import { CALLER, startTestGateway, type TestGateway } from '../helpers/gateway.js'
 import { type KindCall, THEIRS } from '../helpers/kind-call.js'
 import { KIND_CALLS } from '../helpers/kind-calls.js'
+import { open, startSocketUpstream } from '../helpers/realtime.js'
 import {
   FILM,
   startTaskUpstream,
@@ -145,6 +147,21 @@ models: { m: up }
     for (const { headers } of upstream.requests.items) t.match(headers[place], /canary-upstream/)
     t.match(upstream.requests.items[0]?.body, /name="purpose"[\s\S]*filename=/)
     t.match(upstream.requests.items[1]?.json(), { input_file_id: 'file-1' })
+  })
+}
+
+for (const [kind, v1, place] of HELD) {
+  t.test(`kind ${kind}: a WebSocket below ${v1}`, async t => {
+    const up = await startSocketUpstream(t)
+    const upstream = `{ kind: ${kind}, base: "${up.origin}", secret: { env: UPSTREAM_KEY } }`
+    const models = `models: { m: { upstream: up, as: "${THEIRS}" } }`
+    const gateway = await startTestGateway(t, `version: 1\n${CALLER}\nupstreams: { up: ${upstream} }\n${models}\n`)
+    const { server, client } = await open(t, { gateway, up })
+    const [handshake] = up.requests.items
+    t.equal(handshake?.url, `${v1}/realtime?model=${encodeURIComponent(THEIRS)}`)
+    t.match(handshake?.headers[place], /canary-upstream/)
+    server.send(textFrame('{"type":"session.created"}', false))
+    t.same(await client.texts.count(1), ['{"type":"session.created"}'])
   })
 }
 
