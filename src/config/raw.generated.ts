@@ -689,7 +689,12 @@ export type RawConditionRules = {
   readonly present?: boolean
 }
 export type RawConditionNames = readonly string[]
-export type RawAnswerFormat = { readonly base64: string } | { readonly bytes: string; readonly type: string }
+export type RawAnswerFormat = { readonly base64: string } | {
+  readonly bytes: string
+  readonly encoding?: 'base64' | 'hex'
+  readonly type: string
+  readonly types?: Readonly<Record<string, Readonly<Record<string, string>>>>
+}
 export type RawBodyFormat = 'form' | 'urlencoded' | { readonly base64: string } | { readonly data_url: string } | { readonly bytes: string }
 export type RawTask = {
   readonly id?: RawTaskPointers

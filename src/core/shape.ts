@@ -37,7 +37,14 @@ export type BodyFormat =
 
 /** The bytes of a value of a JSON answer are the whole answer, or bytes become the one member of a JSON object. */
 export type AnswerFormat =
-  | { readonly bytes: string; readonly type: string }
+  | {
+      readonly bytes: string
+      /** Absent: base64. */
+      readonly encoding?: 'base64' | 'hex'
+      readonly type: string
+      /** A member of the client's request, and the content type for each of its values. */
+      readonly types?: Readonly<Record<string, Readonly<Record<string, string>>>>
+    }
   | { readonly base64: string; readonly bytes?: undefined }
 
 /** What of a request is moved between its body and its other places, beside the verbs that change the document. */

@@ -1,6 +1,6 @@
 import { isObject, type Json, type JsonObject, parseJson } from '../core/json.js'
 import { randomHex } from '../core/random-hex.js'
-import { bytesOfBase64 } from './base64.js'
+import { bytesOfBase64, dataUrlOf } from './base64.js'
 
 /** A body in another format than JSON. */
 export interface Formatted {
@@ -9,9 +9,6 @@ export interface Formatted {
 }
 
 const BOUNDARY_BYTES = 16
-
-/** `data:image/png;base64,…`, the only form that is taken for a file. */
-const DATA_URL = /^data:([a-z0-9.+-]+\/[a-z0-9.+-]+);base64,/i
 
 /**
  * A form with a part for each top-level member: texts as they are, numbers and booleans as written, other values as JSON,
@@ -43,7 +40,7 @@ export function bytesOf(document: Uint8Array, member: string): Formatted | 'abse
   if (value === undefined || value === null || value === '') return 'absent'
   const bytes = typeof value === 'string' ? bytesOfBase64(value) : undefined
   if (bytes === undefined) return 'not base64'
-  return { type: DATA_URL.exec(String(value))?.[1] ?? 'application/octet-stream', bytes }
+  return { type: dataUrlOf(String(value))?.type ?? 'application/octet-stream', bytes }
 }
 
 function fieldsOf(document: Uint8Array): readonly (readonly [string, Json])[] {
@@ -61,9 +58,8 @@ function objectOf(document: Uint8Array): JsonObject {
 }
 
 function fileOf(text: string): Formatted | undefined {
-  const [head, type] = DATA_URL.exec(text) ?? []
-  if (head === undefined || type === undefined) return undefined
-  return { type, bytes: Buffer.from(text.slice(head.length), 'base64') }
+  const url = dataUrlOf(text)
+  return url && { type: url.type, bytes: Buffer.from(url.base64, 'base64') }
 }
 
 function textOf(value: Json): string {

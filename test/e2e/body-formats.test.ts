@@ -50,13 +50,16 @@ upstreams:
         call: POST /speak
         answers: { bytes: sound.data, type: audio/mpeg }
         response: [{ rename: { result: sound } }]
+      sing:
+        call: POST /sing
+        answers: { bytes: data.audio, encoding: hex, type: audio/mpeg, types: { response_format: { wav: audio/wav } } }
       draw:
         call: POST /draw
         answers: { base64: data }
         response: [{ wrap: { data: b64_json } }, { list: [data] }, { set: { kind: image } }]
       see: { call: POST /see, forms: json, request: [{ send: { page: query.page } }] }
 models: { m: { upstream: up, as: theirs } }
-protocols: { tell: {}, note: {}, hear: {}, see: {}, listen: {}, show: {}, speak: { binary: true }, draw: {} }
+protocols: { tell: {}, note: {}, hear: {}, see: {}, listen: {}, show: {}, speak: { binary: true }, sing: {}, draw: {} }
 routes:
   POST /note: { protocol: note, model: form.model }
   POST /hear: { protocol: hear, model: form.model, limits: { body: 48MiB } }
@@ -64,6 +67,8 @@ routes:
   POST /show/{model}: { protocol: show, model: path.model, body: raw, limits: { body: 1MiB } }
   POST /tell/{model}: { protocol: tell, model: path.model, body: raw, limits: { fields: 1KiB, parts: 6 } }
   POST /speak: { protocol: speak, model: body.model, limits: { response: 1MiB } }
+  POST /sing: { protocol: sing, model: body.model }
+  POST /chant: { protocol: sing, model: form.model }
   POST /draw: { protocol: draw, model: body.model, limits: { response: 1MiB } }
   POST /see: { protocol: see, model: form.model }
 `
@@ -196,6 +201,32 @@ t.test('base64 in a JSON answer reaches the client as bytes of the declared type
     const wanted = data === 'QQ' ? Buffer.from('A') : bytes
     t.equal(answer.header('content-length'), String(wanted.length))
     t.ok(wanted.equals(answer.body))
+  }
+})
+
+t.test('hexadecimal text reaches the client as bytes, of the type that its request asks for', async t => {
+  const { gateway, upstream } = await stage(t)
+  const bytes = noise(300 * 1024)
+  const types: readonly (readonly [unknown, string])[] = [
+    ['wav', 'audio/wav'],
+    ['mp3', 'audio/mpeg'],
+    ['toString', 'audio/mpeg'],
+    [['wav'], 'audio/mpeg'],
+    [undefined, 'audio/mpeg'],
+  ]
+  for (const [format, type] of types) {
+    upstream.answer(json({ data: { audio: bytes.toString('hex').toUpperCase() } }))
+    const answer = await gateway.request('/sing', { body: { model: 'm', response_format: format } })
+    t.equal(answer.header('content-type'), type)
+    t.ok(bytes.equals(answer.body))
+    if (typeof format !== 'string') continue
+    const form = formOf(['model', 'm'], ['response_format', format])
+    t.equal((await gateway.request('/chant', sending(form))).header('content-type'), type)
+  }
+  for (const audio of ['', 'abc', '0x61', 'data:audio/wav;base64,YQ==', 7]) {
+    upstream.answer(json({ data: { audio } }))
+    const answer = await gateway.request('/sing', { body: { model: 'm' } })
+    compatibleError(t, answer, 502, 'bad_upstream_response')
   }
 })
 

@@ -1,39 +1,27 @@
 import type { Part } from './forms.js'
+import {
+  CHAT,
+  COMPLETE,
+  EMBED,
+  IMAGE,
+  type KindCall,
+  MESSAGE,
+  MODERATE,
+  RANK,
+  RESPOND,
+  SOUND,
+  SPEECH,
+  THEIRS,
+  TRANSLATE,
+  WAV,
+} from './kind-call.js'
+import { MEDIA_CALLS } from './kind-media-calls.js'
 
-/** What a client asks of a kind, and what its upstream has to see: the shapes of the providers' public references. */
-export interface KindCall {
-  readonly kind: string
-  /** A path of the gateway, and what the body has beside the model. */
-  readonly asked: readonly [path: string, body: Readonly<Record<string, unknown>>]
-  /** The body, if it is a form; `asked` then has nothing beside the path. */
-  readonly form?: readonly Part[]
-  /** Method and target at the upstream. */
-  readonly sent: string
-  /** The body there; absent: as the client sent it, with the upstream's name of the model. */
-  readonly body?: Readonly<Record<string, unknown>>
-  /** What the body there is like, if it is not JSON. */
-  readonly like?: RegExp
-  /** Headers there, beside the credential. */
-  readonly headers?: Readonly<Record<string, string>>
-  /** Where the credential is, with what precedes it; absent: a bearer token. */
-  readonly credential?: readonly [place: string, before: string]
-  /** The upstream's answer; absent: one that the operation usually has. */
-  readonly answer?: unknown
-  /** What of it the client gets. */
-  readonly got?: Readonly<Record<string, unknown>>
-  /** The same of an answer that is not JSON: its content type, and its bytes as text. */
-  readonly bytes?: readonly [type: string, text: string]
-}
-
-/** The upstream's name of each model. */
-export const THEIRS = 'vendor/model-1'
-
-const CHAT = ['/v1/chat/completions', { messages: [{ role: 'user', content: 'Hi' }] }] as const
-const EMBED = ['/v1/embeddings', { input: ['Hi'] }] as const
-const IMAGE = ['/v1/images/generations', { prompt: 'A cat' }] as const
-const SPEECH = ['/v1/audio/speech', { input: 'Hi', voice: 'amber' }] as const
-const RANK = ['/v1/rerank', { query: 'a', documents: ['a', 'b'] }] as const
-const MESSAGE = ['/v1/messages', { max_tokens: 9, messages: [{ role: 'user', content: 'Hi' }] }] as const
+/** What servers of the compatible protocols have beside chat. */
+const V1: readonly (readonly [KindCall['asked'], string])[] = [COMPLETE, EMBED, MODERATE, IMAGE, SPEECH].map(asked => [
+  asked,
+  asked[0],
+])
 
 /** Where each kind that speaks the compatible protocols has them. */
 const COMPATIBLE: readonly (readonly [
@@ -54,20 +42,66 @@ const COMPATIBLE: readonly (readonly [
     [MESSAGE, '/anthropic/v1/messages'],
     [SPEECH, '/v1/openai/audio/speech'],
   ],
+  ['deepseek', '/chat/completions', [COMPLETE, '/beta/completions'], [MESSAGE, '/anthropic/v1/messages']],
   ['featherless', '/v1/chat/completions'],
+  [
+    'fireworks',
+    '/v1/chat/completions',
+    [COMPLETE, '/v1/completions'],
+    [RESPOND, '/v1/responses'],
+    [MESSAGE, '/v1/messages'],
+    [EMBED, '/v1/embeddings'],
+    [RANK, '/v1/rerank'],
+  ],
   ['friendli', '/serverless/v1/chat/completions'],
+  [
+    'gemini',
+    '/v1beta/openai/chat/completions',
+    [EMBED, '/v1beta/openai/embeddings'],
+    [IMAGE, '/v1beta/openai/images/generations'],
+  ],
   ['github-models', '/inference/chat/completions', [EMBED, '/inference/embeddings']],
+  ['groq', '/v1/chat/completions', [SPEECH, '/v1/audio/speech']],
   ['huggingface', '/v1/chat/completions'],
   ['hunyuan', '/v1/chat/completions', [EMBED, '/v1/embeddings']],
   ['hyperbolic', '/v1/chat/completions'],
   ['inception', '/v1/chat/completions'],
   ['litellm', '/v1/chat/completions', [MESSAGE, '/v1/messages'], [RANK, '/v1/rerank']],
+  [
+    'lm-studio',
+    '/v1/chat/completions',
+    [COMPLETE, '/v1/completions'],
+    [RESPOND, '/v1/responses'],
+    [MESSAGE, '/v1/messages'],
+    [EMBED, '/v1/embeddings'],
+  ],
   ['localai', '/v1/chat/completions', [IMAGE, '/v1/images/generations']],
   ['minimax', '/v1/chat/completions', [MESSAGE, '/anthropic/v1/messages']],
+  ['mistral', '/v1/chat/completions'],
   ['moonshot', '/v1/chat/completions', [MESSAGE, '/anthropic/v1/messages']],
   ['nebius', '/v1/chat/completions', [EMBED, '/v1/embeddings'], [IMAGE, '/v1/images/generations']],
   ['novita', '/openai/v1/chat/completions', [EMBED, '/openai/v1/embeddings']],
   ['nvidia', '/v1/chat/completions'],
+  [
+    'ollama',
+    '/v1/chat/completions',
+    [COMPLETE, '/v1/completions'],
+    [MESSAGE, '/v1/messages'],
+    [EMBED, '/v1/embeddings'],
+  ],
+  ['one-api', '/v1/chat/completions', ...V1],
+  ['openai', '/v1/chat/completions', ...V1, [RESPOND, '/v1/responses']],
+  ['openai-compatible', '/v1/chat/completions', ...V1],
+  [
+    'openrouter',
+    '/v1/chat/completions',
+    [COMPLETE, '/v1/completions'],
+    [MESSAGE, '/v1/messages'],
+    [EMBED, '/v1/embeddings'],
+    [IMAGE, '/v1/images'],
+    [RANK, '/v1/rerank'],
+    [SPEECH, '/v1/audio/speech'],
+  ],
   ['ovhcloud', '/v1/chat/completions', [EMBED, '/v1/embeddings']],
   ['perplexity', '/chat/completions'],
   ['qianfan', '/v2/chat/completions', [RANK, '/v2/rerank']],
@@ -89,6 +123,12 @@ const COMPATIBLE: readonly (readonly [
 const OTHERS: readonly KindCall[] = [
   { kind: 'infinity', asked: EMBED, sent: 'POST /embeddings' },
   { kind: 'infinity', asked: RANK, sent: 'POST /rerank' },
+  {
+    kind: 'mistral',
+    asked: ['/v1/embeddings', { input: ['Hi'], dimensions: 256 }],
+    sent: 'POST /v1/embeddings',
+    body: { model: THEIRS, input: ['Hi'], output_dimension: 256 },
+  },
   {
     kind: 'nvidia',
     asked: EMBED,
@@ -135,141 +175,92 @@ const OTHERS: readonly KindCall[] = [
   },
 ]
 
-const SOUND = ['/v1/audio/transcriptions', {}] as const
-const WAV: Part = ['file', Buffer.from('sound'), 'audio/wav']
+const SAID = { type: 'message', id: 'm', role: 'assistant', content: [{ type: 'output_text', text: 'Hi' }] } as const
 
-const MEDIA: readonly KindCall[] = [
-  {
-    kind: 'elevenlabs',
-    asked: ['/v1/audio/speech', { input: 'Hi', voice: 'am/ber', response_format: 'mp3', speed: 1.1 }],
-    sent: 'POST /v1/text-to-speech/am%2Fber?output_format=mp3_44100_128',
-    body: { model_id: THEIRS, text: 'Hi', voice_settings: { speed: 1.1 } },
-    credential: ['xi-api-key', ''],
+/** Kinds that keep no responses: each request says so, and the gateway keeps them instead. */
+const STATELESS: readonly KindCall[] = [
+  ['deepseek', '/responses'],
+  ['groq', '/v1/responses'],
+  ['ollama', '/v1/responses'],
+  ['openrouter', '/v1/responses'],
+].map(([kind = '', path]) => ({
+  kind,
+  asked: RESPOND,
+  sent: `POST ${path}`,
+  body: {
+    model: THEIRS,
+    input: [{ type: 'message', role: 'user', content: [{ type: 'input_text', text: 'Hi' }] }],
+    include: ['reasoning.encrypted_content'],
+    store: false,
   },
-  {
-    kind: 'elevenlabs',
-    asked: SOUND,
-    form: [['language', 'en'], WAV, ['response_format', 'json']],
-    sent: 'POST /v1/speech-to-text',
-    like: /name="model_id"\r\n\r\nvendor\/model-1\r\n[\s\S]*name="language_code"\r\n\r\nen\r\n[\s\S]*filename="file.bin"/,
-    credential: ['xi-api-key', ''],
-    answer: { text: 'Hi', words: [] },
-    got: { text: 'Hi' },
-  },
-  {
-    kind: 'deepgram',
-    asked: ['/v1/audio/speech', { input: 'Hi', voice: 'amber', response_format: 'wav' }],
-    sent: 'POST /v1/speak?model=vendor%2Fmodel-1&encoding=linear16',
-    body: { text: 'Hi' },
-    credential: ['authorization', 'Token '],
-  },
-  {
-    kind: 'deepgram',
-    asked: SOUND,
-    form: [WAV, ['language', 'en']],
-    sent: 'POST /v1/listen?model=vendor%2Fmodel-1&smart_format=true&language=en',
-    like: /^sound$/,
-    headers: { 'content-type': 'audio/wav', 'content-length': '5' },
-    credential: ['authorization', 'Token '],
-    answer: { metadata: { duration: 2 }, results: { channels: [{ alternatives: [{ transcript: 'Hi' }] }] } },
-    got: { text: 'Hi', duration: 2 },
-  },
-  {
-    kind: 'cloudflare',
-    asked: SPEECH,
-    sent: 'POST /run/vendor/model-1',
-    body: { prompt: 'Hi' },
-    answer: { result: { audio: Buffer.from('sound').toString('base64') }, success: true, errors: [], messages: [] },
-    bytes: ['audio/mpeg', 'sound'],
-  },
-  {
-    kind: 'cloudflare',
-    asked: SOUND,
-    form: [WAV, ['language', 'en'], ['prompt', 'Names'], ['response_format', 'json']],
-    sent: 'POST /run/vendor/model-1',
-    body: { audio: 'c291bmQ=', language: 'en', initial_prompt: 'Names' },
-    headers: { 'content-type': 'application/json' },
-    answer: { result: { text: 'Hi', transcription_info: { language: 'en', duration: 2 }, vtt: '' }, success: true },
-    got: { text: 'Hi', language: 'en', duration: 2 },
-  },
-  {
-    kind: 'cloudflare',
-    asked: ['/v1/audio/translations', {}],
-    form: [WAV],
-    sent: 'POST /run/vendor/model-1',
-    body: { audio: 'c291bmQ=', task: 'translate' },
-    answer: { result: { text: 'Hi', word_count: 1 }, success: true },
-    got: { text: 'Hi' },
-  },
-  {
-    kind: 'cartesia',
-    asked: SPEECH,
-    sent: 'POST /tts/bytes',
-    body: {
-      model_id: THEIRS,
-      transcript: 'Hi',
-      voice: { mode: 'id', id: 'amber' },
-      output_format: { container: 'mp3', sample_rate: 44100, bit_rate: 128000 },
-    },
-    headers: { 'cartesia-version': '2025-04-16' },
-  },
-  {
-    kind: 'cartesia',
-    asked: SOUND,
-    form: [WAV, ['response_format', 'json']],
-    sent: 'POST /stt',
-    like: /vendor\/model-1[\s\S]*name="file"/,
-    answer: { text: 'Hi' },
-    got: { text: 'Hi' },
-  },
-  {
-    kind: 'stability',
-    asked: ['/v1/images/generations', { prompt: 'A "cat"', size: '1024x1024', user: 'me' }],
-    sent: 'POST /v2beta/stable-image/generate/vendor%2Fmodel-1',
-    like: /name="prompt"\r\n\r\nA "cat"\r\n[\s\S]*name="aspect_ratio"\r\n\r\n1:1\r\n--gateway-\w+--\r\n$/,
-    headers: { accept: 'application/json' },
-    answer: { image: 'aGk=', finish_reason: 'SUCCESS', seed: 1 },
-    got: { data: [{ b64_json: 'aGk=' }] },
-  },
-  {
-    kind: 'fal',
-    asked: ['/v1/images/generations', { prompt: 'A cat', size: '1024x768', n: 2 }],
-    sent: 'POST /vendor/model-1',
-    body: { prompt: 'A cat', image_size: { width: 1024, height: 768 }, num_images: 2 },
-    credential: ['authorization', 'Key '],
-    answer: { images: [{ url: 'https://media.example/a.png', width: 1024 }], timings: {} },
-    got: { data: [{ url: 'https://media.example/a.png' }] },
-  },
-  {
-    kind: 'replicate',
-    asked: ['/v1/images/generations', { prompt: 'A cat', size: '1024x1024' }],
-    sent: 'POST /v1/models/vendor/model-1/predictions',
-    body: { input: { prompt: 'A cat', aspect_ratio: '1:1' } },
-    headers: { prefer: 'wait' },
-    answer: { id: 'p', status: 'succeeded', output: 'https://media.example/a.png' },
-    got: { data: [{ url: 'https://media.example/a.png' }] },
-  },
-  {
-    kind: 'minimax',
-    asked: ['/v1/images/generations', { prompt: 'A cat', size: '1024x1024', response_format: 'b64_json' }],
-    sent: 'POST /v1/image_generation',
-    body: { model: THEIRS, prompt: 'A cat', aspect_ratio: '1:1', response_format: 'base64' },
-    answer: { id: 'i', data: { image_base64: ['aGk='] }, base_resp: { status_code: 0 } },
-    got: { data: [{ b64_json: 'aGk=' }] },
-  },
-  {
-    kind: 'minimax',
-    asked: IMAGE,
-    sent: 'POST /v1/image_generation',
-    answer: { data: { image_urls: ['https://media.example/a.png'] } },
-    got: { data: [{ url: 'https://media.example/a.png' }] },
-  },
-]
+  answer: { id: 'r', object: 'response', status: 'completed', output: [SAID] },
+  got: { object: 'response', status: 'completed', output: [{ content: [{ text: 'Hi' }] }], store: true },
+}))
+
+/** Other protocols on chat: what each kind calls the longest answer. */
+const LIMITS: readonly KindCall[] = [
+  ['gemini', '/v1beta/openai/chat/completions', 'max_completion_tokens'],
+  ['mistral', '/v1/chat/completions', 'max_tokens'],
+  ['one-api', '/v1/chat/completions', 'max_tokens'],
+].map(([kind = '', path, limit = '']) => ({
+  kind,
+  asked: MESSAGE,
+  sent: `POST ${path}`,
+  body: { model: THEIRS, [limit]: 9, messages: [{ role: 'user', content: 'Hi' }] },
+  got: { type: 'message', content: [{ type: 'text', text: 'Hi' }], stop_reason: 'end_turn' },
+}))
+
+const API_KEY = ['api-key', ''] as const
+const PNG: Part = ['image', Buffer.from('picture'), 'image/png']
+
+/** Forms pass unchanged, but for the name of the model. */
+const FORMS: readonly KindCall[] = (
+  [
+    ['azure-openai', '/v1/images/edits', PNG, '/openai/v1/images/edits?api-version=preview'],
+    ['azure-openai', SOUND[0], WAV, '/openai/v1/audio/transcriptions?api-version=preview'],
+    ['azure-openai', TRANSLATE[0], WAV, '/openai/v1/audio/translations?api-version=preview'],
+    ['groq', SOUND[0], WAV, SOUND[0]],
+    ['groq', TRANSLATE[0], WAV, TRANSLATE[0]],
+    ['mistral', SOUND[0], WAV, SOUND[0]],
+    ['one-api', SOUND[0], WAV, SOUND[0]],
+    ['openai', '/v1/images/variations', PNG, '/v1/images/variations'],
+    ['openai-compatible', '/v1/images/edits', PNG, '/v1/images/edits'],
+    ['openai-compatible', '/v1/images/variations', PNG, '/v1/images/variations'],
+    ['openai-compatible', TRANSLATE[0], WAV, TRANSLATE[0]],
+    ['openrouter', SOUND[0], WAV, SOUND[0]],
+  ] as const
+).map(([kind, path, file, target]) => ({
+  kind,
+  asked: [path, {}] as const,
+  form: [file, ['prompt', 'Names']] as const,
+  sent: `POST ${target}`,
+  like: new RegExp(
+    `name="model"\\r\\n\\r\\n${THEIRS}\\r\\n[^]*${file[2]}\\r\\n\\r\\n${file[1]}\\r\\n[^]*name="prompt"`,
+  ),
+  headers: { 'content-type': 'multipart/form-data; boundary=B' },
+  ...(kind === 'azure-openai' && { credential: API_KEY }),
+}))
+
+/** A key in a header of its own; what is a preview says so in its address. */
+const AZURE: readonly KindCall[] = (
+  [
+    [CHAT, '/openai/v1/chat/completions'],
+    [COMPLETE, '/openai/v1/completions'],
+    [RESPOND, '/openai/v1/responses'],
+    [EMBED, '/openai/v1/embeddings'],
+    [IMAGE, '/openai/v1/images/generations?api-version=preview'],
+    [SPEECH, '/openai/v1/audio/speech?api-version=preview'],
+  ] as const
+).map(([asked, target]) => ({ kind: 'azure-openai', asked, sent: `POST ${target}`, credential: API_KEY }))
 
 export const KIND_CALLS: readonly KindCall[] = [
   ...COMPATIBLE.flatMap(([kind, chat, ...others]) =>
     [[CHAT, chat] as const, ...others].map(([asked, path]) => ({ kind, asked, sent: `POST ${path}` })),
   ),
   ...OTHERS,
-  ...MEDIA,
+  ...STATELESS,
+  ...LIMITS,
+  ...AZURE,
+  ...FORMS,
+  ...MEDIA_CALLS,
 ]

@@ -2,11 +2,13 @@ import { GatewayError } from '../../core/errors.js'
 import { headersWithout } from '../../core/header-list.js'
 import { type Json, parseJson } from '../../core/json.js'
 import type { AnswerFormat } from '../../core/shape.js'
-import { bytesOfBase64 } from '../../wire/base64.js'
+import { bytesOfBase64, bytesOfHex } from '../../wire/base64.js'
 import { asBuffer } from '../../wire/bytes.js'
 import { findValue, parsePath } from '../../wire/json-edit.js'
 import { usageOf } from '../../wire/usage.js'
 import { answerDocument, answerLease, malformedAnswer, reserveAnswer } from '../answer-document.js'
+import type { Body } from '../body.js'
+import type { Call } from '../call.js'
 import type { MemoryLease } from '../memory.js'
 import { OF_BYTES } from '../response-headers.js'
 import { joined, yieldToEventLoop } from '../translate/steps.js'
@@ -15,7 +17,9 @@ import type { Relay, Source } from './relay.js'
 /** Bytes of memory for each byte that becomes base64: the text, and the document that has it. */
 const COST_OF_BASE64 = 3
 
-/** Relays a whole answer in another format: base64 in JSON as bytes, or bytes as base64 in JSON. */
+type BytesFormat = Extract<AnswerFormat, { readonly bytes: string }>
+
+/** Relays a whole answer in another format: base64 or hexadecimal text in JSON as bytes, or bytes as base64 in JSON. */
 export class FormattedRelay implements Relay {
   readonly #attempt: Source
   readonly #status: number
@@ -61,11 +65,14 @@ export class FormattedRelay implements Relay {
       this.#chunks = []
       const format = this.#format
       const isBytes = format.bytes !== undefined
-      const made = isBytes
-        ? await this.#bytes(format.bytes, body, memory)
-        : await this.#json(format.base64, body, memory)
+      const made = isBytes ? await this.#bytes(format, body, memory) : await this.#json(format.base64, body, memory)
       const headers = headersWithout(this.#headers, name => OF_BYTES.has(name))
-      headers.push('content-type', isBytes ? format.type : 'application/json', 'content-length', String(made.length))
+      headers.push(
+        'content-type',
+        isBytes ? typeFor(format, call) : 'application/json',
+        'content-length',
+        String(made.length),
+      )
       call.cancellation.throwIfCancelled()
       this.#attempt.complete(true, made.length)
       call.begin(this.#status, headers)
@@ -75,8 +82,8 @@ export class FormattedRelay implements Relay {
     }
   }
 
-  /** What the base64 at a path of the rewritten answer holds. */
-  async #bytes(path: string, body: Buffer, memory: MemoryLease): Promise<Buffer> {
+  /** What the base64 or hexadecimal text at a path of the rewritten answer holds. */
+  async #bytes({ bytes: path, encoding = 'base64' }: BytesFormat, body: Buffer, memory: MemoryLease): Promise<Buffer> {
     const { route } = this.#attempt
     const document = await answerDocument(body, this.#attempt, memory)
     if (route.protocol?.usage !== undefined) this.#attempt.usage = usageOf(document, route.protocol.usage)
@@ -84,8 +91,9 @@ export class FormattedRelay implements Relay {
     await yieldToEventLoop(changed.length)
     const found = findValue(changed, parsePath(path))
     const value: Json | undefined = found && parseJson(changed.toString('utf8', found.start, found.end))
-    const bytes = typeof value === 'string' ? bytesOfBase64(value) : undefined
-    if (bytes === undefined) throw malformedAnswer(`It has no base64 at ${path}.`)
+    const read = encoding === 'hex' ? bytesOfHex : bytesOfBase64
+    const bytes = typeof value === 'string' ? read(value) : undefined
+    if (bytes === undefined) throw malformedAnswer(`It has no ${encoding} at ${path}.`)
     return bytes
   }
 
@@ -111,4 +119,20 @@ export class FormattedRelay implements Relay {
       this.#attempt.failed('bad_response', cause)
     } else this.#attempt.call.fail(cause)
   }
+}
+
+/** The content type that the client's request asks for, of those that are declared. */
+function typeFor({ type, types = {} }: BytesFormat, { body }: Call): string {
+  for (const [member, known] of Object.entries(types)) {
+    const value = valueIn(body, member)
+    if (typeof value === 'string' && Object.hasOwn(known, value)) return known[value] ?? type
+  }
+  return type
+}
+
+/** A top-level member of a client's JSON, or a field of its form. */
+function valueIn(body: Body, member: string): Json | undefined {
+  if (body.type === 'form') return body.value(member)
+  const found = body.type === 'bytes' ? findValue(body.bytes, [member]) : undefined
+  return body.type === 'bytes' && found ? parseJson(body.bytes.toString('utf8', found.start, found.end)) : undefined
 }

@@ -30,5 +30,9 @@ function sentText(body: NonNullable<NonNullable<Exchange['shape']>['body']>): st
 
 function answerText(answers: AnswerFormat): string {
   if (answers.bytes === undefined) return `answer: bytes → JSON, base64 in ${answers.base64}`
-  return `answer: base64 in ${answers.bytes} → ${answers.type}`
+  const types = Object.entries(answers.types ?? {}).map(([member, known]) => {
+    const pairs = Object.entries(known).map(([value, type]) => `${value} → ${type}`)
+    return `; by ${member}: ${pairs.join(', ')}`
+  })
+  return `answer: ${answers.encoding ?? 'base64'} in ${answers.bytes} → ${answers.type}${types.join('')}`
 }
