@@ -498,12 +498,14 @@ export type RawVaultManager = {
   readonly token?: RawOwnSecret
   readonly app_role?: RawVaultAppRole
   readonly kubernetes?: RawVaultKubernetes
+  readonly cert?: RawVaultCert
 }
 export type RawVaultAppRole = {
   readonly role_id: string
   readonly secret_id: RawOwnSecret
   readonly mount?: string
 }
+export type RawVaultCert = { readonly role?: string; readonly mount?: string }
 export type RawVaultKubernetes = { readonly role: string; readonly mount?: string; readonly token_file?: string }
 export type RawAwsManager = {
   readonly region: string

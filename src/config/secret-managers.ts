@@ -41,6 +41,7 @@ function readManagers(raw: RawSecretManagers, site: Site, context: Context): Man
     const written = raw[name]
     return written === undefined ? DEFAULTS.secretManagers[name] : readDuration(written, site.child(name), context)
   }
+  if (vault?.cert !== undefined) checkShown(vault.address, tls, site, context)
   const refresh = time('refresh')
   if (refresh < MIN_REFRESH_MS) {
     context.report.error('bad-value', site.child('refresh'), `expected ${MIN_REFRESH_MS}ms or more`)
@@ -55,6 +56,17 @@ function readManagers(raw: RawSecretManagers, site: Site, context: Context): Man
   }
 }
 
+/** A login by certificate needs one, and TLS to show it. */
+function checkShown(address: string, tls: RawSecretManagers['tls'], site: Site, { report }: Context): void {
+  if (tls?.certificate === undefined) {
+    const message = 'which certificate? secret_managers: { tls: { certificate: own.pem, key: own.key } } is missing'
+    report.error('missing-certificate', site.child('vault', 'cert'), message, { on: 'key' })
+  }
+  if (/^http:/i.test(address)) {
+    report.error('bad-value', site.child('vault', 'address'), 'a certificate is shown over https alone')
+  }
+}
+
 function readVault(raw: RawVaultManager, site: Site, context: Context): NonNullable<ManagersConfig['vault']> {
   const { namespace } = raw
   return {
@@ -64,16 +76,20 @@ function readVault(raw: RawVaultManager, site: Site, context: Context): NonNulla
   }
 }
 
-function readLogin({ token, app_role, kubernetes }: RawVaultManager, site: Site, context: Context): VaultLogin {
-  const ways = [token, app_role, kubernetes].filter(one => one !== undefined)
+function readLogin({ token, app_role, kubernetes, cert }: RawVaultManager, site: Site, context: Context): VaultLogin {
+  const ways = [token, app_role, kubernetes, cert].filter(one => one !== undefined)
   if (ways.length !== 1) {
-    const message = 'how does the gateway log in? One of token, app_role and kubernetes belongs here'
+    const message = 'how does the gateway log in? One of token, app_role, kubernetes and cert belongs here'
     context.report.error('vault-login', site, message, { on: 'key' })
   }
   if (kubernetes !== undefined) {
     const defaults = DEFAULTS.vaultKubernetes
     const { role, mount = defaults.mount, token_file = defaults.token_file } = kubernetes
     return { by: 'kubernetes', role, mount, tokenFile: beside(site, token_file) }
+  }
+  if (cert !== undefined) {
+    const { role, mount = DEFAULTS.vaultCert.mount } = cert
+    return { by: 'cert', mount, ...(role === undefined ? {} : { role }) }
   }
   if (app_role !== undefined) {
     const { role_id: roleId, secret_id, mount = DEFAULTS.vaultAppRole.mount } = app_role

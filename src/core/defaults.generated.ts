@@ -182,6 +182,9 @@ export const DEFAULTS = {
   vaultAppRole: {
     mount: 'approle',
   },
+  vaultCert: {
+    mount: 'cert',
+  },
   vaultKubernetes: {
     mount: 'kubernetes',
     token_file: '/var/run/secrets/kubernetes.io/serviceaccount/token',

@@ -52,6 +52,8 @@ export type VaultLogin =
   | { readonly by: 'token'; readonly token: Secret }
   | { readonly by: 'app_role'; readonly mount: string; readonly roleId: string; readonly secretId: Secret }
   | { readonly by: 'kubernetes'; readonly mount: string; readonly role: string; readonly tokenFile: string }
+  /** By the certificate that its connections show. */
+  | { readonly by: 'cert'; readonly mount: string; readonly role?: string }
   | { readonly by: 'none'; readonly reason: string }
 
 export interface AwsManagerConfig {

@@ -28,8 +28,12 @@ export interface FormChanges {
   has(name: string): boolean
   /** What the parts of that name say, in order; undefined for a file. */
   values(name: string): readonly (string | undefined)[]
-  /** Another text field of that name, behind all others. */
-  add(name: string, value: string): void
+  /** Whether it occurs several times, or `list` was said of it. */
+  isList(name: string): boolean
+  /** From now on it is a list, even if it occurs once. */
+  list(name: string): void
+  /** Another text field of that name, before the one with that index; behind all others without one. */
+  add(name: string, value: string, index?: number): void
   /** The one part that any reader takes for that name is a text field with this value, replacing what was there. */
   set(name: string, value: string): void
   /** All parts of that name have another one. */

@@ -5,21 +5,33 @@ import { type Fetched, TokenCache } from './token-cache.js'
 /** A signer whose credential is fetched ahead of its end, and once for all who wait. */
 export abstract class CachingSigner<T> {
   protected readonly cache: TokenCache<T>
+  /** The credential that `#hidden` was made of. */
+  #hiddenOf: T | undefined
+  #hidden: readonly string[] = []
 
   constructor(fetch: () => Promise<Fetched<T>>) {
     this.cache = new TokenCache(fetch)
   }
 
+  /** The secrets in a credential. */
+  protected abstract secretsOf(value: T): readonly string[]
+
   renew(refused: UpstreamRequest): Promise<boolean> {
     return this.cache.renew(refused.signedWith as T | undefined)
   }
 
-  protected signedWith(value: T, request: UpstreamRequest): UpstreamRequest {
-    return { ...request, signedWith: value }
-  }
-
   async prepare(): Promise<void> {
     await this.cache.get()
+  }
+
+  /** The same list as long as the credential is the same. */
+  get hidden(): readonly string[] {
+    const { present } = this.cache
+    if (present !== undefined && present !== this.#hiddenOf) {
+      this.#hiddenOf = present
+      this.#hidden = this.secretsOf(present).flatMap(one => [one, encodeURIComponent(one)])
+    }
+    return this.#hidden
   }
 
   get fault(): CredentialFault | undefined {

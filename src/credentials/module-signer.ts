@@ -53,30 +53,27 @@ export class ModuleSigner extends CachingSigner<Given> implements RequestSigner 
     return (present === undefined || present.module.get !== undefined) && super.renew(refused)
   }
 
-  get hidden(): readonly string[] {
-    const { token, headers = [] } = this.cache.present ?? {}
+  protected secretsOf({ token, headers }: Given): readonly string[] {
     const parts = headers.flatMap(([, value]) => [value, ...value.split(' ')])
-    const values = [...(token === undefined ? [] : [token]), ...parts.filter(part => part.length >= MIN_SECRET_CHARS)]
-    return values.flatMap(value => [value, encodeURIComponent(value)])
+    return [...(token === undefined ? [] : [token]), ...parts.filter(part => part.length >= MIN_SECRET_CHARS)]
   }
 
   #with(request: UpstreamRequest, given: Given): UpstreamRequest | Promise<UpstreamRequest> {
     const { token, headers, module } = given
     const own = withHeaders(request, headers)
-    const sent = token === undefined ? own : this.#place.put(own, token)
-    return module.sign === undefined ? this.signedWith(given, sent) : this.#signed(sent, given)
+    const sent = token === undefined ? { ...own, signedWith: given } : this.#place.put(own, token, given)
+    return module.sign === undefined ? sent : this.#signed(sent, given.module)
   }
 
-  async #signed(request: UpstreamRequest, given: Given): Promise<UpstreamRequest> {
+  async #signed(request: UpstreamRequest, module: CredentialModule): Promise<UpstreamRequest> {
     const { timeout, module: file } = this.#source
-    const { module } = given
     const shown = toSign(request, this.#origin)
     const headers = await guarded(file, async () => {
       const signature = readHeaders(await within(timeout, file, () => module.sign?.(shown) ?? {}))
       if (typeof signature === 'string') throw new ModuleFault(signature)
       return signature
     })
-    return this.signedWith(given, withHeaders(request, headers))
+    return withHeaders(request, headers)
   }
 }
 

@@ -60,16 +60,12 @@ class TokenPlacement extends CachingSigner<string> implements RequestSigner {
 
   sign(request: UpstreamRequest): UpstreamRequest | Promise<UpstreamRequest> {
     const token = this.cache.get()
-    return typeof token === 'string' ? this.#with(request, token) : token.then(one => this.#with(request, one))
+    if (typeof token === 'string') return this.#place.put(request, token, token)
+    return token.then(one => this.#place.put(request, one, one))
   }
 
-  #with(request: UpstreamRequest, token: string): UpstreamRequest {
-    return this.signedWith(token, this.#place.put(request, token))
-  }
-
-  get hidden(): readonly string[] {
-    const token = this.cache.present
-    return token === undefined ? [] : [token, encodeURIComponent(token)]
+  protected secretsOf(token: string): readonly string[] {
+    return [token]
   }
 }
 
@@ -86,11 +82,10 @@ class RequestSignature extends CachingSigner<AwsAccess> implements RequestSigner
 
   async sign(request: UpstreamRequest): Promise<UpstreamRequest> {
     const access = await this.cache.get()
-    return this.signedWith(access, await signed(request, this.#host, access, this.#source))
+    return { ...(await signed(request, this.#host, access, this.#source)), signedWith: access }
   }
 
-  get hidden(): readonly string[] {
-    const { secret, session } = this.cache.present ?? {}
-    return [secret, session].flatMap(one => (one === undefined ? [] : [one, encodeURIComponent(one)]))
+  protected secretsOf({ secret, session }: AwsAccess): readonly string[] {
+    return session === undefined ? [secret] : [secret, session]
   }
 }

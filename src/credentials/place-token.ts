@@ -4,28 +4,29 @@ import type { UpstreamRequest } from '../transport/client/handler.js'
 /** Where the file says that a token goes. */
 export class TokenPlace {
   readonly #place: Placement
-  /** The token that `#value` was made of. */
+  /** The token that `#sent` was made of. */
   #of: string | undefined
-  /** As it is sent: a scheme and the token. Made once for each token. */
-  #value = ''
+  /** A header's name and value, or a parameter of the query. Made once for each token. */
+  #sent: readonly string[] = []
 
   constructor(place: Placement) {
     this.#place = place
   }
 
-  /** The request with the token. */
-  put({ method, path, headers, body }: UpstreamRequest, token: string): UpstreamRequest {
-    const place = this.#place
-    if (place.in === 'query') {
-      const parameter = `${encodeURIComponent(place.name)}=${encodeURIComponent(token)}`
-      return { method, path: `${path}${path.includes('?') ? '&' : '?'}${parameter}`, headers, body }
-    }
+  /** The request with the token. `signedWith`: the credential that has it. */
+  put({ method, path, headers, body }: UpstreamRequest, token: string, signedWith: unknown): UpstreamRequest {
     if (token !== this.#of) {
-      const before = place.in === 'header' ? (place.scheme === undefined ? '' : `${place.scheme} `) : place.prefix
-      this.#value = before + token
+      this.#sent = sentIn(this.#place, token)
       this.#of = token
     }
-    const name = place.in === 'header' ? place.name : 'sec-websocket-protocol'
-    return { method, path, headers: [...headers, name, this.#value], body }
+    const sent = this.#sent
+    if (this.#place.in !== 'query') return { method, path, headers: headers.concat(sent), body, signedWith }
+    return { method, path: `${path}${path.includes('?') ? '&' : '?'}${sent[0]}`, headers, body, signedWith }
   }
+}
+
+function sentIn(place: Placement, token: string): readonly string[] {
+  if (place.in === 'query') return [`${encodeURIComponent(place.name)}=${encodeURIComponent(token)}`]
+  if (place.in !== 'header') return ['sec-websocket-protocol', place.prefix + token]
+  return [place.name, place.scheme === undefined ? token : `${place.scheme} ${token}`]
 }

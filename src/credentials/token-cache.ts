@@ -72,6 +72,11 @@ export class TokenCache<T> {
     return this.#token?.value
   }
 
+  /** When the token begins to be renewed where it is asked for, milliseconds since the epoch. */
+  get dueAt(): number | undefined {
+    return this.#token && Math.max(this.#renewAt, this.#pausedUntil)
+  }
+
   /** Why the last fetch failed. */
   get fault(): CredentialFault | undefined {
     return this.#fault

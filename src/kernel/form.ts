@@ -16,6 +16,7 @@ import { MultipartError, type MultipartRule } from '../wire/multipart-problems.j
 import type { FormBody } from './body.js'
 import type { Call } from './call.js'
 import { changeFields } from './changes.js'
+import { takenValues } from './taken-values.js'
 import { Upload } from './upload.js'
 
 /** Largest head of a part with its boundary line, bytes, and most headers in it. */
@@ -56,6 +57,8 @@ export function formFor({ form }: FormBody, call: Call, exchange: Exchange): Mul
   const isOther = !named || exchange.model !== model
   if (route?.model?.from === 'form' && isOther && call.namesModel) changes.set(route.model.name, exchange.model)
   changeFields(call, exchange, changes)
+  const taken = exchange.shape === undefined ? [] : takenValues(exchange.shape, call, exchange)
+  for (const [path, value] of taken) changes.set(path.join('.'), value)
   exchange.form?.(changes)
   return changes
 }

@@ -30,6 +30,39 @@ export interface Places {
   signing?(upstream: Upstream, origin: string, egress: Egress | undefined): PoolSettings['signing']
 }
 
+/** Of one shape for upstreams with and without a signer: every request reads it. */
+class Reached implements Reach {
+  readonly pool: UpstreamPool
+  readonly origin: string
+  readonly headers: readonly string[]
+  readonly names: ReadonlySet<string>
+  readonly yielding: ReadonlySet<string>
+  readonly egress: Egress | undefined
+  readonly #fixed: readonly string[]
+  #hidden: readonly string[] | undefined
+  #secrets: readonly string[]
+
+  constructor(own: Omit<Reach, 'secrets'>, fixed: readonly string[]) {
+    this.pool = own.pool
+    this.origin = own.origin
+    this.headers = own.headers
+    this.names = own.names
+    this.yielding = own.yielding
+    this.egress = own.egress
+    this.#fixed = fixed
+    this.#secrets = fixed
+  }
+
+  get secrets(): readonly string[] {
+    const hidden = this.pool.signer?.hidden
+    if (hidden !== this.#hidden) {
+      this.#hidden = hidden
+      this.#secrets = [...this.#fixed, ...(hidden ?? [])]
+    }
+    return this.#secrets
+  }
+}
+
 /**
  * A plan in service. Requests lease the generation that they arrived in and finish on it; when it is retired and the
  * last lease is returned, its pools are released.
@@ -77,11 +110,8 @@ export class Generation {
       const yielding = new Set(namesOf(upstream.headers).filter(upstream.forward.request))
       const pool = pools.acquire(setting)
       const { origin: reached } = new URL(setting.origin)
-      const fixed = secretsOf(upstream)
-      const { signer } = pool
-      const reach = { pool, origin: reached, headers, names, yielding, egress, secrets: fixed }
-      if (signer !== undefined) Object.defineProperty(reach, 'secrets', { get: () => [...fixed, ...signer.hidden] })
-      this.#reach.set(upstream, reach)
+      const own = { pool, origin: reached, headers, names, yielding, egress }
+      this.#reach.set(upstream, new Reached(own, secretsOf(upstream)))
     }
     this.#settings = settings
   }

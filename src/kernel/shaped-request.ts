@@ -13,6 +13,7 @@ import { findValue, removeMember, setValue } from '../wire/json-edit.js'
 import type { FormBody } from './body.js'
 import type { Call } from './call.js'
 import { formFor } from './form.js'
+import { takenValues } from './taken-values.js'
 
 // Values that move between a request's body and its path, query and headers, and bodies that are sent in another format.
 
@@ -27,31 +28,17 @@ interface Placed {
   readonly headers: readonly string[]
 }
 
-/**
- * The body with what `take` names of the client's path, query and headers; what is not there is not taken. A model's name in
- * the path becomes the upstream's name of it.
- */
-export function withTaken({ taken }: RequestShape, call: Call, exchange: Exchange, body: Uint8Array): Uint8Array {
-  const { from, name } = call.route?.model ?? {}
-  return taken.reduce((bytes, one) => {
-    const isModel = one.from === 'path' && from === 'path' && one.name === name
-    const value = isModel ? exchange.model : besideOf(call, one.from, one.name)
-    if (value === undefined) return bytes
-    ruleUsed(one)
-    return setValue(bytes, one.path, JSON.stringify(value), 'always')
-  }, body)
+/** The body with what `take` names. */
+export function withTaken(shape: RequestShape, call: Call, exchange: Exchange, body: Uint8Array): Uint8Array {
+  return takenValues(shape, call, exchange).reduce(
+    (bytes, [path, value]) => setValue(bytes, path, JSON.stringify(value), 'always'),
+    body,
+  )
 }
 
 /** Whether a parameter of the client's query goes into the body. */
 export function isTaken(shape: RequestShape | undefined, name: string): boolean {
   return shape?.taken.some(one => one.from === 'query' && one.name === name) === true
-}
-
-function besideOf(call: Call, from: 'path' | 'query' | 'header', name: string): string | undefined {
-  if (from === 'path') return call.params[name]
-  if (from === 'query') return call.query?.get(name) ?? undefined
-  const value = call.request.headers[name]
-  return Array.isArray(value) ? value[0] : value
 }
 
 type Shaped = UpstreamRequest & { readonly placed: Placed }

@@ -1,11 +1,11 @@
 import type { VerbConfig } from '../core/config.js'
-import { GatewayError } from '../core/errors.js'
 import { isObject, type Json } from '../core/json.js'
 import { areRulesWatched, ruleUsed } from '../core/rule-watch.js'
 import type { FormChanges, FormTransform } from '../core/transform.js'
 import { passes, type Test } from '../core/when.js'
 import { type Path, parsePath } from '../wire/json-path.js'
-import { fieldOf, isField, members, textFault, textVerb } from './form-text-verbs.js'
+import { fieldOf, isField, members, refuse, textFault, textVerb } from './form-text-verbs.js'
+import { isShaping } from './shape.js'
 import { MAX_VALUE_BYTES, testOf } from './when-verb.js'
 
 /**
@@ -15,7 +15,7 @@ import { MAX_VALUE_BYTES, testOf } from './when-verb.js'
  */
 export function compileFormVerbs(list: readonly VerbConfig[]): FormTransform | undefined {
   const steps = list
-    .filter(verb => verb.send === undefined)
+    .filter(verb => !isShaping(verb) || formFault(verb) !== undefined)
     .flatMap(step => {
       const changes = Object.entries(step).flatMap(([name, args]) => compileVerb(name, args))
       return areRulesWatched() && changes.length > 0 ? [...changes, () => ruleUsed(step)] : changes
@@ -26,14 +26,10 @@ export function compileFormVerbs(list: readonly VerbConfig[]): FormTransform | u
   }
 }
 
-/** Verbs that no form has a use for. */
-const JSON_ALONE = new Set(['take', 'insert', 'list', 'mask'])
-
 /** Why a form cannot say what a verb does; `undefined` where it can. */
 export function formFault(verb: VerbConfig): string | undefined {
   for (const [name, args] of Object.entries(verb)) {
-    if (name === 'wrap') return 'a form cannot be wrapped'
-    if (JSON_ALONE.has(name)) return `${name} is for JSON: write forms: json`
+    if (name === 'wrap') return 'wrap makes an object, and a form has none: rename its fields, or write forms: json'
     const fault = textFault(name, args) ?? (name === 'when' ? branchFault(args) : undefined)
     if (fault !== undefined) return fault
     if (name !== 'set' && name !== 'default' && name !== 'rename' && name !== 'alias') continue
@@ -81,6 +77,12 @@ function compileVerb(name: string, args: Json): readonly FormTransform[] {
         if (form.has(to)) form.remove([from])
         else form.rename(from, to)
       })
+    case 'list':
+      return paths(args).map(
+        ([field = '']) =>
+          form =>
+            form.list(field),
+      )
     case 'remove':
       return paths(args).map(path => form => form.remove(path))
     // A field is a text, regardless of what the text says.
@@ -93,11 +95,6 @@ function compileVerb(name: string, args: Json): readonly FormTransform[] {
     default:
       return textVerb(name, args)
   }
-}
-
-const refuse = (_form: FormChanges): never => {
-  const message = 'The changes that are declared for this model cannot be applied to a form.'
-  throw new GatewayError('untranslatable', message)
 }
 
 /** Between fields; what is inside one is nowhere in a form. */
@@ -130,7 +127,7 @@ function whenField(args: Json): FormTransform {
 
 /** As conditions read it: files, repeated fields and long texts are there, and equal nothing. */
 function fieldValue(form: FormChanges, name: string): unknown {
-  const [value, ...more] = form.values(name)
-  if (value === undefined || more.length > 0) return form.has(name) ? {} : undefined
+  const [value] = form.values(name)
+  if (value === undefined || form.isList(name)) return form.has(name) ? {} : undefined
   return Buffer.byteLength(value) > MAX_VALUE_BYTES ? {} : value
 }

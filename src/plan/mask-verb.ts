@@ -1,5 +1,5 @@
 import { GatewayError } from '../core/errors.js'
-import { parseJson } from '../core/json.js'
+import { type Json, parseJson } from '../core/json.js'
 import type { Transform } from '../core/transform.js'
 import { changeValues, parsePath } from '../wire/json-edit.js'
 import { opaqueMask, type PngFault } from '../wire/png-mask.js'
@@ -12,17 +12,21 @@ export const mask: Verb = {
     chain(
       members(args).map(([dotted, colour]): Transform => {
         const path = parsePath(dotted)
-        const changed = colour === 'white' ? 255 : 0
-        return document => changeValues(document, path, written => opaque(parseJson(written.toString('utf8')), changed))
+        return document =>
+          changeValues(document, path, written => {
+            const value = parseJson(written.toString('utf8'))
+            const made = typeof value === 'string' ? opaqueText(value, colour) : undefined
+            return made === undefined ? undefined : JSON.stringify(made)
+          })
       }),
     ),
 }
 
-function opaque(value: unknown, changed: 0 | 255): string | undefined {
-  if (typeof value !== 'string') return undefined
-  const made = opaqueMask(Buffer.from(value, 'base64'), changed)
+/** A mask in base64 as an opaque one; undefined for other images, and other texts. */
+export function opaqueText(value: string, colour: Json): string | undefined {
+  const made = opaqueMask(Buffer.from(value, 'base64'), colour === 'white' ? 255 : 0)
   if (typeof made === 'string') throw new GatewayError('invalid_parameter', FAULTS[made], { param: 'mask' })
-  return made === undefined ? undefined : JSON.stringify(made.toString('base64'))
+  return made?.toString('base64')
 }
 
 const FAULTS: Readonly<Record<PngFault, string>> = {

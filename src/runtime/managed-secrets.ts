@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { Secret } from '../core/secret.js'
 import { type Held, type ManagedConfig, type ManagedSecret, managedId } from '../core/secret-managers.js'
-import { secretIn } from '../credentials/managers/manager.js'
+import { type SecretManager, secretIn } from '../credentials/managers/manager.js'
 import { openManagers } from '../credentials/managers/open.js'
 import type { Egress } from '../net/egress.js'
 import { CredentialFault } from '../net/signer.js'
@@ -11,6 +11,8 @@ const MAX_FETCHES = 8
 /** While a secret cannot be fetched, the next attempt comes after this; it doubles with each. */
 const FIRST_RETRY_MS = 1000
 const LAST_RETRY_MS = 30_000
+/** Secrets are not fetched more often for a login that ends, milliseconds. */
+const MIN_WAIT_MS = 1000
 
 /** What a configuration needs, and the way to it. */
 interface Needs {
@@ -18,6 +20,8 @@ interface Needs {
   readonly egress: Egress | undefined
   readonly digest: string
   readonly open: ReturnType<typeof openManagers>
+  /** Those that were asked. */
+  readonly asked: Set<SecretManager>
 }
 
 /**
@@ -66,7 +70,7 @@ export class SecretKeeper {
     if (this.#needs?.digest === digest && isFresh) return false
     if (this.#needs?.digest !== digest) {
       const outside = { timeoutMs: config.managers.timeout, egress, env: this.#env }
-      this.#needs = { config, egress, digest, open: openManagers(config.managers, outside) }
+      this.#needs = { config, egress, digest, open: openManagers(config.managers, outside), asked: new Set() }
     }
     const isChanged = await this.#fetchAll(this.#needs as Needs)
     this.#again()
@@ -89,7 +93,11 @@ export class SecretKeeper {
     const needs = this.#needs
     if (this.#changed === undefined || needs === undefined) return
     const { refresh } = needs.config.managers
-    const wait = this.#faults.size === 0 ? refresh : Math.min(this.#retryMs, refresh)
+    const login = Math.max(
+      MIN_WAIT_MS,
+      Math.min(...[...needs.asked].map(one => one.dueAt ?? Number.POSITIVE_INFINITY)) - Date.now(),
+    )
+    const wait = Math.min(this.#faults.size === 0 ? login : this.#retryMs, refresh)
     this.#retryMs = this.#faults.size === 0 ? FIRST_RETRY_MS : Math.min(this.#retryMs * 2, LAST_RETRY_MS)
     this.#timer = setTimeout(() => void this.#refresh(needs), wait).unref()
   }
@@ -107,10 +115,10 @@ export class SecretKeeper {
     const { secrets } = needs.config
     const held = new Map<string, Held>()
     const faults = new Map<string, string>()
-    const documents = new Map<string, Promise<Awaited<ReturnType<Awaited<ReturnType<Needs['open']>>['read']>>>>()
+    const documents = new Map<string, ReturnType<SecretManager['read']>>()
     const read = async ({ manager, name, field }: ManagedSecret): Promise<string> => {
       const place = `${manager} ${name}`
-      const document = documents.get(place) ?? needs.open(manager).then(one => one.read(name))
+      const document = documents.get(place) ?? needs.open(manager).then(one => readBy(one, name, needs))
       documents.set(place, document)
       return secretIn(await document, field)
     }
@@ -142,6 +150,11 @@ export class SecretKeeper {
     for (const [id, fault] of faults) if (!before.has(id)) this.onFault(id, fault)
     for (const id of before.keys()) if (!faults.has(id) && this.#held.has(id)) this.onFault(id, undefined)
   }
+}
+
+function readBy(manager: SecretManager, name: string, { asked }: Needs): ReturnType<SecretManager['read']> {
+  asked.add(manager)
+  return manager.read(name)
 }
 
 function textOf(held: Held | undefined): string {

@@ -31,10 +31,18 @@ interface Changed extends ReadPart {
   isOut: boolean
 }
 
-/** A text field behind all parts of the form. */
+/** A text field that the form did not have. */
 interface Added {
   readonly name: string
   readonly value: string
+  /** The part that it is before; absent: behind all parts. */
+  readonly before?: Changed
+}
+
+/** A part that stays, or a field that was added. */
+interface Sent {
+  readonly part?: Changed
+  readonly added?: Added
 }
 
 const CRLF_BYTES = 2
@@ -43,7 +51,10 @@ const CRLF_BYTES = 2
 export class MultipartChanges {
   readonly #form: ReadForm
   readonly #parts: readonly Changed[]
+  /** In the order in which they are sent, of those at one place. */
   #added: readonly Added[] = []
+  /** Names that are lists even if they occur once. */
+  readonly #lists = new Set<string>()
 
   constructor(form: ReadForm) {
     this.#form = form
@@ -59,12 +70,25 @@ export class MultipartChanges {
     const isText = first?.field?.value !== undefined
     for (const part of this.at([name])) part.isOut = part !== first || !isText
     this.#added = this.#added.filter(one => one.name !== name)
+    this.#lists.delete(name)
     if (isText) first.value = value
     else this.add(name, value)
   }
 
-  add(name: string, value: string): void {
-    this.#added = [...this.#added, { name, value }]
+  isList(name: string): boolean {
+    const { length } = this.values(name)
+    return length > 1 || (length === 1 && this.#lists.has(name))
+  }
+
+  list(name: string): void {
+    this.#lists.add(name)
+  }
+
+  add(name: string, value: string, index = Number.POSITIVE_INFINITY): void {
+    const { part, added } = this.sequence(name)[index] ?? {}
+    const before = part ?? added?.before
+    const one = before === undefined ? { name, value } : { name, value, before }
+    this.#added = this.#added.toSpliced(added === undefined ? this.#added.length : this.#added.indexOf(added), 0, one)
   }
 
   rename(from: string, to: string): void {
@@ -77,6 +101,8 @@ export class MultipartChanges {
       part.isOut = false
     }
     this.#added = this.#added.map(one => (one.name === from ? { ...one, name: to } : one))
+    if (this.#lists.delete(from)) this.#lists.add(to)
+    else this.#lists.delete(to)
   }
 
   remove(path: Path): void {
@@ -97,8 +123,7 @@ export class MultipartChanges {
 
   /** Of all parts with a name, as they are sent; undefined for a file. */
   values(name: string): readonly (string | undefined)[] {
-    const texts = this.named(name).map(({ value, field }) => value ?? field?.value)
-    return [...texts, ...this.#added.flatMap(one => (one.name === name ? [one.value] : []))]
+    return this.sequence(name).map(({ part, added }) => added?.value ?? part?.value ?? part?.field?.value)
   }
 
   /** Throws {@link MultipartError} if the body cannot represent the value. */
@@ -111,7 +136,17 @@ export class MultipartChanges {
         ? []
         : valueEdits(field, value, boundary)),
     ])
-    return [...changed, ...this.removals(), ...this.additions(kept.length === 0)]
+    return [...changed, ...this.removals(), ...this.additions()]
+  }
+
+  /** Parts with a name and what was added to them, as they are sent. */
+  private sequence(name: string): readonly Sent[] {
+    const added = this.#added.filter(one => one.name === name)
+    const parts = this.#parts.flatMap((part): readonly Sent[] => {
+      const before = added.filter(one => one.before === part).map(one => ({ added: one }))
+      return !part.isOut && part.name === name ? [...before, { part }] : before
+    })
+    return [...parts, ...added.filter(one => one.before === undefined).map(one => ({ added: one }))]
   }
 
   private named(name: string): readonly Changed[] {
@@ -138,19 +173,35 @@ export class MultipartChanges {
     return edits
   }
 
-  private additions(isFirst: boolean): readonly Edit[] {
-    const { boundary, close, bare } = this.#form
+  private additions(): readonly Edit[] {
     if (this.#added.length === 0) return []
-    const parts = this.#added.map(({ name, value }) => {
-      const part = `\r\n--${boundary}\r\ncontent-disposition: form-data; name="${escaped(name)}"\r\n\r\n${value}`
+    const { close } = this.#form
+    const edits: Edit[] = []
+    let waiting: readonly Added[] = []
+    let isFirst = true
+    for (const part of this.#parts) {
+      waiting = [...waiting, ...this.#added.filter(one => one.before === part)]
+      if (part.isOut) continue
+      edits.push(...this.addition(waiting, part.from, isFirst))
+      waiting = []
+      isFirst = false
+    }
+    return [...edits, ...this.addition([...waiting, ...this.#added.filter(one => !one.before)], close, isFirst)]
+  }
+
+  /** Fields before the boundary line that begins there. `isFirst`: no part is sent before them. */
+  private addition(added: readonly Added[], at: number, isFirst: boolean): readonly Edit[] {
+    const { boundary, bare } = this.#form
+    if (added.length === 0) return []
+    const parts = added.map(({ name, value }) => {
       refuseBoundary(`${name}\n${value}`, boundary)
-      return part
+      return `\r\n--${boundary}\r\ncontent-disposition: form-data; name="${escaped(name)}"\r\n\r\n${value}`
     })
     const text = parts.join('')
-    if (!isFirst || !bare) return [{ start: close, end: close, bytes: Buffer.from(text) }]
-    // All parts are removed, so the CRLF before the closing boundary goes too.
-    const at = this.#parts.length === 0 ? close : close + CRLF_BYTES
-    return [{ start: at, end: at, bytes: Buffer.from(`${text.slice(CRLF_BYTES)}\r\n`) }]
+    if (!isFirst || !bare) return [{ start: at, end: at, bytes: Buffer.from(text) }]
+    // The body begins with them. Where parts before the boundary line are removed, the CRLF before it goes too.
+    const start = this.#parts.length === 0 || at === 0 ? at : at + CRLF_BYTES
+    return [{ start, end: start, bytes: Buffer.from(`${text.slice(CRLF_BYTES)}\r\n`) }]
   }
 }
 

@@ -169,20 +169,20 @@ t.test('the palette finds pages, models, and a request by its id, from the keybo
   await page.waitForURL(new RegExp(`/requests/${id}`))
 })
 
-t.test('the playground streams an answer by each of the four protocols', async t => {
+t.test('the playground streams an answer by each of the five protocols', async t => {
   const test = await openConsole(t)
   const { page, gateway } = test
   await test.signIn()
   await test.open('/play?model=sim-text&view=protocols')
   await page.getByText('translated to chat').first().waitFor()
-  await page.getByRole('button', { name: /Run 4 requests/ }).click()
-  for (const name of ['chat', 'responses', 'messages', 'generate'])
+  await page.getByRole('button', { name: /Run 5 requests/ }).click()
+  for (const name of ['chat', 'responses', 'messages', 'generate', 'converse'])
     await page.locator(`[data-answer="${name}"]`, { hasText: /\w/ }).waitFor()
   await page
     .getByText(/all \d+/)
-    .nth(3)
+    .nth(4)
     .waitFor()
-  t.equal(gateway.log.items.filter(line => line.msg === 'request' && line.key === 'caller' && line.stream).length, 4)
+  t.equal(gateway.log.items.filter(line => line.msg === 'request' && line.key === 'caller' && line.stream).length, 5)
   await test.picture('play-answered')
   t.same(test.said, [])
 })

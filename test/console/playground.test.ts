@@ -26,7 +26,7 @@ t.test('the playground', async t => {
     await page.getByRole('button', { name: 'Put in an example' }).first().click()
     await user.fill('What is the weather in Paris?')
     await start.click()
-    for (const name of ['chat', 'responses', 'messages', 'generate'])
+    for (const name of ['chat', 'responses', 'messages', 'generate', 'converse'])
       await page
         .getByRole('region', { name, exact: true })
         .getByText(/get_weather.*Paris/)
@@ -100,6 +100,8 @@ t.test('the playground', async t => {
     t.same([...new Set(languages)].toSorted(), [
       'anthropic (Node)',
       'anthropic (Python)',
+      'aws-sdk (Node)',
+      'boto3 (Python)',
       'curl',
       'genai (Node)',
       'genai (Python)',

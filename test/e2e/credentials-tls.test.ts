@@ -15,6 +15,8 @@ const NAME = 'upstream.test'
 interface Arrived {
   readonly path: string
   readonly authorization: string | undefined
+  readonly token: unknown
+  readonly body: string
   /** Whose certificate was shown. */
   readonly shown: unknown
 }
@@ -25,8 +27,13 @@ async function startServer(t: Test, authority: Authority, name: string, answer: 
   const tls = { ...authority.issue(name), ca: authority.cert, requestCert }
   const server = createServer(tls, (request, response) => {
     const shown = (request.socket as TLSSocket).getPeerCertificate().subject?.CN
-    arrived.push({ path: request.url ?? '', authorization: request.headers.authorization, shown })
-    request.resume().on('end', () => {
+    const { authorization, 'x-vault-token': token } = request.headers
+    let body = ''
+    request.setEncoding('utf8').on('data', (text: string) => {
+      body += text
+    })
+    request.on('end', () => {
+      arrived.push({ path: request.url ?? '', authorization, token, body, shown })
       response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
     })
   })
@@ -110,4 +117,30 @@ models: { m: up }
     t.match((await refused.request('/readyz?verbose')).json(), { secrets: { 'vault kv/up': /cannot be asked/ } })
   }
   t.equal(vault.arrived.items.length, 1)
+})
+
+t.test('a login to Vault by the certificate that its connections show', { skip: withoutOpenssl }, async t => {
+  const authority = new Authority(t)
+  const own = authority.issueFor({ subject: '/CN=gateway-1' }, 'DNS:gateway')
+  const auth = { client_token: 'hvs.of-the-certificate', lease_duration: 3600, renewable: true }
+  const vault = await startServer(t, authority, 'DNS:localhost', { auth, data: { key: 'the-secret-of-the-upstream' } })
+  const yaml = (login: string): string => `version: 1
+${CALLER}
+secret_managers:
+  tls: { ca: ca.pem, certificate: own.pem, key: own.key }
+  vault: { address: "https://localhost:${vault.port}", cert: ${login} }
+upstreams: { up: { kind: openai, base: "http://127.0.0.1:1", secret: { vault: kv/up } } }
+models: { m: up }
+`
+  const files = { 'ca.pem': authority.cert, 'own.pem': own.cert, 'own.key': own.key }
+  for (const [login, path, body] of [
+    ['{ role: gateway }', 'cert', { name: 'gateway' }],
+    ['{ mount: machines }', 'machines', {}],
+  ] as const) {
+    const { gateway } = await startTestGateway(t, yaml(login), { files })
+    t.equal(gateway.plan.off.upstreams.size, 0)
+    const [asked, read] = vault.arrived.items.splice(0)
+    t.match(asked, { path: `/v1/auth/${path}/login`, shown: 'gateway-1', body: JSON.stringify(body) })
+    t.match(read, { path: '/v1/kv/up', shown: 'gateway-1', token: 'hvs.of-the-certificate' })
+  }
 })

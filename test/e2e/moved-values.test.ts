@@ -2,6 +2,7 @@ import t, { type Test } from 'tap'
 import { json } from '../helpers/answers.js'
 import { proveNoLeak } from '../helpers/canaries.js'
 import { compatibleError } from '../helpers/expect.js'
+import { formOf, noise, sending } from '../helpers/forms.js'
 import { CALLER, startTestGateway, type TestGateway } from '../helpers/gateway.js'
 import { type RawUpstream, type RecordedRequest, startRawUpstream } from '../helpers/raw-upstream.js'
 
@@ -22,13 +23,22 @@ upstreams:
           - default: { tone: calm }
           - send: { voice: path.voice, tone: query.tone, wish: header.x-wish, "meta.n": query.n }
       note: { call: POST /note, request: [{ take: { path.page: page, query.lang: options.lang, header.x-style: style } }] }
+      sheet:
+        call: POST /sheet
+        request:
+          - take: { path.page: page, query.lang: tags, header.x-style: style }
+          - list: [tags]
+          - insert: { tags.0: first }
+          - append: { tags: last }
+          - mask: { mask: white }
       fields: { call: POST /fields, sends: urlencoded }
       sound: { call: POST /sound, sends: { bytes: audio } }
 models: { m: up }
-protocols: { say: {}, note: {}, fields: {}, sound: {} }
+protocols: { say: {}, note: {}, sheet: {}, fields: {}, sound: {} }
 routes:
   POST /say: { protocol: say, model: body.model }
   POST /notes/{page}: { protocol: note, model: body.model }
+  POST /sheets/{page}: { protocol: sheet, model: form.model }
   POST /fields: { protocol: fields, model: body.model }
   POST /sound: { protocol: sound, model: body.model }
 `
@@ -74,6 +84,36 @@ t.test('values of the path, the query and a header go into the body, and the que
   t.equal(answer.status, 200, answer.text)
   t.equal(last().target, '/note?z=2')
   t.same(last().json(), { model: 'm', page: 'p 1', options: { lang: 'en' }, style: 'plain "one"' })
+})
+
+t.test('the same values go into the fields of a form, and its file is the same', async t => {
+  const { gateway, last } = await stage(t)
+  const file = noise(200 * 1024)
+  const form = formOf(['page', 'mine'], ['file', file, 'audio/wav'], ['model', 'm'])
+  const answer = await gateway.request('/sheets/p%201?lang=en&z=2', sending(form, { headers: { 'x-style': 'plain' } }))
+  t.equal(answer.status, 200, answer.text)
+  t.equal(last().target, '/sheet?z=2')
+  const wanted = formOf(
+    ['page', 'p 1'],
+    ['file', file, 'audio/wav'],
+    ['model', 'm'],
+    ['tags', 'first'],
+    ['tags', 'en'],
+    ['style', 'plain'],
+    ['tags', 'last'],
+  )
+  const sent = last().body.toString('latin1').replaceAll('content-disposition', 'Content-Disposition')
+  t.equal(sent, wanted.toString('latin1'))
+})
+
+t.test('a value that breaks the form, and a mask that is a file, are refused, and no upstream is asked', async t => {
+  const { gateway, upstream } = await stage(t)
+  const broken = await gateway.request('/sheets/a?lang=%0D%0A--B--', sending(formOf(['model', 'm'])))
+  compatibleError(t, broken, 400, null)
+  const masked = await gateway.request('/sheets/a', sending(formOf(['mask', noise(9), 'image/png'], ['model', 'm'])))
+  compatibleError(t, masked, 400, 'untranslatable')
+  t.match(masked.json(), { error: { message: /cannot be applied to a form/ } })
+  t.equal(upstream.requests.items.length, 0)
 })
 
 t.test('JSON is sent as URL-encoded fields, or as the bytes of one member', async t => {

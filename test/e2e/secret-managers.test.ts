@@ -61,17 +61,25 @@ interface Vault extends Manager {
   readonly kept: Record<string, Readonly<Record<string, string>>>
   /** Tokens that it knows. */
   readonly tokens: Set<string>
+  /** Of a login, and of a renewal. */
+  leaseSeconds: number
+  renews: boolean
+  /** How often it takes the SecretID. */
+  logins: number
 }
 
 async function startVault(t: Test): Promise<Vault> {
   const kept: Vault['kept'] = {}
   const tokens = new Set([TOKEN])
-  let logins = 0
+  const ways = { leaseSeconds: 3600, renews: true, logins: Number.POSITIVE_INFINITY }
+  const leased = (token: string): Answer => ({
+    body: { auth: { client_token: token, lease_duration: vault.leaseSeconds, renewable: true } },
+  })
   const login = (isRight: boolean): Answer => {
-    if (!isRight) return { status: 400, body: { errors: ['invalid'] } }
-    const token = `hvs.${++logins}-${TOKEN}`
+    if (!isRight || vault.logins-- <= 0) return { status: 400, body: { errors: ['invalid'] } }
+    const token = `hvs.${tokens.size}-${TOKEN}`
     tokens.add(token)
-    return { body: { auth: { client_token: token, lease_duration: 3600, renewable: true } } }
+    return leased(token)
   }
   const manager = await startManager(t, ({ method, path, headers, body }) => {
     if (headers['x-vault-namespace'] !== 'team') return { status: 404, body: { errors: [] } }
@@ -81,12 +89,15 @@ async function startVault(t: Test): Promise<Vault> {
     if (method === 'POST' && path === '/v1/auth/cluster/login')
       return login(sent.role === 'gateway' && sent.jwt === 'the.pod.token')
     const token = String(headers['x-vault-token'])
+    if (method === 'POST' && path === '/v1/auth/token/renew-self' && vault.renews && tokens.has(token))
+      return leased(token)
     if (method !== 'GET' || !tokens.has(token)) return { status: 403, body: { errors: ['permission denied'] } }
     const data = kept[path.replace('/v1/', '')]
     if (data === undefined) return { status: 404, body: { errors: [] } }
     return { body: { data: path.startsWith('/v1/secret/data/') ? { data, metadata: { version: 1 } } : data } }
   })
-  return Object.assign(manager, { kept, tokens })
+  const vault: Vault = Object.assign(manager, { kept, tokens, ...ways })
+  return vault
 }
 
 interface Stage {
@@ -175,6 +186,36 @@ t.test('Vault: logins by AppRole and by a service account; a token that was revo
     t.equal(paths.filter(path => path.endsWith('/login')).length, 2)
   }
 })
+
+t.test(
+  'Vault: a login is renewed ahead of its end, once for all secrets; where it is not, there is another',
+  async t => {
+    const vault = await startVault(t)
+    // The SecretID is good for one login.
+    Object.assign(vault, { leaseSeconds: 3, logins: 1 })
+    vault.kept['secret/data/north'] = { key: canary('upstream'), other: canary('upstream') }
+    vault.kept['kv/south'] = { value: canary('upstream') }
+    const up = (secret: string): string => `{ kind: openai, base: "http://127.0.0.1:1", secret: ${secret} }`
+    const yaml = `version: 1
+${CALLER}
+secret_managers: ${vaultAt(vault, 'app_role: { role_id: gateway, secret_id: { env: SECRET_ID } }')}
+upstreams: { a: ${up('{ vault: secret/data/north, field: key }')}, b: ${up('{ vault: kv/south }')} }
+models: { a: a, b: b }
+`
+    const gateway = await startTestGateway(t, yaml, { env: { SECRET_ID } })
+    const posts = (): readonly string[] =>
+      vault.asked.items.flatMap(({ method, path }) => (method === 'POST' ? [path.replace('/v1/auth/', '')] : []))
+    const renewed = await vault.asked.find(({ path }) => path.endsWith('/renew-self'))
+    t.equal(renewed.headers['x-vault-token'], `hvs.1-${TOKEN}`)
+    Object.assign(vault, { renews: false, logins: 1 })
+    const [north, south] = ['/v1/secret/data/north', '/v1/kv/south'].map(path =>
+      vault.asked.find(one => one.path === path && one.headers['x-vault-token'] === `hvs.2-${TOKEN}`),
+    )
+    await Promise.all([north, south])
+    t.same(posts(), ['approle/login', 'token/renew-self', 'token/renew-self', 'approle/login'])
+    t.notOk('secrets' in (await verbose(gateway)), 'nothing was missing')
+  },
+)
 
 t.test('a secret is fetched again after a time; while the manager is away, what was fetched serves', async t => {
   const vault = await startVault(t)

@@ -9,6 +9,8 @@ function changed(verbs: readonly VerbConfig[]): readonly string[] {
   compileFormVerbs(verbs)?.({
     has: name => name === 'a' || name === 'b',
     values: name => (name === 'a' || name === 'b' ? ['1'] : []),
+    isList: () => false,
+    list: () => undefined,
     add: (name, value) => told.push(`add ${name}=${value}`),
     set: (name, value) => told.push(`set ${name}=${value}`),
     rename: (from, to) => told.push(`rename ${from} ${to}`),
@@ -44,9 +46,14 @@ for (const verb of [
   { append: { a: null } },
   { template: { a: '{b.c}' } },
   { map: { a: { x: [1] } } },
+  { insert: { 'a.b.0': 'x' } },
+  { insert: { 'a.0': { b: 1 } } },
+  { list: ['a', 'b.c'] },
+  { mask: { 'a.*': 'black' } },
+  { take: { 'query.a': 'b.c' } },
   { split: { a: { at: 'x', into: ['b', 'c.d'] } } },
   { when: { if: { 'a.b': 1 }, do: [] } },
-  { when: { if: { a: 1 }, do: [], else: [{ when: { if: { a: 1 }, do: [{ insert: { 'a.0': 1 } }] } }] } },
+  { when: { if: { a: 1 }, do: [], else: [{ when: { if: { a: 1 }, do: [{ insert: { 'a.b.0': 1 } }] } }] } },
 ]) {
   t.test(`what a form cannot say is reported: ${JSON.stringify(verb)}`, async t => {
     t.type(formFault(verb), 'string')
@@ -68,6 +75,8 @@ t.test('verbs that read texts leave files alone, but for conditions and lists', 
   ])?.({
     has: name => name.startsWith('file'),
     values: name => ({ file: [undefined], files: ['1', undefined], a: ['toString'] })[name] ?? [],
+    isList: name => name === 'files',
+    list: () => undefined,
     add: (name, value) => told.push(`add ${name}=${value}`),
     set: (name, value) => told.push(`set ${name}=${value}`),
     rename: () => undefined,
@@ -100,5 +109,6 @@ routes:
         ['form-verb', 7, 60],
       ],
     )
+    t.match(problems[1]?.message, 'wrap makes an object, and a form has none')
   },
 )

@@ -57,6 +57,10 @@ export const CLIENTS = {
     `import os\nfrom anthropic import Anthropic\n\nclient = Anthropic(base_url="${base}", api_key=os.environ["GATEWAY_KEY"])\n`,
   anthropicNode: (base: string): string =>
     `import Anthropic from '@anthropic-ai/sdk'\n\nconst client = new Anthropic({ baseURL: '${base}', apiKey: process.env.GATEWAY_KEY })\n`,
+  boto3: (base: string): string =>
+    `import os\nimport boto3\n\nos.environ["AWS_BEARER_TOKEN_BEDROCK"] = os.environ["GATEWAY_KEY"]\nclient = boto3.client("bedrock-runtime", region_name="us-east-1", endpoint_url="${base}")\n`,
+  awsNode: (base: string): string =>
+    `import { BedrockRuntimeClient, ConverseCommand } from '@aws-sdk/client-bedrock-runtime'\nimport { NodeHttpHandler } from '@smithy/node-http-handler'\n\nconst client = new BedrockRuntimeClient({\n  endpoint: '${base}',\n  region: 'us-east-1',\n  token: { token: process.env.GATEWAY_KEY },\n  authSchemePreference: ['httpBearerAuth'],\n  requestHandler: new NodeHttpHandler(),\n})\n`,
   genaiPython: (base: string): string =>
     `import os\nfrom google import genai\n\nclient = genai.Client(api_key=os.environ["GATEWAY_KEY"], http_options={"base_url": "${base}"})\n`,
   genaiNode: (base: string): string =>

@@ -17,7 +17,7 @@ interface Column {
   readonly model: string
 }
 
-/** One conversation: by one protocol, by all four beside each other, or for several models. */
+/** One conversation: by one protocol, by all five beside each other, or for several models. */
 export function Chat({ plan }: { readonly plan: PlanAnswer }) {
   const key = useSignal(plan.keys.find(({ off }) => off === undefined)?.name ?? '')
   const view = VIEWS.find(one => one === parameter('view')) ?? 'one'

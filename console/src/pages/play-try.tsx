@@ -7,7 +7,7 @@ import type { Conversation, Piece } from './conversation.js'
 import type { ExplainAnswer } from './explain.js'
 import { shortened } from './play-answer.js'
 import type { Documented, Protocol } from './protocols.js'
-import { type Answer, attempt, eventsOf } from './run.js'
+import { type Answer, attempt, eventsOf, payloadsOf } from './run.js'
 
 const WAIT_MS = 300
 const MAX_SHOWN_CHARS = 200_000
@@ -62,6 +62,8 @@ export function Try({ title, protocol, caller, base, conversation, run, stop }: 
         const made = await attempt({ key: caller, path, json: body, signal })
         answer.value = made.answer
         if (!made.response.ok) raw.value = await made.response.text()
+        else if (made.answer.type.includes('amazon.eventstream'))
+          for await (const data of payloadsOf(made.response)) take(data)
         else if (made.answer.type.includes('event-stream')) for await (const data of eventsOf(made.response)) take(data)
         else take(await made.response.text())
         times.value = [times.value[0], performance.now() - began]

@@ -297,4 +297,96 @@ const generate: Protocol = {
   },
 }
 
-export const PROTOCOLS: readonly Protocol[] = [chat, responses, messages, generate]
+/** A block of an answer, or what an event adds to one. */
+interface Block {
+  readonly text?: string
+  readonly reasoningContent?: { readonly text?: string; readonly reasoningText?: { readonly text?: string } }
+  readonly toolUse?: { readonly name?: string; readonly input?: unknown }
+}
+
+/** What documents of `converse` have, where others have members of the same names. */
+interface Conversed {
+  readonly start?: Block
+  readonly delta?: Block
+  readonly output?: { readonly message?: { readonly content?: readonly Block[] } }
+}
+
+/** Names of documents have few characters there. */
+const titleOf = (name: string): string => name.replace(/\.\w+$/, '').replace(/[^A-Za-z0-9 ()[\]-]/g, '-')
+
+const converse: Protocol = {
+  name: 'converse',
+  path: ({ model, isStream }) => `/model/${encodeURIComponent(model)}/converse${isStream ? '-stream' : ''}`,
+  unsaid: responses.unsaid,
+  body: ({ system, text, maxTokens, files, tools, schema, effort }) => ({
+    ...(system === '' ? {} : { system: [{ text: system }] }),
+    messages: [
+      {
+        role: 'user',
+        content: [
+          ...files.flatMap<object>(({ kind, type, name, data }) =>
+            kind === 'image'
+              ? [{ image: { format: type.replace('image/', ''), source: { bytes: data } } }]
+              : kind === 'file'
+                ? [{ document: { format: name.replace(/^.*\./, ''), name: titleOf(name), source: { bytes: data } } }]
+                : [],
+          ),
+          { text },
+        ],
+      },
+    ],
+    inferenceConfig: { maxTokens: maxTokens + (effort === undefined ? 0 : THINKING_TOKENS[effort]) },
+    ...(tools.length === 0
+      ? {}
+      : {
+          toolConfig: {
+            tools: tools.map(({ parameters = { type: 'object' }, ...tool }) => ({
+              toolSpec: { ...tool, inputSchema: { json: parameters } },
+            })),
+          },
+        }),
+    ...(schema === undefined
+      ? {}
+      : {
+          outputConfig: {
+            textFormat: {
+              type: 'json_schema',
+              structure: { jsonSchema: { name: 'answer', schema: JSON.stringify(schema) } },
+            },
+          },
+        }),
+    ...(effort === undefined
+      ? {}
+      : {
+          additionalModelRequestFields: { thinking: { type: 'enabled', budget_tokens: THINKING_TOKENS[effort] } },
+        }),
+  }),
+  read(document) {
+    const { start, delta, output } = document as Conversed
+    if (start !== undefined) return { call: start.toolUse?.name ?? '' }
+    if (delta !== undefined)
+      return {
+        text: delta.text ?? '',
+        thought: delta.reasoningContent?.text ?? '',
+        call: String(delta.toolUse?.input ?? ''),
+      }
+    const content = output?.message?.content
+    return {
+      text: joined(content?.map(part => part.text)),
+      thought: joined(content?.map(part => part.reasoningContent?.reasoningText?.text)),
+      call: joined(content?.map(({ toolUse }) => (toolUse === undefined ? '' : called(toolUse.name, toolUse.input)))),
+    }
+  },
+  code(conversation, base) {
+    const { model } = conversation
+    const body = { modelId: model, ...converse.body(conversation) }
+    return {
+      // A stream has binary frames, which a terminal cannot show.
+      curl: curl(base, converse.path(whole(conversation)), converse.body(conversation)),
+      'boto3 (Python)': `${CLIENTS.boto3(base)}answer = client.converse(\n${keywords(body)})\nprint(answer["output"])`,
+      'aws-sdk (Node)': `${CLIENTS.awsNode(base)}const answer = await client.send(new ConverseCommand(${literal(body, 'js')}))\nconsole.log(answer.output.message.content)`,
+    }
+  },
+}
+
+export const PROTOCOLS: readonly Protocol[] = [chat, responses, messages, generate, converse]

@@ -9,6 +9,8 @@ const MAX_NAMED_FIELDS = 8
 /** Reads what a secret manager keeps: a text, or named fields. Rejects with {@link CredentialFault}. */
 export interface SecretManager {
   read(name: string): Promise<string | JsonObject>
+  /** When its login is near its end, milliseconds since the epoch: a read renews it then. */
+  readonly dueAt?: number | undefined
 }
 
 /** The secret in what a manager keeps: a field, the only one, or the whole text. Throws {@link CredentialFault}. */
