@@ -29,7 +29,7 @@ export function addressProbes(given: string | undefined): readonly Probe[] {
 
 type Reads = (answer: LineAnswer) => string
 
-/** One probe for each protocol, of which one is asked. */
+/** Probes with one name, for each protocol one: that of the protocol that is spoken is asked. */
 function asked(name: string, what: string, url: string, read?: Reads, after?: string): readonly Probe[] {
   const reads = read === undefined ? {} : { readsRefusals: true as const, read }
   const beside = { name, what, ...reads }
@@ -162,7 +162,7 @@ export const JUDGE_PROBES: readonly Probe[] = [
   },
 ]
 
-/** `unknown`: the answer was cut short, or is no judgement. */
+/** `unknown`: the answer was cut short, or has other numbers. */
 function judges({ body }: LineAnswer): string {
   const content = valueAt(body, 'choices.0.message.content')
   const document = parseJson(typeof content === 'string' ? content : '')
