@@ -1,4 +1,4 @@
-// CPU and peak memory of `gateway plan` beside its goals: two configurations of 10,000 models and 10,000 keys, and the 1,000,000
+// CPU and peak memory of `gateway plan` beside its goals, and that memory does not grow with the log: two configurations of 10,000 models and 10,000 keys, and the 1,000,000
 // requests of a log that are decided again. Both run the real command, in a process of its own.
 // usage: node bench/plan.mjs [--quick]
 import { spawn } from 'node:child_process'
@@ -15,6 +15,10 @@ const ENTRIES = quick ? 500 : 10_000
 const LINES = quick ? 20_000 : 1_000_000
 const PLAN_GOAL_S = 10
 const TRAFFIC_GOAL_S = 60
+/** Ten times as many lines need so much more memory, at most: the log itself has ten times that. */
+const MAX_GROWTH_MIB = quick ? 64 : 40
+/** The heap of V8 grows while it may, and garbage looks like need. */
+const HEAP = ['--max-old-space-size=768', '--max-semi-space-size=8']
 /** Entries of one file, which may have a MiB. */
 const PER_FILE = 4000
 /** Every so many entries one differs. */
@@ -28,7 +32,7 @@ const folder = mkdtempSync(join(tmpdir(), 'bench-plan-'))
 try {
   const [before, after] = [configuration('before', false), configuration('after', true)]
   const log = join(folder, 'requests.log')
-  const compared = await gateway('plan', before, after, '--format', 'json')
+  const compared = await gateway(['plan', before, after, '--format', 'json'])
   const { changes } = JSON.parse(compared.text)
   if (changes.length === 0) throw new Error('no difference was found')
   say(`${ENTRIES} models × ${ENTRIES} keys, ${changes.length} changes`, compared, PLAN_GOAL_S)
@@ -38,6 +42,9 @@ try {
   const all = await replayed(log, after, LINES)
   say(`${LINES / 10} requests of a log`, tenth)
   say(`${LINES} requests of a log`, all, TRAFFIC_GOAL_S)
+  const growth = all.mib - tenth.mib
+  console.log(`ten times as many requests: ${growth} MiB more, at most ${MAX_GROWTH_MIB}`)
+  if (growth > MAX_GROWTH_MIB) process.exitCode = 1
 } finally {
   rmSync(folder, { recursive: true })
 }
@@ -48,15 +55,15 @@ function say(what, { seconds, mib }, goal) {
 }
 
 async function replayed(log, file, lines) {
-  const run = await gateway('plan', '--traffic', log, file, '--format', 'json')
+  const run = await gateway(['plan', '--traffic', log, file, '--format', 'json'], HEAP)
   const { requests } = JSON.parse(run.text)
   if (requests !== lines) throw new Error(`${requests} of ${lines} requests were decided`)
   return run
 }
 
-async function gateway(...args) {
+async function gateway(args, flags = []) {
   const env = { ...process.env, NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(REPORTING)}` }
-  const child = spawn(process.execPath, [BIN, ...args], { env, stdio: ['ignore', 'pipe', 'inherit', 'pipe'] })
+  const child = spawn(process.execPath, [...flags, BIN, ...args], { env, stdio: ['ignore', 'pipe', 'inherit', 'pipe'] })
   const texts = ['', '']
   for (const [at, stream] of [child.stdout, child.stdio[3]].entries()) {
     stream.setEncoding('utf8').on('data', piece => {

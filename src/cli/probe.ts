@@ -11,6 +11,8 @@ interface Options extends SourceOptions {
   readonly compare?: boolean
   readonly json?: boolean
   readonly dryRun?: boolean
+  readonly url?: string
+  readonly pictures?: boolean
 }
 
 /** `gateway probe`: what a server really does, found out by a fixed set of tiny requests. */
@@ -23,12 +25,19 @@ export const probeCommand: Define = (parent, io, end) => {
     .argument('[file]', 'the configuration (default: gateway.yaml)')
     .requiredOption('--model <name>', "the upstream's name of the model to ask")
     .option('--compare', 'print only what is declared otherwise; exit codes: 0 nothing, 1 something')
+    .option('--url <address>', 'a picture that the server may fetch (http or https)', address)
+    .option('--pictures', 'also make pictures, which costs more: 3 at most')
     .option('--dry-run', 'print the requests and the most that they cost; send nothing')
     .option('--json', 'print JSON')
     .addHelpText('after', example('gateway probe local --model llama3', 'gateway probe local --model llama3 --compare'))
     .action(async (upstream: string, file: string | undefined, options: Options) => {
       end(await probe(upstream, fileOf(file, options), options, io))
     })
+}
+
+function address(text: string): string {
+  if (URL.canParse(text) && /^https?:/i.test(text)) return text
+  throw new CommandError(`--url ${text}: expected an address of http or https`)
 }
 
 async function probe(name: string, file: string, options: Options, io: Io): Promise<number> {
@@ -38,13 +47,13 @@ async function probe(name: string, file: string, options: Options, io: Io): Prom
   if (upstream.off !== undefined) throw new CommandError(`the upstream ${name} is off: ${upstream.off}`)
   const { most, runProbes } = await import('./probing/run.js')
   if (options.dryRun === true) {
-    print(io.stdout, most(config, name, options.model))
+    print(io.stdout, most(config, name, options.model, options))
     return EXIT.ok
   }
   const { UpstreamLine } = await import('../runtime/upstream-line.js')
   const line = await UpstreamLine.open(plan, config, name)
   if (line === undefined) throw new CommandError(`the upstream ${name} is off`)
-  const findings = await runProbes(line, options.model).finally(() => line.close())
+  const findings = await runProbes(line, options.model, options).finally(() => line.close())
   const { declarationOf, driftOf } = await import('./probing/findings.js')
   const declaration = declarationOf(findings)
   if (options.compare === true) return compare(driftOf(declaration, findings, upstream), options, io)

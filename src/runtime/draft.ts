@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { readFile, rm } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import type { ShownDifference } from '../admin/host.js'
 import { AdminError } from '../admin/route.js'
@@ -11,11 +11,12 @@ import { packageRoot } from '../core/package-root.js'
 import type { Problem } from '../core/problems.js'
 import { inSlices } from '../core/steps.js'
 import { changesBetween } from './changes.js'
+import { FileChange, UnwrittenError } from './file-change.js'
 import type { PastDocument } from './history.js'
 import { type LoadOptions, loadPlan } from './load.js'
 import { meaningOf } from './meaning.js'
+import { messageOf } from './problems.js'
 import type { PlanSource } from './reload.js'
-import { createFile, replaceFile } from './replace-file.js'
 
 interface Checked {
   readonly isValid: boolean
@@ -98,22 +99,36 @@ export class FileDrafts {
 
   /** Writes files, those that are there no more among them, and reloads; if that fails, all are as they were before. */
   async #write(files: readonly PastDocument[], checked: Checked): Promise<Checked> {
-    const before = await Promise.all(files.map(async file => ({ ...file, text: await textAt(file.path) })))
+    const change = await FileChange.stage(files).catch(error => {
+      throw notWritten(error)
+    })
     try {
-      for (const { path, text } of files) await put(path, text)
-      const { plan, problems } = await this.#plans().reload('console')
-      if (plan !== undefined) return checked
-      await this.#restore(before)
+      const problems = await this.#make(change)
+      if (problems === undefined) return checked
+      await this.#undo(change, 'the reload failed')
       return { isValid: false, problems, changes: {} }
-    } catch (error) {
-      await this.#restore(before)
-      throw error
+    } finally {
+      await change.end()
     }
   }
 
-  async #restore(files: readonly { readonly path: string; readonly text: string | undefined }[]): Promise<void> {
-    for (const { path, text } of files) await put(path, text)
+  /** Undefined: it serves. */
+  async #make(change: FileChange): Promise<readonly Problem[] | undefined> {
+    try {
+      await change.make()
+      const { plan, problems } = await this.#plans().reload('console')
+      return plan === undefined ? problems : undefined
+    } catch (error) {
+      await this.#undo(change, messageOf(error))
+      throw notWritten(error)
+    }
+  }
+
+  async #undo(change: FileChange, why: string): Promise<void> {
+    const lost = await change.undo()
     await this.#plans().reload()
+    if (lost.length > 0)
+      throw new AdminError(500, 'not_written', `${why}; these files are not as they were: ${lost.join(', ')}`)
   }
 
   /** As {@link apply}, with what all files of the configuration said at a former generation. */
@@ -167,21 +182,9 @@ function isOwn({ path }: PastDocument): boolean {
   return !path.startsWith(join(packageRoot(), 'routes', sep))
 }
 
-/** Undefined: there is no such file. */
-async function textAt(path: string): Promise<string | undefined> {
-  return await readFile(path, 'utf8').catch(error => {
-    if (error.code !== 'ENOENT') throw error
-    return undefined
-  })
-}
-
-/** Without a text the file is removed. */
-async function put(path: string, text: string | undefined): Promise<void> {
-  const before = await textAt(path)
-  if (text === before) return
-  if (text === undefined) await rm(path, { force: true })
-  else if (before === undefined) await createFile(path, text)
-  else await replaceFile(path, text)
+function notWritten(error: unknown): unknown {
+  if (!(error instanceof UnwrittenError)) return error
+  return new AdminError(500, 'not_written', `${error.message}; all files are as they were`)
 }
 
 function laterText(generation: number, names: readonly string[]): string {

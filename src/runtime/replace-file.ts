@@ -1,5 +1,4 @@
-import { chmod, mkdir, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { chmod, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 
 /** Writes beside the file and renames, so that no one who watches it reads half of it. A link still leads to the file. */
 export async function replaceFile(file: string, text: string): Promise<void> {
@@ -13,10 +12,4 @@ export async function replaceFile(file: string, text: string): Promise<void> {
     await rm(fresh, { force: true })
     throw error
   }
-}
-
-/** Writes a file that is not there, for its owner alone: no one knows who could read the former one. */
-export async function createFile(file: string, text: string): Promise<void> {
-  await mkdir(dirname(file), { recursive: true })
-  await writeFile(file, text, { flag: 'wx', mode: 0o600 })
 }

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { ADMIN_SECRET, adminLine, adminOf } from '../helpers/admin.js'
@@ -153,3 +153,42 @@ for (const [title, words] of [
     t.equal((await gateway.ended).code, 0)
   })
 }
+
+/** A user who is not root. */
+const NOBODY = 65_534
+
+t.test('a file that cannot be written leaves all as they were, and the gateway serves what they say', async t => {
+  if (process.getuid?.() !== 0) return void t.comment('SKIPPED: another user takes the rights of root')
+  const { line, origin: admin } = await adminLine(', write: true')
+  const main = `${GOOD}${line}\ninclude: [models/*.yaml, open/*.yaml]\n`
+  const [first, second] = ['models: { first: sim }\n', 'models: { second: sim }\n']
+  const cwd = t.testdir({ 'gateway.yaml': main, models: { 'a.yaml': first }, open: { 'b.yaml': second }, data: {} })
+  for (const name of ['', 'gateway.yaml', 'data']) chownSync(join(cwd, name), NOBODY, NOBODY)
+  const gateway = start(t, ['serve', '--port', '0'], { cwd, env, user: NOBODY })
+  await gateway.until(/listening on/)
+  const ask = adminOf(t, admin)
+  const texts = (): readonly string[] =>
+    ['gateway.yaml', 'models/a.yaml', 'open/b.yaml'].map(name => readFileSync(join(cwd, name), 'utf8'))
+  const names = (): readonly string[] => ['.', 'models', 'open'].flatMap(name => readdirSync(join(cwd, name)))
+  const [laterMain, later] = [`${main}# edited\n`, 'models: { renamed: sim }\n']
+  const refused = async (said: RegExp): Promise<void> => {
+    const [before, listed] = [texts(), names()]
+    const { digest } = (await ask('GET', '/admin/plan/file')).json() as unknown as { readonly digest: string }
+    const answer = await ask('POST', '/admin/plan/apply', { generation: 1, digest })
+    t.equal(answer.status, 500)
+    t.match(answer.json().error, { type: 'not_written', message: said })
+    t.same([texts(), names()], [before, listed])
+    t.match((await ask('GET', '/admin/config?section=models')).body.toString(), '"renamed"')
+  }
+
+  writeFileSync(join(cwd, 'gateway.yaml'), laterMain)
+  writeFileSync(join(cwd, 'models/a.yaml'), later)
+  t.equal((await ask('POST', '/admin/reload')).status, 200)
+  await refused(/models\/a\.yaml cannot be written \(EACCES\); all files are as they were$/)
+
+  // Where this bit is set, anyone makes files, and no one takes the name of another's: the first file has changed by then.
+  chmodSync(join(cwd, 'models'), 0o1777)
+  await refused(/models\/a\.yaml cannot be written \(EPERM\); all files are as they were$/)
+  gateway.child.kill('SIGTERM')
+  t.equal((await gateway.ended).code, 0)
+})

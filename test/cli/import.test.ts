@@ -350,6 +350,65 @@ for (const { from, text, models, rest, found } of OTHERS) {
   })
 }
 
+/** Types that have protocols of their own, which no kind speaks. */
+const STRANGE = {
+  'one-api': [0, 11, 15, 18, 21, 22, 23, 34, 38, 43, 46],
+  'new-api': [0, 11, 15, 18, 21, 22, 23, 36, 37, 44, 49, 50, 51, 52, 53, 54, 56, 57],
+} as const
+/** All types that the gateways number, up to the last. */
+const TYPES = {
+  'one-api': Array.from({ length: 52 }, (_, type) => type),
+  'new-api': Array.from({ length: 58 }, (_, type) => type).filter(type => ![28, 29, 30, 32].includes(type)),
+} as const
+
+for (const name of ['one-api', 'new-api'] as const) {
+  t.test(`a channel of each type of ${name} becomes an upstream, or it is said that no kind is known`, async t => {
+    const data = await importData(name)
+    const reader = READERS[String(data.reader)]
+    if (reader === undefined) throw new Error(`no reader for ${name}`)
+    const strange: readonly number[] = STRANGE[name]
+    for (const type of TYPES[name]) {
+      // As its API writes rows: what is not set is null or an empty text, and the key is left out.
+      const unset = { key: '', openai_organization: null, param_override: null, header_override: null, setting: '' }
+      const row = { id: 3, type, status: 1, name: 'c', weight: 2, base_url: '', models: 'm', ...unset, settings: '' }
+      const text = JSON.stringify({ success: true, message: '', data: [row] })
+      const result = await translate({ name, reader, data }, 'channels.json', text, '*')
+      if ('problems' in result) throw new Error(JSON.stringify(result.problems))
+      const isKnown = /^upstreams:\n {2}c:/m.test(result.text)
+      t.equal(isKnown, !strange.includes(type), `${type}`)
+      const isSaid = result.findings.some(({ message }) =>
+        /^no kind (?:is known for the type \d|serves "\w)/.test(message),
+      )
+      t.equal(isSaid, !isKnown, `${type}: ${JSON.stringify(result.findings)}`)
+      if (!isKnown) continue
+      const loaded = await loadPlan({ file: 'x.yaml', env: {}, secrets: 'assume', text: Buffer.from(result.text) })
+      t.ok(loaded.plan, `${type}: ${JSON.stringify(loaded.problems)}`)
+    }
+    const reference = join(REFERENCE, name, 'channel-types.json')
+    if (!existsSync(reference)) return void console.log(`# SKIPPED: no types of ${name} below ${REFERENCE}`)
+    const numbered = JSON.parse(readFileSync(reference, 'utf8')) as readonly { readonly type: number }[]
+    t.strictSame(
+      numbered.map(one => one.type).sort((a, b) => a - b),
+      TYPES[name],
+    )
+  })
+}
+
+t.test('a channel is read from each shape in which it is written', async t => {
+  const channel = { type: 19, name: 'c', key: 'k', models: 'm' }
+  const shapes = [
+    ...[{ channels: [channel] }, { data: [channel] }, { data: { items: [channel] } }, { data: channel }],
+    ...[{ mode: 'single', channel }, channel],
+  ]
+  for (const shape of shapes) {
+    const { code, stdout, stderr } = await run(['import', 'new-api', '-'], { input: JSON.stringify(shape) })
+    t.equal(code, 0, stderr)
+    const upstreams = 'upstreams:\n  c: { kind: openai-compatible, base: "https://api.360.cn", secret: { env: C_KEY } }'
+    t.ok(stdout.includes(upstreams), `${JSON.stringify(shape)}: ${stdout}`)
+    t.match(stderr, /0 unsupported$/m)
+  }
+})
+
 /** Files of each gateway that an ordinary run reads; ALL_RECORDINGS=1 reads all. */
 const MAX_FILES = 18
 

@@ -123,6 +123,9 @@ keys: { bob: { secret: { env: BOB } } }
     t.match(await plan('few.yaml', 'many.yaml'), `\n${changes.length} changes`)
     t.match(await plan('few.yaml', 'many.yaml', '--format', 'markdown'), `\n\n${left} more: `)
     t.match(await plan('few.yaml', 'many.yaml', '--format', 'github'), `::${left} more settings`)
+    const { runs } = JSON.parse(await plan('few.yaml', 'many.yaml', '--format', 'sarif'))
+    t.equal(runs[0].results.at(-1).message.text, `and ${left} more settings: --format json has all`)
+    t.equal(runs[0].results.length, 201)
     t.equal((await plan('many.yaml', 'few.yaml')).match(/^WEAKER: setting checks\.check-\d+\.module/gm)?.length, 32)
   },
 )
@@ -201,6 +204,33 @@ keys: { bob: { secret: { env: BOB } } }
     t.strictSame([receipts.requests, receipts.lossy], [2, { 'chat → messages': 1 }], 'the receipt says how it was sent')
   },
 )
+
+t.test('a key far behind that may do more fails --fail-on weaker', async t => {
+  const [keys, far] = [6000, 5000]
+  const folder = (isLax: boolean) => {
+    const one = (i: number) => {
+      const secret = `{ hash: "sha256:${i.toString(16).padStart(64, '0')}" }`
+      const limit = isLax && i === far ? 20 : 10
+      return `  k-${i}: { secret: ${secret}, models: [m], limits: { requests: ${limit}/s } }\n`
+    }
+    const part = (from: number, to: number) =>
+      `keys:\n${Array.from({ length: to - from }, (_, i) => one(from + i)).join('')}`
+    return {
+      'gateway.yaml':
+        'version: 1\ninclude: [one.yaml, two.yaml]\nupstreams: { up: { kind: simulator } }\nmodels: { m: up }\n',
+      'one.yaml': part(0, keys / 2),
+      'two.yaml': part(keys / 2, keys),
+    }
+  }
+  const cwd = t.testdir({ before: folder(false), after: folder(true) })
+  const plan = (old: string, now: string, ...args: readonly string[]) =>
+    run(['plan', `${old}/gateway.yaml`, `${now}/gateway.yaml`, '--fail-on', 'weaker', ...args], { cwd })
+  const weaker = await plan('before', 'after')
+  t.equal(weaker.code, 1, weaker.stderr)
+  t.match(weaker.stdout, /^WEAKER.*k-5000\b.*\n/m)
+  t.match(weaker.stdout, /^1 change, 1 weaker$/m)
+  t.equal((await plan('after', 'before')).code, 0, 'stricter')
+})
 
 t.test('plan --traffic has marks for --fail-on', async t => {
   const request = { msg: 'request', route: 'POST /v1/chat/completions', key: 'bob', upstream: 'north', status: 200 }

@@ -11,6 +11,8 @@ import { listening } from '../helpers/listening.js'
 import { run } from './bin.js'
 
 interface Case {
+  /** Whether pictures are made, too. */
+  readonly pictures?: true
   readonly simulate: string
   readonly traits?: object
   readonly request?: readonly object[]
@@ -21,11 +23,25 @@ interface Case {
 const WITHOUT_CHAT = { max_tokens: 'no', max_completion_tokens: 'no' }
 
 /** What the whole simulator has beside the defaults. */
-const ALL_TRAITS = { image_inputs: 'parts', rerank: ['max_tokens_per_doc', 'priority'] }
+const ALL_TRAITS = {
+  image_inputs: 'parts',
+  rerank: ['max_tokens_per_doc', 'priority'],
+  embedding_tasks: { field: 'input_type', words: { RETRIEVAL_QUERY: 'query', RETRIEVAL_DOCUMENT: 'document' } },
+}
+const TASKS = {
+  ...{ RETRIEVAL_QUERY: 'retrieval.query', RETRIEVAL_DOCUMENT: 'retrieval.passage' },
+  ...{ SEMANTIC_SIMILARITY: 'text-matching', CLASSIFICATION: 'classification' },
+}
 
 /** Simulated servers, each without one thing. */
 const SERVERS: Readonly<Record<string, Case>> = {
-  whole: { simulate: 'jitter=0ms', found: { embeddings: '256', error: 'compatible', stream: 'yes', tools: 'yes' } },
+  whole: {
+    simulate: 'jitter=0ms',
+    found: {
+      ...{ embeddings: '256', error: 'compatible', stream: 'yes', tools: 'yes' },
+      ...{ https_urls: 'yes', http_urls: 'yes', moderations: 'yes', moderates: 'not asked', makes_images: 'not asked' },
+    },
+  },
   old: { simulate: 'lacks=max_completion_tokens', traits: { max_tokens_field: 'max_tokens' } },
   modern: { simulate: 'lacks=max_tokens', found: { max_tokens: 'no' } },
   nameless: { simulate: 'lacks=max_tokens.max_completion_tokens', found: WITHOUT_CHAT },
@@ -55,6 +71,33 @@ const SERVERS: Readonly<Record<string, Case>> = {
     traits: { rerank: undefined },
     found: { rerank: 'yes' },
   },
+  inward: { simulate: 'lacks=urls', traits: { fetches_urls: false }, found: { https_urls: 'no' } },
+  careful: { simulate: 'lacks=http_urls', traits: { fetches_urls: 'https' } },
+  messenger: { simulate: 'lacks=chat.urls', traits: { fetches_urls: false }, found: { https_urls: 'no' } },
+  native: { simulate: 'lacks=chat.messages', traits: { fetches_urls: true } },
+  native_careful: { simulate: 'lacks=chat.messages.http_urls', traits: { fetches_urls: 'https' } },
+  native_inward: { simulate: 'lacks=chat.messages.urls', found: { https_urls: 'no' } },
+  tasked: { simulate: 'lacks=input_type', traits: { embedding_tasks: { field: 'task', words: TASKS } } },
+  purposeless: { simulate: 'lacks=input_type.task', traits: { embedding_tasks: undefined } },
+  unjudging: { simulate: 'lacks=moderations', found: { moderations: 'no', moderates: 'no' } },
+  painter: { simulate: 'jitter=0ms', pictures: true, found: { makes_images: 'yes', several_images: 'not asked' } },
+  generator: {
+    ...{ simulate: 'lacks=made_images', pictures: true },
+    found: { makes_images_generate: 'yes', several_images: 'yes', makes_images_chat: 'not asked' },
+  },
+  one_picture: { simulate: 'lacks=made_images.several', pictures: true, traits: { several_images: false } },
+  predictor: {
+    ...{ simulate: 'lacks=made_images.generated_images', pictures: true, traits: { images: 'predict' } },
+    found: { makes_images_predict: 'yes', several_images: 'not asked' },
+  },
+  drawing_chat: {
+    ...{ simulate: 'lacks=made_images.generated_images.predicted_images', pictures: true, traits: { images: 'chat' } },
+    found: { several_images: 'yes' },
+  },
+  one_of_chat: {
+    ...{ simulate: 'lacks=made_images.generated_images.predicted_images.several', pictures: true },
+    traits: { images: 'chat', several_images: false },
+  },
   thinker: { simulate: 'reasoning', traits: { sampling: false }, found: { max_tokens: 'no' } },
 }
 
@@ -71,7 +114,7 @@ t.test('probe finds every trait of simulated servers', async t => {
   for (const [name, server] of Object.entries(SERVERS)) {
     const line = await UpstreamLine.open(plan, config, name)
     if (line === undefined) throw new Error(`${name} is off`)
-    const findings = await runProbes(line, 'sim-text').finally(() => line.close())
+    const findings = await runProbes(line, 'sim-text', server).finally(() => line.close())
     const found = new Map(findings.map(one => [one.name, one.found]))
     if (name === 'whole') for (const [probe, value] of found) usual.set(probe, value)
     const { traits, request, speaks } = declarationOf(findings)
@@ -189,6 +232,132 @@ t.test('what is declared of media is held against what was found', t => {
   t.end()
 })
 
+t.test('what is declared of addresses, judges and pictures is held against what was found', t => {
+  const drift = (found: Readonly<Record<string, string>>, traits: object) => {
+    const findings = Object.entries(found).map(([name, value]) => ({ name, what: name, found: value }))
+    return driftOf(declarationOf(findings), findings, { traits, speaks: { embeddings: {} } })
+  }
+  const chat = { max_completion_tokens: 'yes' }
+  const inward = { ...chat, https_urls: 'no', http_urls: 'not asked' }
+  t.strictSame(drift(inward, {}), ['traits.fetches_urls: declared nothing, found false'])
+  t.strictSame(drift(inward, { fetches_urls: false }), [])
+  const fetching = { ...chat, https_urls: 'yes', http_urls: 'yes' }
+  t.strictSame(drift(fetching, {}), [])
+  t.strictSame(drift(fetching, { fetches_urls: 'https' }), ['traits.fetches_urls: declared "https", found true'])
+  t.strictSame(drift({ ...chat, https_urls: 'unknown' }, { fetches_urls: false }), [], 'it did not show')
+  const purposes = { embeddings: '8', input_type_query: 'no', input_type_document: 'yes' }
+  const words = { RETRIEVAL_DOCUMENT: 'document' }
+  t.strictSame(drift(purposes, { embedding_tasks: { field: 'input_type', words } }), [])
+  t.equal(drift(purposes, { embedding_tasks: { field: 'input_type', words: { RETRIEVAL_QUERY: 'query' } } }).length, 1)
+  t.strictSame(drift({ moderates: 'no' }, { moderates: true }), ['traits.moderates: declared true, found nothing'])
+  t.strictSame(drift({ moderates: 'yes' }, {}), [], 'what may judge need not')
+  const painter = { makes_images: 'no', makes_images_generate: 'no', makes_images_predict: 'no' }
+  t.strictSame(drift({ ...painter, makes_images_chat: 'yes', several_images: 'no' }, {}), [
+    'traits.images: declared nothing, found "chat"',
+    'traits.several_images: declared nothing, found false',
+  ])
+  t.strictSame(drift({ ...painter, several_images: 'yes' }, { images: 'generate', several_images: false }), [
+    'traits.images: declared "generate", found nothing',
+    'traits.several_images: declared false, found nothing',
+  ])
+  const unasked = { makes_images: 'not asked', several_images: 'not asked' }
+  t.strictSame(drift(unasked, { images: 'chat', several_images: false }), [])
+  t.end()
+})
+
+interface Asked {
+  readonly messages?: readonly { readonly content: unknown }[]
+  readonly response_format?: { readonly json_schema: { readonly name: string } }
+}
+
+/** A server of chat whose answers, or refusals, are made from what was asked. */
+function chatServer(answer: (asked: Asked, path: string) => { readonly status?: number; readonly body: object }) {
+  return createServer((request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.on('end', () => {
+      const { status = 200, body } = answer(JSON.parse(Buffer.concat(chunks).toString()), request.url ?? '')
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+    })
+  })
+}
+
+const saying = (content: string) => ({ body: { choices: [{ message: { role: 'assistant', content } }] } })
+
+/** What is said of a text; and what the probe makes of that. */
+const JUDGES: readonly (readonly [name: string, says: (texts: readonly string[]) => unknown, found: string])[] = [
+  ['right', texts => texts.map(text => (/kill|stab|shoot/.test(text) ? 0.9 : 0.1)), 'yes'],
+  ['too stern', texts => texts.map(() => 1), 'no'],
+  ['too mild', texts => texts.map(() => 0), 'no'],
+  ['no scores', texts => texts.map(text => (/kill|stab|shoot/.test(text) ? 90 : 0)), 'no'],
+  ['too few', texts => texts.slice(1).map(() => 0), 'unknown'],
+  ['cut short', () => '0.1, 0.', 'unknown'],
+]
+
+t.test('a model of texts moderates if it judges each text right', async t => {
+  for (const [name, says, expected] of JUDGES) {
+    const server = chatServer(({ messages = [], response_format: format }, path) => {
+      if (path !== '/v1/chat/completions') return { status: 404, body: { error: { message: 'not found' } } }
+      if (format?.json_schema.name !== 'scores') return saying(format === undefined ? 'yes' : '{"city":"Paris"}')
+      return saying(JSON.stringify({ results: says(JSON.parse(String(messages.at(-1)?.content))) }))
+    })
+    const findings = await runProbes(await lineTo(t, server), 'm')
+    t.equal(findings.find(one => one.name === 'moderates')?.found, expected, name)
+    t.equal(declarationOf(findings).traits.moderates, expected === 'yes' ? true : undefined, name)
+  }
+})
+
+/** What servers say of an address at which nothing is. */
+const SAID_OF_ADDRESSES: readonly (readonly [said: string, found: string])[] = [
+  ['Error while downloading https://picture.invalid/a.png.', 'yes'],
+  ['Unable to download the file. Please verify the URL and try again.', 'yes'],
+  ['Cannot connect to host picture.invalid:443 ssl:default [Name or service not known]', 'yes'],
+  ['dial tcp: lookup picture.invalid: no such host', 'yes'],
+  ['Failed to fetch image: unknown host', 'yes'],
+  ['image URLs are not currently supported, please use base64 encoded data instead', 'no'],
+  ['illegal base64 data at input byte 4', 'no'],
+  ['Fetching of images is disabled', 'no'],
+  ['Remote images are not allowed here', 'no'],
+  ['Something went wrong.', 'unknown'],
+]
+
+t.test('the words of a server tell whether it fetches; an address of a picture tells more', async t => {
+  let said = ''
+  let reachable: string | undefined
+  const server = chatServer(({ messages = [] }) => {
+    const url = /"url":"(https?:[^"]+)"/.exec(JSON.stringify(messages))?.[1]
+    if (url === undefined || url === reachable) return saying('yes')
+    return { status: 400, body: { error: { message: said } } }
+  })
+  const line = await lineTo(t, server)
+  const given = 'https://pictures.example/a.png'
+  for (const [message, expected] of SAID_OF_ADDRESSES) {
+    said = message
+    reachable = undefined
+    const findings = await runProbes(line, 'm')
+    const found = (name: string) => findings.find(one => one.name === name)
+    t.equal(found('https_urls')?.found, expected, message)
+    if (expected !== 'yes') t.equal(found('https_urls')?.reason, `400 ${message}`)
+    t.equal(found('given_url'), undefined, 'no address but those at which nothing is')
+    t.equal(declarationOf(findings).traits.fetches_urls, expected === 'no' ? false : undefined, message)
+  }
+  t.equal(declarationOf(await runProbes(line, 'm', { url: given })).traits.fetches_urls, false, 'it refuses this, too')
+  reachable = given
+  const findings = await runProbes(line, 'm', { url: given })
+  t.equal(findings.find(({ name }) => name === 'given_url')?.found, 'yes')
+  t.equal(declarationOf(findings).traits.fetches_urls, undefined, 'nothing is known of http')
+})
+
+t.test('a server that takes any address shows nothing', async t => {
+  const line = await lineTo(
+    t,
+    chatServer(() => saying('yes')),
+  )
+  const findings = await runProbes(line, 'm', { url: 'https://pictures.example/a.png' })
+  t.equal(findings.find(({ name }) => name === 'https_urls')?.found, 'ignored')
+  t.equal(declarationOf(findings).traits.fetches_urls, undefined)
+})
+
 t.test('a member that a server does not read is not one that it knows', async t => {
   const server = createServer((request, response) => {
     request.resume().on('end', () => {
@@ -214,14 +383,29 @@ t.test('probe prints what to paste, and tells what is declared otherwise', async
   const drift = await run([...asked, '--compare'], { cwd })
   t.strictSame(
     [drift.code, drift.stdout],
-    [1, 'traits.sampling: declared nothing, found false\ntraits.image_inputs: declared nothing, found "parts"\n'],
+    [
+      1,
+      'traits.sampling: declared nothing, found false\ntraits.image_inputs: declared nothing, found "parts"\n' +
+        'traits.embedding_tasks: declared nothing, found {"field":"input_type","words":{"RETRIEVAL_QUERY":"query","RETRIEVAL_DOCUMENT":"document"}}\n',
+    ],
   )
+  const tasks = 'embedding_tasks: { field: task, words: { CLASSIFICATION: classification } }'
   writeFileSync(
     join(cwd, 'gateway.yaml'),
-    CONFIG.replace('lacks=sampling" }', 'lacks=sampling" }, traits: { sampling: false, image_inputs: parts }'),
+    CONFIG.replace(
+      'lacks=sampling" }',
+      `lacks=sampling" }, traits: { sampling: false, image_inputs: parts, ${tasks} }`,
+    ),
   )
   t.equal((await run([...asked, '--compare'], { cwd })).code, 0)
   const dry = await run([...asked, '--dry-run'], { cwd })
   t.match(dry.stdout, /\d+ requests, at most \d+ tokens in and \d+ out; at most 0\.0000 USD/)
+  t.notMatch(dry.stdout, /makes_images|3 pictures/)
+  const costly = await run([...asked, '--dry-run', '--pictures', '--url', 'https://a.example/b.png'], { cwd })
+  t.match(costly.stdout, /\d+ requests, at most \d+ tokens in and \d+ out, and 3 pictures;/)
+  t.match(costly.stdout, /^makes_images_chat: /m)
+  t.match(costly.stdout, /^given_url: /m)
+  const bad = await run([...asked, '--url', 'file:///etc/passwd'], { cwd })
+  t.strictSame([bad.code, /expected an address of http or https/.test(bad.stderr)], [2, true])
   t.equal((await run(['probe', 'none', '--model', 'm'], { cwd })).code, 2)
 })

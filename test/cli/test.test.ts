@@ -225,11 +225,16 @@ timeouts: { total: 20m }
 keys:
   team: { secret: { env: TEAM_KEY }, limits: { requests: 2/minute } }
   daily: { secret: { env: DAILY_KEY }, limits: { requests: 1/day } }
+  monthly: { secret: { env: MONTHLY_KEY }, limits: { requests: 1/month } }
   open: { secret: { env: OPEN_KEY } }
 upstreams:
   north: { kind: openai-compatible, base: https://north.example, secret: { env: NORTH_KEY } }
   sim: { kind: simulator }
-models: { swift: north, sim-text: sim }
+models:
+  swift: north
+  sim-text: sim
+  patient: { upstream: north, limits: { requests: 1/minute, queue: 90s } }
+  hasty: { upstream: north, limits: { requests: 1/minute, queue: 40s } }
 `
 const TEAM = CHAT.replace('open', 'team')
 const LATER = (after: string, chat: string): string => chat.replace('{', `{ after: ${after},`)
@@ -249,6 +254,26 @@ const TIME_TESTS = `tests:
     request: ${LATER('24h', CHAT.replace('open', 'daily'))}
     upstream: { north: { answer: { body: ${ANSWER} } } }
     expect: { status: 200 }
+  a day lasts a day:
+    before: [${CHAT.replace('open', 'daily')}]
+    request: ${LATER('23h', CHAT.replace('open', 'daily'))}
+    upstream: { north: { answer: { body: ${ANSWER} } } }
+    expect: { status: 429, headers: { retry-after: present } }
+  a month lasts four weeks:
+    before: [${CHAT.replace('open', 'monthly')}]
+    request: ${LATER('648h', CHAT.replace('open', 'monthly'))}
+    upstream: { north: { answer: { body: ${ANSWER} } } }
+    expect: { status: 429 }
+  who waits long enough for a limit is served:
+    before: [${CHAT.replace('swift', 'patient')}]
+    request: ${CHAT.replace('swift', 'patient')}
+    upstream: { north: { answer: { body: ${ANSWER} } } }
+    expect: { status: 200 }
+  who does not is refused:
+    before: [${CHAT.replace('swift', 'hasty')}]
+    request: ${CHAT.replace('swift', 'hasty')}
+    upstream: { north: { answer: { body: ${ANSWER} } } }
+    expect: { status: 429, error: rate_limited }
   a retry waits as long as the upstream wants:
     request: ${CHAT}
     upstream: { north: { answers: [{ status: 429, headers: { retry-after: "120" } }, { body: ${ANSWER} }] } }
@@ -277,7 +302,7 @@ t.test('pauses of retries and windows of limits take virtual time', async t => {
     files[0]?.tests.flatMap(({ title, faults }) => (faults.length === 0 ? [] : [[title, faults]])),
     [],
   )
-  t.equal(files[0]?.tests.length, 7)
+  t.equal(files[0]?.tests.length, 11)
 })
 
 t.test('without its time a limit is not free again', async t => {

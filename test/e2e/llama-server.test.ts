@@ -61,6 +61,13 @@ const FOUND = {
   ...{ speech: 'no', generated_sound: 'no', image_objects: 'no', image_parts: 'no' },
   ...{ rerank: 'off', rerank_max_tokens_per_doc: 'off', rerank_priority: 'off' },
   ...{ max_output: 'not named', error: 'compatible' },
+  ...{ https_urls: 'not asked', http_urls: 'not asked', moderations: 'no' },
+  // It does not read these members.
+  ...{ input_type_query: 'ignored', input_type_document: 'ignored', input_type_passage: 'ignored' },
+  ...{ 'task_retrieval.query': 'ignored', 'task_retrieval.passage': 'ignored' },
+  ...{ 'task_text-matching': 'ignored', task_classification: 'ignored' },
+  ...{ makes_images: 'not asked', makes_images_generate: 'not asked', makes_images_predict: 'not asked' },
+  ...{ makes_images_chat: 'not asked', several_images: 'not asked' },
 }
 const SPEAKS = {
   chat: 'POST /v1/chat/completions',
@@ -110,7 +117,10 @@ async function finds(t: Test, llama: LlamaServer): Promise<void> {
     readonly request: unknown
   }
   t.equal(code, 0)
-  t.strictSame(Object.fromEntries(findings.map(({ name, found }) => [name, found])), FOUND)
+  const { moderates, ...found } = Object.fromEntries(findings.map(({ name, found }) => [name, found]))
+  t.strictSame(found, FOUND)
+  // What this tiny model says of scores differs from run to run.
+  t.match(moderates, /^(?:no|unknown)$/)
   t.strictSame({ traits, speaks, request }, { traits: {}, speaks: SPEAKS, request: [] })
 }
 

@@ -21,6 +21,22 @@ t.test('a difference of two configurations is counted and listed', async t => {
   t.same(weakened(difference), {})
 })
 
+t.test('of many changes the first lines are those that allow more, and all are counted', async t => {
+  const keys = (others: number, last: number) => {
+    const limits = [...Array.from({ length: 30 }, (_, i) => others + i), last]
+    const lines = limits.map((limit, i) => {
+      const secret = `{ hash: "sha256:${i.toString().padStart(64, '0')}" }`
+      return `  key-${i}: { secret: ${secret}, models: ["*"], limits: { requests: ${limit}/s } }\n`
+    })
+    return `keys:\n${lines.join('')}`
+  }
+  const difference = await meaningOf(await sideOf(t, 3, keys(200, 1)), await sideOf(t, 3, keys(100, 2)))
+  t.ok(Number(difference.changes) >= 31, `${difference.changes}`)
+  t.equal(difference.lines?.length, 20)
+  t.match(difference.lines?.[0], /^WEAKER: .*key-30/)
+  t.strictSame([difference.weaker, weakened(difference).weakened?.length], [1, 1])
+})
+
 t.test('configurations that are too large are not compared, and that is said with the reason', async t => {
   const large = await sideOf(t, 2000)
   t.match(await meaningOf(large, large), {

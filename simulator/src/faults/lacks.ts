@@ -6,6 +6,12 @@ const CHAT = /\/chat\/completions$/
 const GENERATE = /:(?:stream)?generateContent$/i
 const EMBEDDINGS = /\/embeddings$/
 const RERANK = /\/rerank$/
+const MESSAGES = /\/messages$/
+const MODERATIONS = /\/moderations$/
+const IMAGES = /\/images\/generations$/
+const PREDICT = /:predict$/
+/** Where texts may have pictures by their addresses. */
+const READS_PICTURES = /\/chat\/completions$|\/messages$|:(?:stream)?generateContent$/i
 const SPEECH = /\/audio\/speech$/
 
 /** Which requests need something, by their paths and bodies. */
@@ -27,9 +33,21 @@ const LACKS: Readonly<Record<string, Need>> = {
   images: [CHAT, body => hasPart(body, 'image_url')],
   audio: [CHAT, body => hasPart(body, 'input_audio')],
   speech: [SPEECH, () => true],
-  sound: [GENERATE, body => wantsSound(body)],
+  sound: [GENERATE, body => wants(body, 'AUDIO')],
   image_objects: [EMBEDDINGS, body => hasInput(body, 'image')],
   image_parts: [EMBEDDINGS, body => hasInput(body, 'content')],
+  chat: [CHAT, () => true],
+  messages: [MESSAGES, () => true],
+  moderations: [MODERATIONS, () => true],
+  input_type: [EMBEDDINGS, body => body.input_type !== undefined],
+  task: [EMBEDDINGS, body => body.task !== undefined],
+  made_images: [IMAGES, () => true],
+  generated_images: [GENERATE, body => wants(body, 'IMAGE')],
+  predicted_images: [PREDICT, () => true],
+  chat_images: [CHAT, body => Array.isArray(body.modalities) && body.modalities.includes('image')],
+  several: [READS_PICTURES, body => body.n === 2 || configOf(body).candidateCount === 2],
+  urls: [READS_PICTURES, body => hasAddress(body, /^https?:/i)],
+  http_urls: [READS_PICTURES, body => hasAddress(body, /^http:/i)],
   max_tokens_per_doc: [RERANK, body => body.max_tokens_per_doc !== undefined],
   priority: [RERANK, body => body.priority !== undefined],
 }
@@ -73,9 +91,21 @@ function hasPart(body: Body, type: string): boolean {
   return messagesOf(body).some(({ content }) => Array.isArray(content) && content.some(part => part?.type === type))
 }
 
-function wantsSound({ generationConfig: config }: Body): boolean {
-  const modalities = typeof config === 'object' && config !== null ? (config as Body).responseModalities : undefined
-  return Array.isArray(modalities) && modalities.includes('AUDIO')
+function configOf({ generationConfig: config }: Body): Body {
+  return typeof config === 'object' && config !== null ? (config as Body) : {}
+}
+
+function wants(body: Body, modality: string): boolean {
+  const modalities = configOf(body).responseModalities
+  return Array.isArray(modalities) && modalities.includes(modality)
+}
+
+/** Whether one of the members that name pictures has such an address. */
+function hasAddress(value: unknown, address: RegExp): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return Object.entries(value).some(([name, one]) =>
+    typeof one === 'string' ? (name === 'url' || name === 'fileUri') && address.test(one) : hasAddress(one, address),
+  )
 }
 
 function hasInput({ input }: Body, member: string): boolean {

@@ -45,7 +45,7 @@ export const applyPlan: AdminRoute = {
   method: 'POST',
   path: '/admin/plan/apply',
   summary:
-    'Writes a draft to the configuration file and reloads it; needs admin: { write: true }. digest: of the file that the draft is made from. generation, in place of text: all files of the configuration say again what they said then. 409: the file has changed, or others that came later would be read, too. 422: it has errors, and nothing has changed.',
+    'Writes a draft to the configuration file and reloads it; needs admin: { write: true }. digest: of the file that the draft is made from. generation, in place of text: all files of the configuration say again what they said then. 409: the file has changed, or others that came later would be read, too. 422: it has errors, and nothing has changed. 500 not_written: a file cannot be written, and none has changed.',
   body: objectOf({ text: TEXT, generation: COUNT, digest: TEXT }, ['digest']),
   status: 200,
   answer: objectOf({ generation: COUNT, valid: FLAG, problems: LIST, changes: { type: 'object' } }),

@@ -9,8 +9,9 @@ export const channelsReader: Reader = input => {
   const { root } = input
   const data = root.child('data')
   const list = [data.child('items'), data, root.child('channels')].find(({ value }) => Array.isArray(value))
-  // An answer about one channel has it as its data.
-  const views = list?.items() ?? (data.child('type').exists ? [data] : [])
+  // An answer about one channel has it as its data; a request that makes one is it, or has it.
+  const one = [data, root.child('channel'), root].find(view => view.child('type').exists)
+  const views = list?.items() ?? (one === undefined ? [] : [one])
   if (list === undefined && views.length === 0)
     root.find('unsupported', 'it has no channels, neither in data nor in channels')
   const channels = views.map(view => ({ view, priority: view.child('priority').number() ?? 0 }))
@@ -35,7 +36,8 @@ function readChannel(view: View, isShared: boolean, at: number, input: ReaderInp
   }
   const status = view.child('status').number()
   if (status === 3) view.child('status').find('manual', 'it was switched off by itself; it is on here')
-  const address = view.child('base_url')
+  const own = view.child('base_url')
+  const address = typeof own.value === 'string' && own.value !== '' ? own : data.child('bases', number)
   const request = forced(view.child('param_override'))
   const { region, isAccount } = inKey(view)
   const secrets = isAccount ? accountIn(view) : secretsOf(view.child('key'), `${asVariable(name)}_KEY`)
@@ -43,7 +45,7 @@ function readChannel(view: View, isShared: boolean, at: number, input: ReaderInp
     provider: word,
     name,
     at: view,
-    ...(typeof address.value === 'string' && address.value !== '' ? { address } : {}),
+    ...(address.exists ? { address } : {}),
     model: view.child('models').text()?.split(',')[0]?.trim() ?? '',
     headers: headersOf(view, data),
     cloud: { region },

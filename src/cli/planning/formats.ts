@@ -103,19 +103,16 @@ function escaped(text: string): string {
 }
 
 /** SARIF 2.1.0; the rule of a change is its first mark, or `changed`. */
-function sarif(changes: readonly Change[], { file }: About): string {
+function sarif(changes: readonly Change[], { file, left = 0 }: About): string {
   const ids: readonly (Mark | 'changed')[] = ['weaker', 'loss', 'unreachable', 'changed']
   const driver = { name: 'model-gateway', version: version(), rules: ids.map(id => ({ id })) }
-  const results = changes.map(change => {
-    const ruleId = change.marks[0] ?? 'changed'
-    return {
-      ruleId,
-      ruleIndex: ids.indexOf(ruleId),
-      level: change.marks.length > 0 ? 'warning' : 'note',
-      message: { text: headline(change) },
-      locations: [{ physicalLocation: { artifactLocation: { uri: encodeURI(file) } } }],
-    }
-  })
+  const locations = [{ physicalLocation: { artifactLocation: { uri: encodeURI(file) } } }]
+  const result = (text: string, ruleId: (typeof ids)[number] = 'changed') => {
+    const level = ruleId === 'changed' ? 'note' : 'warning'
+    return { ruleId, ruleIndex: ids.indexOf(ruleId), level, message: { text }, locations }
+  }
+  const rest = left === 0 ? [] : [result(`and ${left} more settings: --format json has all`)]
+  const results = [...changes.map(change => result(headline(change), change.marks[0])), ...rest]
   const log = { $schema: 'https://json.schemastore.org/sarif-2.1.0.json', version: '2.1.0' }
   return JSON.stringify({ ...log, runs: [{ tool: { driver }, results }] }, undefined, 2)
 }

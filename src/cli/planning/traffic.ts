@@ -1,5 +1,4 @@
 import { createReadStream } from 'node:fs'
-import { createInterface } from 'node:readline'
 import { MICRO_PER_USD } from '../../core/cost.js'
 import { isObject, parseJson } from '../../core/json.js'
 import type { Usage } from '../../core/plan.js'
@@ -9,6 +8,7 @@ import { type PastRequest, type TrafficFacts, TrafficReplay } from '../../plan/d
 import { CommandError, type Io } from '../io.js'
 import { STANDARD_INPUT } from '../loading.js'
 import { Heap } from './heap.js'
+import { linesOf } from './lines.js'
 import { ReplayedLimits } from './past-limits.js'
 
 /** Longer lines are left out. */
@@ -28,12 +28,14 @@ export async function replay(log: string, side: Side, io: Io, before?: Side): Pr
   }
   const input = log === STANDARD_INPUT ? io.stdin : createReadStream(log)
   try {
-    for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
-      const request = line.length > MAX_LINE_CHARS ? undefined : requestOf(line)
-      if (request === undefined) continue
-      if (limits === undefined || request.began === undefined) replay.add(request)
-      else held.add(request.began, request)
-      if (held.size > MAX_HELD) next()
+    for await (const lines of linesOf(input, MAX_LINE_CHARS)) {
+      for (const line of lines) {
+        const request = requestOf(line)
+        if (request === undefined) continue
+        if (limits === undefined || request.began === undefined) replay.add(request)
+        else held.add(request.began, request)
+        if (held.size > MAX_HELD) next()
+      }
     }
   } catch (error) {
     if (!(error instanceof Error && 'code' in error)) throw error

@@ -1,16 +1,18 @@
 import type { Traits } from '../../core/codec.js'
 import type { JsonObject } from '../../core/json.js'
+import { purposesIn, refusesPurposes } from './media-probes.js'
+import { type Found, speaksChat } from './probes.js'
 import { RERANK_MEMBERS } from './trait-probes.js'
 
 /**
- * What a probe found: `yes`, `no`, or a value; `ignored` if the server takes nonsense, too; `off` if the server says that it could, started otherwise; `unknown` if it could not be
- * asked.
+ * What a probe found: `yes`, `no`, or a value; `ignored` if the server takes nonsense, too; `off` if the server says that it could, started otherwise; `unknown` if that did
+ * not show; `not asked` after what others found.
  */
 export interface Finding {
   readonly name: string
   readonly what: string
   readonly found: string
-  /** What the server said in refusing. */
+  /** What the server said in refusing, or why it was not asked. */
   readonly reason?: string
 }
 
@@ -29,6 +31,9 @@ const SPOKEN: readonly (readonly [string, string, string])[] = [
   ['generate', 'generate', 'POST /v1beta/models/{model}:generateContent'],
   ['converse', 'converse', 'POST /model/{model}/converse'],
   ['embeddings', 'embeddings', 'POST /v1/embeddings'],
+  ['moderations', 'moderations', 'POST /v1/moderations'],
+  ['makes_images', 'images.generations', 'POST /v1/images/generations'],
+  ['makes_images_predict', 'predict', 'POST /v1beta/models/{model}:predict'],
 ]
 
 /** The declaration that fits what was found. What was not found out is left out. */
@@ -36,20 +41,30 @@ export function declarationOf(findings: readonly Finding[]): Declaration {
   const found = (name: string): string => findings.find(one => one.name === name)?.found ?? 'unknown'
   const is = (name: string): boolean => found(name) === 'yes'
   const isNot = (name: string): boolean => found(name) === 'no'
+  const chats = speaksChat(found)
   const isChat = is('max_completion_tokens') || is('max_tokens')
   const limit = Number(found('max_output'))
   const members = RERANK_MEMBERS.filter(member => is(`rerank_${member}`))
   const images = is('image_parts') ? 'parts' : is('image_objects') ? 'objects' : undefined
+  const purposes = purposesIn(found)
+  const fetched = fetchedBy(findings)
+  // The usual protocols need no word.
+  const maker = is('makes_images_chat') ? 'chat' : is('makes_images_predict') && is('generate') ? 'predict' : undefined
   const traits: JsonObject = {
     ...(isNot('max_completion_tokens') && is('max_tokens') && { max_tokens_field: 'max_tokens' }),
     ...(isNot('system') && is('developer') && { system_role: 'developer' }),
-    ...(isNot('sampling') && { sampling: false }),
+    ...(chats && isNot('sampling') && { sampling: false }),
     ...(isNot('structured') && is('tools') && { structured: 'tool' }),
-    ...(isNot('reasoning_effort') && { reasoning: 'none' }),
+    ...(chats && isNot('reasoning_effort') && { reasoning: 'none' }),
     ...(Number.isFinite(limit) && { max_output: limit }),
     ...(isNot('speech') && is('generated_sound') && { audio: 'generate' }),
     ...(images !== undefined && { image_inputs: images }),
     ...(members.length > 0 && { rerank: members }),
+    ...(fetched !== undefined && fetched !== usuallyFetches(found) && { fetches_urls: fetched }),
+    ...(purposes !== undefined && { embedding_tasks: purposes }),
+    ...(is('moderates') && { moderates: true }),
+    ...(maker !== undefined && { images: maker }),
+    ...(isNot('several_images') && { several_images: false }),
   }
   const speaks: JsonObject = {
     ...(isChat && { chat: 'POST /v1/chat/completions' }),
@@ -68,6 +83,26 @@ export function declarationOf(findings: readonly Finding[]): Declaration {
     ...(is('stream') && isNot('stream_usage') ? ['stream_options'] : []),
   ]
   return { traits, speaks, request: isChat && removed.length > 0 ? [{ remove: removed }] : [] }
+}
+
+/** What the server fetches by address; undefined where that is not known. */
+function fetchedBy(findings: readonly Finding[]): boolean | 'https' | undefined {
+  const found = (name: string): string | undefined => findings.find(one => one.name === name)?.found
+  const [given] = findings.filter(({ name }) => name === 'given_url')
+  const told = (scheme: string): boolean | undefined => {
+    const own = found(`${scheme}_urls`)
+    // An address at which something is tells more than one at which nothing is.
+    const value = given?.what.endsWith(scheme) === true && own !== 'ignored' ? given.found : own
+    return value === 'yes' ? true : value === 'no' ? false : undefined
+  }
+  const [https, http] = [told('https'), told('http')]
+  if (https !== true) return https
+  return http === undefined ? undefined : http || 'https'
+}
+
+/** By the protocol of text that is asked first. */
+function usuallyFetches(found: Found): boolean {
+  return speaksChat(found) || found('messages') === 'yes'
 }
 
 /**
@@ -92,7 +127,8 @@ export function driftOf(
 ): readonly string[] {
   const declared = new Map<string, unknown>(Object.entries(traits))
   const found = Object.keys(declaration.traits).filter(name => !OF_SOME_MODELS.has(name))
-  const names = new Set([...DECIDED.filter(name => declared.has(name)), ...found])
+  const chats = speaksChat(name => findings.find(one => one.name === name)?.found ?? 'unknown')
+  const names = new Set([...DECIDED.filter(name => chats && declared.has(name)), ...found])
   const wrong = [...names].flatMap(name => {
     const [now, before] = [declaration.traits[name], declared.get(name)]
     // A limit that an error does not name is not known.
@@ -104,7 +140,8 @@ export function driftOf(
   const lost = SPOKEN.flatMap(([name, protocol]) => {
     const { found } = findings.find(one => one.name === name) ?? {}
     const isSpoken = protocol in declaration.speaks
-    if (found === undefined || found === 'unknown' || found === 'off' || isSpoken === protocol in speaks) return []
+    if (found === undefined || UNTOLD.has(found) || isSpoken === protocol in speaks) return []
+    if (!isSpoken && OF_SOME_MODELS.has(name)) return []
     const missing = found === 'no' ? 'not found' : 'it does less than chat'
     return [`speaks.${protocol}: ${isSpoken ? 'found, and not declared' : `declared, and ${missing}`}`]
   })
@@ -112,33 +149,56 @@ export function driftOf(
 }
 
 interface Declared {
-  readonly traits: Pick<Traits, 'audio' | 'image_inputs' | 'rerank'>
+  readonly traits: Traits
   readonly speaks: Readonly<Record<string, { readonly stateful?: false }>>
 }
 
-/** Traits that only some models of an upstream can have: a refusal counts where the model answers the rest of the protocol. */
-const OF_SOME_MODELS: ReadonlySet<string> = new Set(['audio', 'image_inputs', 'rerank'])
+/** These say nothing of what is declared. */
+const UNTOLD: ReadonlySet<string> = new Set(['unknown', 'off', 'not asked'])
+
+/** Traits that only some models of an upstream can have: a refusal counts where the model answers the rest of the protocol; and probes of protocols that few speak. */
+const OF_SOME_MODELS: ReadonlySet<string> = new Set([
+  ...['moderations', 'makes_images', 'makes_images_predict'],
+  ...['audio', 'image_inputs', 'rerank', 'fetches_urls', 'embedding_tasks', 'moderates', 'images', 'several_images'],
+])
 
 function mediaDrift(
   { traits }: Declaration,
   findings: readonly Finding[],
-  { audio, image_inputs: images, rerank = [] }: Declared['traits'],
+  declared: Declared['traits'],
 ): readonly string[] {
-  const found = (name: string): string | undefined => findings.find(one => one.name === name)?.found
+  const { audio, image_inputs: images, rerank = [], moderates, embedding_tasks: tasks, several_images } = declared
+  const found = (name: string): string => findings.find(one => one.name === name)?.found ?? 'unknown'
   const members = RERANK_MEMBERS.filter(
     member => found(`rerank_${member}`) === (rerank.includes(member) ? 'no' : 'yes'),
   )
   const image = images === undefined ? 'no' : found(`image_${images}`)
   const embeds = Number.isFinite(Number(found('embeddings')))
+  const fetched = fetchedBy(findings)
+  const maker = declared.images === undefined ? traits.images : found(`makes_images_${declared.images}`)
   const wrong: Readonly<Record<string, boolean>> = {
     audio: traits.audio !== undefined && audio === undefined,
     image_inputs: embeds && image === 'no' && traits.image_inputs !== images,
     rerank: found('rerank') === 'yes' && members.length > 0,
+    fetches_urls: fetched !== undefined && fetched !== (declared.fetches_urls ?? usuallyFetches(found)),
+    embedding_tasks:
+      tasks === undefined
+        ? traits.embedding_tasks !== undefined
+        : refusesPurposes(found, tasks.field, Object.values(tasks.words)),
+    // What may judge need not.
+    moderates: moderates === true && found('moderates') === 'no',
+    images: maker === 'no' || (declared.images === undefined && maker !== undefined),
+    several_images: found('several_images') === (several_images === false ? 'yes' : 'no'),
   }
-  const before: Readonly<Record<string, unknown>> = { audio, image_inputs: images, rerank }
-  return Object.keys(before).flatMap(name =>
-    wrong[name] === true ? [`traits.${name}: declared ${shown(before[name])}, found ${shown(traits[name])}`] : [],
+  return Object.keys(wrong).flatMap(name =>
+    wrong[name] === true
+      ? [`traits.${name}: declared ${shown(declared[name as keyof Traits])}, found ${shown(now(name))}`]
+      : [],
   )
+
+  function now(name: string): unknown {
+    return name === 'fetches_urls' ? fetched : traits[name]
+  }
 }
 
 function stateDrift(findings: readonly Finding[], { responses }: Declared['speaks']): readonly string[] {

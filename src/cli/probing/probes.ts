@@ -13,6 +13,9 @@ export const NOT_IMPLEMENTED = 501
 /** Words by which servers say that they cannot do something: some by 500, as if it were a fault of their own. */
 export const REFUSAL = /\b(?:(?:not|un) ?support|unknown|unrecognized)/i
 
+/** What was found by a probe's name; `unknown` where it was not asked. */
+export type Found = (name: string) => string
+
 /** One tiny request, and how its answer is read. */
 export interface Probe {
   readonly name: string
@@ -22,6 +25,12 @@ export interface Probe {
   readonly readsRefusals?: true
   /** The path, if the upstream is not declared to speak the protocol. */
   readonly path: string
+  /** It costs more than a tiny request of texts, and is asked by leave alone. */
+  readonly makesPictures?: true
+  /** Which of the probes with one name is asked. Absent: this one. */
+  isFor?(found: Found): boolean
+  /** Why it is not asked after what was found. */
+  skips?(found: Found): string | undefined
   body(model: string, limit: JsonObject): JsonObject
   /** What a server that reads what is asked about must refuse: sent after a yes. */
   nonsense?(model: string): JsonObject
@@ -74,6 +83,11 @@ const other = (
   ...{ name, what, protocol, path, body },
   ...(read === undefined ? {} : { read }),
 })
+
+/** Whether the server answers chat at all: without that its refusals say nothing of what was asked. */
+export function speaksChat(found: Found): boolean {
+  return ['max_completion_tokens', 'max_tokens', 'system', 'developer'].some(name => found(name) === 'yes')
+}
 
 /** All probes. Those of the limit come first: the others name it as they have found. */
 export const LIMIT_PROBES: readonly Probe[] = [limitProbe('max_completion_tokens'), limitProbe('max_tokens')]

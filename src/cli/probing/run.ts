@@ -1,3 +1,4 @@
+import type { Price } from '../../core/bounds.js'
 import type { Config } from '../../core/config.js'
 import { isObject, type JsonObject } from '../../core/json.js'
 import { findPrice, PriceList } from '../../core/price-list.js'
@@ -6,6 +7,7 @@ import type { LineAnswer, UpstreamLine } from '../../runtime/upstream-line.js'
 import { CommandError, EXIT } from '../io.js'
 import { valueAt } from '../testing/client.js'
 import type { Finding } from './findings.js'
+import { addressProbes, JUDGE_PROBES, MAX_PICTURES, PICTURE_PROBES, PURPOSE_PROBES } from './media-probes.js'
 import { LIMIT_PROBES, MAX_OUTPUT_TOKENS, NOT_IMPLEMENTED, PROBES, type Probe, REFUSAL } from './probes.js'
 import { TRAIT_PROBES } from './trait-probes.js'
 
@@ -16,17 +18,40 @@ const MAX_REASON_CHARS = 160
 /** Bytes of a request that stand for a token, at least: for the bound of the cost. */
 const BYTES_PER_TOKEN = 2
 const MILLION = 1_000_000
+/** More than a picture takes. */
+const MAX_PICTURE_TOKENS = 10_000
+
+/** What a run may do beside tiny requests of texts. */
+export interface Leave {
+  /** An address of a picture that the server may fetch. */
+  readonly url?: string
+  /** Whether it may make pictures, which cost more. */
+  readonly pictures?: boolean
+}
+
 /** Those behind the limit. */
-const OTHERS: readonly Probe[] = [...PROBES, ...TRAIT_PROBES]
+function others({ url }: Leave): readonly Probe[] {
+  const media = [...addressProbes(url), ...PURPOSE_PROBES, ...JUDGE_PROBES, ...PICTURE_PROBES]
+  return [...PROBES, ...TRAIT_PROBES, ...media]
+}
 
 /** Asks one probe after the other. Throws {@link CommandError} if the server does not let itself be asked. */
-export async function runProbes(line: UpstreamLine, model: string): Promise<readonly Finding[]> {
+export async function runProbes(line: UpstreamLine, model: string, leave: Leave = {}): Promise<readonly Finding[]> {
   const findings: Finding[] = []
+  const found = (name: string): string => findings.find(one => one.name === name)?.found ?? 'unknown'
   for (const probe of LIMIT_PROBES) findings.push(await ask(line, probe, model, {}))
   // A server that takes neither name is asked without a limit.
   const limitName = findings.find(({ found }) => found === 'yes')?.name
   const limit: JsonObject = limitName === undefined ? {} : { [limitName]: MAX_OUTPUT_TOKENS }
-  for (const probe of OTHERS) findings.push(await ask(line, probe, model, limit))
+  for (const probe of others(leave)) {
+    if (probe.isFor?.(found) === false) continue
+    const isFree = probe.makesPictures === undefined || leave.pictures === true
+    const reason = isFree ? probe.skips?.(found) : 'it costs a picture: --pictures'
+    const { name, what } = probe
+    findings.push(
+      reason === undefined ? await ask(line, probe, model, limit) : { name, what, found: 'not asked', reason },
+    )
+  }
   return findings
 }
 
@@ -44,7 +69,11 @@ async function ask(line: UpstreamLine, probe: Probe, model: string, limit: JsonO
   const { status } = answer
   if (status === 401 || status === 403)
     throw new CommandError(`the upstream refuses the credential (${status}): ${reasonOf(answer)}`, EXIT.failed)
-  if (probe.readsRefusals) return { name, what, found: probe.read?.(answer) ?? 'unknown' }
+  if (probe.readsRefusals) {
+    const found = probe.read?.(answer) ?? 'unknown'
+    const isTold = status >= 400 && (found === 'no' || found === 'unknown')
+    return { name, what, found, ...(isTold && { reason: `${status} ${reasonOf(answer)}` }) }
+  }
   if (status < 300) {
     const found = probe.read?.(answer) ?? 'yes'
     const takesAll =
@@ -78,23 +107,42 @@ function reasonOf({ body, text }: LineAnswer): string {
 }
 
 /** The requests, and the most that they use and cost. */
-export function most({ upstreams, accounting }: Config, name: string, model: string): string {
-  const all = [...LIMIT_PROBES, ...OTHERS]
+export function most({ upstreams, accounting }: Config, name: string, model: string, leave: Leave): string {
   const limit = { max_completion_tokens: MAX_OUTPUT_TOKENS }
-  const bodies = all.flatMap(({ body, nonsense }) => [
-    body(model, limit),
-    ...(nonsense === undefined ? [] : [nonsense(model)]),
-  ])
-  const bytes = bodies.reduce((sum, body) => sum + JSON.stringify(body).length, 0)
-  const [input, output] = [Math.ceil(bytes / BYTES_PER_TOKEN), bodies.length * MAX_OUTPUT_TOKENS]
+  const sizes = new Map<string, readonly number[]>()
+  const all = [...LIMIT_PROBES, ...others(leave)].filter(one => leave.pictures === true || !one.makesPictures)
+  for (const { name, body, nonsense } of all) {
+    const bodies = [body(model, limit), ...(nonsense === undefined ? [] : [nonsense(model)])]
+    const bytes = bodies.map(each => JSON.stringify(each).length)
+    // Of several with one name, one is asked.
+    if (sum(bytes) > sum(sizes.get(name) ?? [])) sizes.set(name, bytes)
+  }
+  const bytes = [...sizes.values()].flat()
+  const [input, output] = [Math.ceil(sum(bytes) / BYTES_PER_TOKEN), bytes.length * MAX_OUTPUT_TOKENS]
+  const pictures = leave.pictures === true ? MAX_PICTURES : 0
   const sources = {
     own: new PriceList(accounting?.prices),
     upstream: new PriceList(upstreams[name]?.prices),
     shipped: new PriceList(accounting?.shippedPrices),
   }
   const price = findPrice({ upstream: name, target: model, models: [] }, sources)
-  const usd = price === undefined ? undefined : (input * (price.input ?? 0) + output * (price.output ?? 0)) / MILLION
-  const cost = usd === undefined ? 'no price of the model is known' : `at most ${usd.toFixed(4)} USD`
-  const lines = all.map(probe => `${probe.name}: ${probe.what}`)
-  return [...lines, `${bodies.length} requests, at most ${input} tokens in and ${output} out; ${cost}`].join('\n')
+  const cost =
+    price === undefined ? 'no price of the model is known' : `at most ${usd(price, input, output, pictures)} USD`
+  const lines = new Map(all.map(probe => [probe.name, `${probe.name}: ${probe.what}`]))
+  const drawn = pictures === 0 ? '' : `, and ${pictures} pictures`
+  return [
+    ...lines.values(),
+    `${bytes.length} requests, at most ${input} tokens in and ${output} out${drawn}; ${cost}`,
+  ].join('\n')
+}
+
+/** A picture costs its own price, or that of its tokens. */
+function usd(price: Price, input: number, output: number, pictures: number): string {
+  const picture = Math.max(price.image ?? 0, ((price.output ?? 0) * MAX_PICTURE_TOKENS) / MILLION)
+  const tokens = (input * (price.input ?? 0) + output * (price.output ?? 0)) / MILLION
+  return (tokens + pictures * picture).toFixed(4)
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((all, one) => all + one, 0)
 }

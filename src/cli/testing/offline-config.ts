@@ -78,6 +78,15 @@ export class OfflineConfig {
     return this.#config
   }
 
+  get timeZone(): string {
+    return this.#config.accounting?.timeZone ?? 'UTC'
+  }
+
+  /** Whether requests may wait for limits. */
+  get queues(): boolean {
+    return holdsQueue(this.#merged)
+  }
+
   /** Where something of the merged configuration is written. */
   positionOf(path: DocumentPath): Position {
     const [main] = this.#documents
@@ -123,6 +132,13 @@ function withOwnDefaults(value: Json): JsonObject {
     isObject(route) && isObject(defaults) ? { ...defaults, ...route } : route,
   ])
   return { ...rest, routes: Object.fromEntries(own) }
+}
+
+function holdsQueue(value: Json | undefined): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return Object.entries(value).some(
+    ([name, one]) => (name === 'limits' && isObject(one) && one.queue !== undefined) || holdsQueue(one),
+  )
 }
 
 /** What the simulator reads faults from. */

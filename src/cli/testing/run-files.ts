@@ -114,19 +114,20 @@ async function runTests(tests: readonly TestCase[], { config, snapshots, coverag
     done[at] = { test, faults: ran.faults, milliseconds: Number((process.hrtime.bigint() - started) / NS_PER_MS) }
   }
   const all = [...tests.entries()]
-  const timed = all.filter(([, test]) => needsClock(test))
+  const timed = all.filter(([, test]) => needsClock(test, config))
   await inParallel(
     all.filter(one => !timed.includes(one)),
     one => run(one),
   )
   for (const one of timed) {
-    const clock = new VirtualClock()
+    const clock = new VirtualClock(config.timeZone)
     await run(one, clock).finally(() => clock.stop())
   }
   return done
 }
 
-function needsClock({ before, request, upstream }: TestCase): boolean {
+function needsClock({ before, request, upstream }: TestCase, { queues }: OfflineConfig): boolean {
+  if (queues && before.length > 0) return true
   return takesTime(upstream) || [...before, request].some(({ after }) => after !== undefined)
 }
 

@@ -1,4 +1,5 @@
 import { SimulatorError } from '../../errors.js'
+import { isNowhere } from '../../families/addresses.js'
 import type { Fields } from '../../families/fields.js'
 import { DETAILS } from '../../families/options.js'
 import { emptyArray, wrongValue } from '../../families/refusals.js'
@@ -130,6 +131,7 @@ function file(part: Fields): Part {
 /** A link to an image, or the image itself as a data URI; neither is fetched or decoded. */
 function link(fields: Fields, name: string): string {
   const uri = fields.need(name, fields.string)
+  if (isNowhere(uri)) throw wrongValue(fields.param(name), `Error while downloading ${uri.slice(0, 200)}.`)
   if (/^(data:|https?:\/\/)/i.test(uri)) return uri
   throw wrongValue(fields.param(name), `Invalid '${fields.param(name)}': expected a URL or a data URI.`)
 }

@@ -13,6 +13,9 @@ const DEFAULT_DIMENSIONS = 256
 const MAX_DIMENSIONS = 4096
 const MAX_INPUTS = 2048
 const MAX_INPUT_TOKENS = 8192
+/** The purpose of vectors, as two families of servers name it. */
+const INPUT_TYPES = ['query', 'document']
+const TASKS = ['retrieval.query', 'retrieval.passage', 'text-matching', 'classification']
 
 export const embeddings = endpoint(
   compatible,
@@ -22,6 +25,8 @@ export const embeddings = endpoint(
     const body = new Fields(object)
     const model = modelOf(body)
     const inputs = checked(body)
+    body.oneOf('input_type', INPUT_TYPES)
+    body.oneOf('task', TASKS)
     const dimensions = dimensionsOf(body)
     const write = body.oneOf('encoding_format', ['float', 'base64']) === 'base64' ? base64 : numbers
     const tokens = inputs.reduce((sum, input) => sum + input.tokens, 0)

@@ -1,3 +1,4 @@
+import { isNowhere } from '../../families/addresses.js'
 import type { Fields } from '../../families/fields.js'
 import { badArgument, badField } from '../../families/native.js'
 import { type Media, mediaFrom, type Part, type ResultPart, type Turn } from '../../text/conversation.js'
@@ -80,7 +81,7 @@ function blob(data: Fields): Media {
 
 function file(data: Fields): Media {
   const type = data.string('mimeType')
-  data.need('fileUri', data.string)
+  if (isNowhere(data.need('fileUri', data.string))) throw badArgument('Cannot fetch content from the provided URL.')
   return { kind: kindOf(type ?? ''), type, bytes: undefined }
 }
 

@@ -1,3 +1,4 @@
+import { isNowhere } from '../../families/addresses.js'
 import type { Fields } from '../../families/fields.js'
 import { invalid, listed } from '../../families/messages.js'
 import { isObject, type Json } from '../../json.js'
@@ -139,6 +140,7 @@ function fileId(source: Fields): string {
 
 function link(source: Fields): string {
   const url = source.need('url', source.string)
+  if (isNowhere(url)) throw invalid(source.param('url'), 'Unable to download the file. Please verify the URL.')
   if (/^https?:\/\//i.test(url)) return url
   throw invalid(source.param('url'), 'Only HTTP and HTTPS URLs are supported.')
 }

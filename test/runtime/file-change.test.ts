@@ -1,0 +1,116 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, readdirSync, readFileSync, rmSync, statfsSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { FileChange, UnwrittenError } from '../../src/runtime/file-change.js'
+import { temporary } from '../helpers/store-kinds.js'
+
+const PAGE_BYTES = 4096
+
+function filesIn(folder: string): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    readdirSync(folder).map(name => [name, readFileSync(join(folder, name), 'utf8').slice(0, 20)]),
+  )
+}
+
+async function unwritten(t: Test, work: Promise<unknown>, said: RegExp): Promise<void> {
+  await t.rejects(work, { name: UnwrittenError.name, message: said })
+}
+
+t.test('files change together, and back', async t => {
+  const folder = t.testdir({ 'a.yaml': 'a', 'gone.yaml': 'gone', 'same.yaml': 'same', real: { 'b.yaml': 'b' } })
+  symlinkSync('real/b.yaml', join(folder, 'b.yaml'))
+  const at = (name: string): string => join(folder, name)
+  const change = await FileChange.stage([
+    { path: at('a.yaml'), text: 'A' },
+    { path: at('b.yaml'), text: 'B' },
+    { path: at('gone.yaml'), text: undefined },
+    { path: at('same.yaml'), text: 'same' },
+    { path: at('new/c.yaml'), text: 'C' },
+  ])
+  const said = () => ['a.yaml', 'real/b.yaml', 'same.yaml'].map(name => readFileSync(at(name), 'utf8'))
+  t.same(said(), ['a', 'b', 'same'], 'nothing has changed so far')
+  await change.make()
+  t.same(said(), ['A', 'B', 'same'])
+  t.throws(() => statSync(at('gone.yaml')))
+  t.equal(readFileSync(at('new/c.yaml'), 'utf8'), 'C')
+  t.equal(statSync(at('new/c.yaml')).mode & 0o777, 0o600)
+  t.same(await change.undo(), [])
+  await change.end()
+  t.same(said(), ['a', 'b', 'same'])
+  t.equal(readFileSync(at('gone.yaml'), 'utf8'), 'gone')
+  t.same(readdirSync(folder).sort(), ['a.yaml', 'b.yaml', 'gone.yaml', 'new', 'real', 'same.yaml'])
+  t.same([readdirSync(at('real')), readdirSync(at('new'))], [['b.yaml'], []])
+})
+
+t.test('a file keeps its rights and its owner', async t => {
+  const path = join(t.testdir({ 'a.yaml': 'a' }), 'a.yaml')
+  const isRoot = process.getuid?.() === 0
+  execFileSync('chmod', ['640', path])
+  if (isRoot) execFileSync('chown', ['65534:65534', path])
+  const rights = (): readonly number[] => [statSync(path).mode & 0o777, statSync(path).uid, statSync(path).gid]
+  const before = rights()
+  const change = await FileChange.stage([{ path, text: 'A' }])
+  await change.make()
+  t.same(rights(), before)
+  await change.undo()
+  t.same([rights(), readFileSync(path, 'utf8')], [before, 'a'])
+  await change.end()
+})
+
+t.test('what cannot be put back is named, with the place of its former text', async t => {
+  const folder = t.testdir({ 'a.yaml': 'a', 'b.yaml': 'b' })
+  const [a, b] = [join(folder, 'a.yaml'), join(folder, 'b.yaml')]
+  const change = await FileChange.stage([
+    { path: a, text: 'A' },
+    { path: b, text: 'B' },
+  ])
+  await change.make()
+  rmSync(b)
+  mkdirSync(b)
+  const [lost = '', ...more] = await change.undo()
+  await change.end()
+  const [, former = ''] = /its former text is in (\S+)\)$/.exec(lost) ?? []
+  t.match(lost, `${b} (E`)
+  t.same(more, [])
+  t.same([readFileSync(a, 'utf8'), readFileSync(former, 'utf8')], ['a', 'b'])
+  t.equal(readdirSync(folder).length, 3, 'nothing else remains')
+})
+
+function smallDisk(t: Test): string | undefined {
+  const folder = temporary(t)
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', folder], { stdio: 'ignore' })
+  } catch {
+    return undefined
+  }
+  t.teardown(() => execFileSync('umount', ['-l', folder]))
+  return folder
+}
+
+function fill(folder: string): void {
+  const { bavail, bsize } = statfsSync(folder)
+  writeFileSync(join(folder, 'filler'), Buffer.alloc(bavail * bsize))
+}
+
+t.test('a full disk: none has changed; and all are put back without room', async t => {
+  const folder = smallDisk(t)
+  if (folder === undefined) return void t.comment('SKIPPED: a small disk takes the right to mount one')
+  const [a, b] = [join(folder, 'a.yaml'), join(folder, 'b.yaml')]
+  writeFileSync(a, 'a')
+  writeFileSync(b, 'b')
+  const files = (size: number) => [
+    { path: a, text: 'A'.repeat(PAGE_BYTES) },
+    { path: b, text: 'B'.repeat(size) },
+  ]
+  await unwritten(t, FileChange.stage(files(40 * PAGE_BYTES)), /b\.yaml cannot be written \(ENOSPC\)$/)
+  t.same(filesIn(folder), { 'a.yaml': 'a', 'b.yaml': 'b' })
+
+  const change = await FileChange.stage(files(PAGE_BYTES))
+  fill(folder)
+  await change.make()
+  t.match(filesIn(folder), { 'a.yaml': /^A/, 'b.yaml': /^B/ })
+  t.same(await change.undo(), [])
+  await change.end()
+  t.match(filesIn(folder), { 'a.yaml': /^a$/, 'b.yaml': /^b$/ })
+})
