@@ -15,7 +15,7 @@ import { type RawUpstream, startRawUpstream } from '../helpers/raw-upstream.js'
 import { recipe, replaced } from '../helpers/recipes.js'
 import { freePort } from '../helpers/store-servers.js'
 
-/** Recipes of which a contract test shows a part only: their files are served, and what their pages say is done. */
+/** A contract test shows only a part of these recipes. Their files are served here, and what their pages say is done. */
 
 const CHAT = '/v1/chat/completions'
 const HELLO = [{ role: 'user', content: 'hello' }]
@@ -104,7 +104,7 @@ t.test('tasks and webhooks: the address of the request is called, signed, when t
   t.equal(got['webhook-signature'], `v1,${signed}`)
 })
 
-t.test('Kubernetes: the pod is taken out first, and serves until then', async t => {
+t.test('Kubernetes: the pod says that it is not ready first, and serves until it ends', async t => {
   const page = recipe('kubernetes')
   const up = await startRawUpstream(t)
   up.answer(json(CHAT_ANSWER))

@@ -9,7 +9,7 @@ import { packageRoot } from '../../src/core/package-root.js'
 const ROOT = packageRoot()
 const LEAST_PAGES = 90
 const LEAST_LINKS = 600
-/** Comments of files that are no pages have addresses, too. */
+/** Comments of other files have addresses, too. */
 const OTHERS = /\.(?:ya?ml|json|service|plist|tpl|txt)$/
 
 interface Link {
