@@ -251,6 +251,7 @@ t.test('served with a real database, it answers, and /metrics needs no key', { s
   const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
   const answer = await fetch(`http://127.0.0.1:${ports.listen}/v1/chat/completions`, { method: 'POST', headers, body })
   t.equal(answer.status, 200, await answer.text())
+  await served.until(/"msg":"request"/)
   const metrics = await fetch(`http://127.0.0.1:${ports.admin}/metrics`)
   t.match(await metrics.text(), /^gateway_requests_total\{/m)
 })

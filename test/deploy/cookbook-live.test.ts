@@ -37,6 +37,7 @@ t.test('Prometheus: the admin listener counts the request, by the names that the
   const model = 'gpt-4.1-mini'
   t.equal((await gateway.request(CHAT, { key: APP, body: { model, messages: HELLO } })).status, 200)
   await gateway.request(CHAT, { key: APP, body: { model: 'a-name-of-the-client', messages: HELLO } })
+  await gateway.log.count(2, line => line.msg === 'request')
   t.match(page.block('yml'), `targets: ["127.0.0.1:8081"]`, 'the page scrapes the port of its file')
   const { status, text } = await request(t, `http://127.0.0.1:${port}`, '/metrics')
   t.equal(status, 200, 'without a key')
@@ -122,7 +123,8 @@ t.test('Kubernetes: the pod says that it is not ready first, and serves until it
     changes.reduce((text, [from, to]) => replaced(text, from, to), page.config),
   )
   const served = start(t, ['serve', file], { env: { GATEWAY_KEY: APP, GATEWAY_ADMIN_KEY: ADMIN_SECRET }, bare: true })
-  await served.until(/"address":"/)
+  // Signals are taken from then on.
+  await served.until(/^listening on /m)
   const origin = `http://127.0.0.1:${ports.listen}`
   const ask = (): Promise<number> =>
     request(t, origin, CHAT, { key: APP, body: { model: 'qwen3', messages: HELLO } }).then(({ status }) => status)
