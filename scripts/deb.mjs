@@ -1,10 +1,11 @@
 // A package for Debian and its relatives: node scripts/deb.mjs [FOLDER]   (build first; needs dpkg-deb, and no network)
 // It holds the gateway with its dependencies, the hardened unit, and a first configuration. Node comes from the system.
 import { execFileSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { shippedPackages } from './shipped-packages.mjs'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 /** As the unit names it. */
@@ -39,11 +40,8 @@ function copyPackage() {
   for (const { path } of files) copy(path)
 }
 
-/** What the lock file installs for users, if this system has it. */
 function copyDependencies() {
-  const { packages } = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'))
-  for (const [path, { dev, link }] of Object.entries(packages))
-    if (path.startsWith('node_modules/') && dev !== true && link !== true && existsSync(join(ROOT, path))) copy(path)
+  for (const path of shippedPackages(ROOT)) copy(path)
 }
 
 function copy(path) {

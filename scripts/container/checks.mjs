@@ -1,8 +1,10 @@
 // What holds for the container image, each thrown where it does not.
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { freePort } from '../free-port.mjs'
 import { Container, listing, sizeOf } from './run.mjs'
 
 const MIB = 1024 * 1024
@@ -60,6 +62,48 @@ export async function runs({ root, files, data, config }) {
   check(readdirSync(data).length > 1, 'its store is in the volume')
   check(listing(root).join() === files.join(), 'no file of the image has changed')
   console.log('it serves as its user without writing to the image, is healthy, and ends cleanly')
+}
+
+/** The same without namespaces: on a port of this machine, and with file permissions in place of a read-only file system. */
+export async function runsInChroot(root, { User, Entrypoint, Cmd, Env, Healthcheck, StopSignal }) {
+  check(/^[1-9]\d*:[1-9]\d*$/.test(User), `its user has a number, and is not root: ${User}`)
+  const port = await freePort()
+  const env = { ...Env, GATEWAY_KEY: KEY, GATEWAY_ADMIN_KEY: `${KEY}-admin` }
+  const inside = (...command) =>
+    spawnSync('chroot', [`--userspec=${User}`, root, ...command], { env, encoding: 'utf8' })
+  const files = listing(join(root, 'app'))
+  const command = [...Entrypoint, ...Cmd, '--port', String(port), '--admin-port', '0']
+  const served = spawn('chroot', [`--userspec=${User}`, root, ...command], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  let output = ''
+  for (const stream of [served.stdout, served.stderr]) stream.on('data', text => (output += text))
+  const ended = new Promise(resolve => served.once('close', (code, signal) => resolve({ code, signal })))
+  try {
+    const onPort = words => words.map(word => word.replaceAll('8080', String(port)))
+    const exec = (...words) => {
+      const { status, stdout, stderr } = inside(...onPort(words))
+      return { status, output: stdout + stderr }
+    }
+    const container = {
+      exec,
+      get output() {
+        return output
+      },
+    }
+    await healthy(container, Healthcheck)
+    const asked = exec('node', '-e', ASK)
+    check(asked.status === 0 && asked.output.includes('Say hello'), `a request is answered: ${asked.output}`)
+    for (const path of ['/app/dist', '/etc/gateway', '/'])
+      check(exec('sh', '-c', `echo x > ${path}/written`).status !== 0, `${path} cannot be written to`)
+    check(exec('sh', '-c', 'echo x > /data/written').status === 0, '/data can be written to')
+    served.kill(StopSignal)
+    const { code, signal } = await ended
+    check(code === 0, `it ends cleanly by ${StopSignal}: ${code ?? signal}\n${output}`)
+  } finally {
+    served.kill('SIGKILL')
+  }
+  check(readdirSync(join(root, 'data')).length > 1, 'its store is in the volume')
+  check(listing(join(root, 'app')).join() === files.join(), 'no file of the gateway has changed')
+  console.log('in a chroot it serves as its user, writes to its volume alone, is healthy, and ends cleanly')
 }
 
 const ASK = `fetch('http://127.0.0.1:8080/v1/chat/completions', {

@@ -8,17 +8,17 @@ export interface TextRule {
 }
 
 /** Members whose texts may be pieces of a longer one, which continues in later events of the stream. */
-const PIECES: ReadonlySet<string> = new Set([
+const STREAMED_MEMBERS: ReadonlySet<string> = new Set([
   ...['content', 'text', 'delta', 'thinking', 'reasoning', 'reasoning_content', 'refusal', 'arguments', 'partial_json'],
   ...['transcript', 'input', 'response', 'token'],
 ])
-const PIECE = new RegExp(`"(?:${[...PIECES].join('|')})"`)
+const STREAMED_MEMBER = new RegExp(`"(?:${[...STREAMED_MEMBERS].join('|')})"`)
 /** Members of an event that say to which text its pieces belong. */
 const PLACES = ['type', 'item_id', 'output_index', 'content_index', 'summary_index', 'index'] as const
 
 /** Whether JSON may have pieces: it need not be parsed otherwise. */
 export function mayHavePieces(json: string): boolean {
-  return PIECE.test(json)
+  return STREAMED_MEMBER.test(json)
 }
 
 /**
@@ -82,7 +82,7 @@ function rootPlace(document: JsonObject): string {
 
 /** The document with each piece as `treat` returns it; it gets the place of the piece, and is called in a fixed order. */
 function mapped(value: Json, name: string, place: string, treat: (place: string, piece: string) => string): Json {
-  if (typeof value === 'string') return PIECES.has(name) ? treat(place, value) : value
+  if (typeof value === 'string') return STREAMED_MEMBERS.has(name) ? treat(place, value) : value
   if (Array.isArray(value)) {
     return value.map(inner => mapped(inner, name, `${place}/${isObject(inner) ? (inner.index ?? '') : ''}`, treat))
   }

@@ -23,6 +23,14 @@ export function hasFileModes(): boolean {
   return !isWindows()
 }
 
+/**
+ * The name of a file, to compare it with another that may be spelled otherwise: Windows and macOS usually tell neither capital
+ * letters nor composed ones apart, and report the name as it is on the disk.
+ */
+export function comparedName(name: string): string {
+  return isWindows() || process.platform === 'darwin' ? name.normalize('NFC').toLowerCase() : name
+}
+
 /** A relative path with slashes, the same on each system. */
 export function withSlashes(path: string, separator: string = sep): string {
   return path.split(separator).join('/')

@@ -1,5 +1,6 @@
 import { lstat, readlink, stat } from 'node:fs/promises'
 import { basename, parse, resolve, sep } from 'node:path'
+import { comparedName } from '../core/platform.js'
 
 /** A folder to watch, by its real path. @testonly */
 export class WatchPoint {
@@ -16,12 +17,14 @@ export class WatchPoint {
   /** Whether an event (from `fs.watch`) can concern a path that we read. */
   concernedBy(event: string, name: string | null): boolean {
     if (name === null || name === this.#folder || this.isItself(name)) return true
-    return this.names.has(name) || (this.listing && event === 'rename')
+    if (this.listing && event === 'rename') return true
+    const compared = comparedName(name)
+    return this.names.has(name) || [...this.names].some(one => comparedName(one) === compared)
   }
 
   /** inotify reports the end or move of a watched folder under the folder's own name. */
   isItself(name: string | null): boolean {
-    return name !== null && name === basename(this.#folder)
+    return name !== null && comparedName(name) === comparedName(basename(this.#folder))
   }
 }
 

@@ -45,3 +45,79 @@ t.test('without a place in README, and with a figure that was not measured, noth
   }
   t.throws(() => withFigures(readme, unmeasured, RIVALS), { message: 'a figure of README was not measured' })
 })
+
+/** The cells of each row of the tables of a page, by their columns' names. */
+function rowsOf(page: string): readonly Readonly<Record<string, string>>[] {
+  const cells = (line: string): readonly string[] =>
+    line
+      .split('|')
+      .slice(1, -1)
+      .map(cell => cell.trim())
+  return page.split(/\n{2,}/).flatMap(part => {
+    const [head, rule, ...rows] = part.split('\n').filter(line => line.startsWith('|'))
+    if (head === undefined || !rule?.startsWith('| ---')) return []
+    const names = cells(head)
+    return rows.map(row => Object.fromEntries(cells(row).map((cell, nth) => [names[nth] ?? '', cell])))
+  })
+}
+
+/** What is wrong with the figures of README, beside those of docs/benchmarks.md. */
+function strayFigures(readme: string, benchmarks: string): readonly string[] {
+  const rows = rowsOf(benchmarks)
+  const cell = (request: string, column: string, product = ''): string => {
+    const found = rows.find(row => row.request === request && column in row && (row.product ?? '') === product)
+    return found?.[column] ?? 'no cell'
+  }
+  const [, block = ''] = readme.split('<!-- figures: written by npm run bench:docs -->')
+  const lines = (block.split('<!-- end of the figures -->')[0] ?? '').split('\n').filter(line => line.startsWith('- '))
+  const SMALL = 'json 0.3 KiB (per request)'
+  const EVENT = 'sse 200 events (per event)'
+  /** Each line, and the cells that its figures are of. */
+  const known: readonly (readonly [line: RegExp, cells: readonly string[]])[] = [
+    [/added\*\*: ([\d.]+) ms .* ([\d.]+) ms at the 99th/, [cell(SMALL, 'p50 added'), cell(SMALL, 'p99 added')]],
+    [
+      /\*\*It costs ([\d.]+) µs of CPU a request.* ([\d.]+) times a bare .* ([\d.]+) times nginx/,
+      [cell(SMALL, 'CPU'), cell(SMALL, 'CPU / floor'), cell(SMALL, 'CPU / nginx')],
+    ],
+    [/streamed event costs ([\d.]+) µs.* keeps to ([\d.]+) MiB/, [cell(EVENT, 'CPU'), cell(SMALL, 'memory')]],
+  ]
+  return lines.flatMap(line => {
+    const [, product = '', version, times = ''] = /^- \*\*(\S+) ([\d.]+) takes ([\d.]+) times its CPU/.exec(line) ?? []
+    if (version !== undefined) {
+      const ratio = cell('json 0.3 KiB', 'CPU of this gateway / that', `${product.toLowerCase()} ${version}`)
+      return isRounded(1 / Number(times), ratio) ? [] : [`${line}: ${ratio}`]
+    }
+    const [pattern, expected] = known.find(([one]) => one.test(line)) ?? []
+    const figures = pattern?.exec(line)?.slice(1)
+    if (figures === undefined || expected === undefined) return [`${line}: no table has this`]
+    return figures.flatMap((figure, nth) => {
+      const value = Number.parseFloat(expected[nth] ?? '')
+      return isRounded(value, figure) ? [] : [`${line}: ${figure} is ${expected[nth]}`]
+    })
+  })
+}
+
+/** Whether a figure is the value, at the figure's own precision. */
+function isRounded(value: number, figure: string): boolean {
+  const digits = figure.split('.')[1]?.length ?? 0
+  return Math.abs(value - Number(figure)) <= 0.5 * 10 ** -digits + 1e-9
+}
+
+t.test('each figure of README is in docs/benchmarks.md', async t => {
+  const read = (name: string): string => readFileSync(join(packageRoot(), name), 'utf8')
+  const [readme, benchmarks] = [read('README.md'), read('docs/benchmarks.md')]
+  t.same(strayFigures(readme, benchmarks), [])
+  const [, block = ''] = readme.split('<!-- figures: written by npm run bench:docs -->')
+  const figures = (block.split('<!-- end')[0] ?? '').matchAll(
+    /(?<![\w.])\d+(?:\.\d+)*(?=\*{0,2} (?:ms|µs|MiB|times|takes))/g,
+  )
+  const found = Array.from(figures, ({ 0: figure }) => figure)
+  t.ok(found.length >= 9, found.join())
+  for (const figure of new Set(found)) {
+    const other = readme.replace(
+      figure,
+      figure.replace(/\d/, digit => `${(Number(digit) + 3) % 10}`),
+    )
+    t.ok(strayFigures(other, benchmarks).length > 0, `${figure} changed is found`)
+  }
+})

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Readable, Writable } from 'node:stream'
 import t from 'tap'
@@ -6,43 +6,20 @@ import { parse } from 'yaml'
 import { runFiles } from '../../src/cli/testing/run-files.js'
 import { packageRoot } from '../../src/core/package-root.js'
 import { run } from '../cli/bin.js'
+import { INDEX, RECIPES, recipeOf } from '../helpers/recipes.js'
 
 /** Runs the recipes of docs/cookbook by `gateway test`: each is a configuration, its files and its tests. */
 
-const FOLDER = join(packageRoot(), 'docs', 'cookbook')
-const LEAST_RECIPES = 25
-const INDEX = readFileSync(join(FOLDER, 'index.md'), 'utf8')
-
-interface Block {
-  /** What the line that opens the block says after the backticks. */
-  readonly info: string
-  readonly text: string
-}
-
-interface Recipe {
-  readonly name: string
-  readonly blocks: readonly Block[]
-  /** The configuration: the first block that is `yaml` alone. */
-  readonly config: string
-  readonly tests: string
-}
-
-function blocksOf(page: string): readonly Block[] {
-  return [...page.matchAll(/^```([^\n]+)\n([\s\S]*?)^```$/gm)].map(([, info = '', text = '']) => ({ info, text }))
-}
-
-function recipeOf(name: string, page: string): Recipe {
-  const blocks = blocksOf(page)
-  const only = (info: string): string => {
-    const found = blocks.filter(block => block.info === info)
-    if (found.length !== 1) throw new Error(`${name}: ${found.length} blocks are \`\`\`${info}; a recipe has one`)
-    return found[0]?.text ?? ''
-  }
-  return { name, blocks, config: only('yaml'), tests: only('yaml test') }
-}
-
-const names = readdirSync(FOLDER).filter(name => name.endsWith('.md') && name !== 'index.md')
-const recipes = names.map(name => recipeOf(name.replace(/\.md$/, ''), readFileSync(join(FOLDER, name), 'utf8')))
+const LEAST_RECIPES = 38
+/** What the cookbook has to have, by the pages' names. */
+const SUBJECTS = [
+  ...['ollama', 'vllm', 'llama-cpp', 'azure-openai', 'bedrock', 'vertex'],
+  ...['codex', 'gemini-cli', 'claude-code', 'opencode', 'aider', 'continue', 'cursor'],
+  ...['langchain', 'llamaindex', 'vercel-ai-sdk', 'pydantic-ai', 'open-webui', 'librechat', 'n8n'],
+  ...['team-budgets', 'from-litellm', 'from-new-api', 'from-portkey', 'from-bifrost'],
+  ...['fallbacks', 'eu-only', 'testing-against-faults', 'realtime-browser', 'kubernetes', 'prometheus'],
+  ...['rotating-keys', 'oidc', 'own-provider', 'own-endpoint', 'tasks-and-webhooks'],
+]
 
 t.test('a recipe without a configuration or without a test is refused', async t => {
   t.throws(() => recipeOf('bare', '# Bare\n\n```yaml\nversion: 1\n```\n'), /bare: 0 blocks are ```yaml test/)
@@ -50,14 +27,39 @@ t.test('a recipe without a configuration or without a test is refused', async t 
 })
 
 t.test('there are recipes, and the index has each of them', async t => {
-  t.ok(recipes.length >= LEAST_RECIPES, `${recipes.length} recipes`)
+  t.ok(RECIPES.length >= LEAST_RECIPES, `${RECIPES.length} recipes`)
   const listed = [...INDEX.matchAll(/\]\(([\w-]+)\.md\)/g)].map(([, name]) => name)
-  t.same(listed.toSorted(), recipes.map(({ name }) => name).toSorted())
+  t.same(listed.toSorted(), RECIPES.map(({ name }) => name).toSorted())
+  for (const name of SUBJECTS) t.ok(listed.includes(name), name)
+})
+
+/** Tests of a recipe that send something and say what comes of it. */
+function contractTests(tests: string): readonly string[] {
+  const { tests: all = {} } = parse(tests) as { tests?: Record<string, { request?: unknown; expect?: unknown } | null> }
+  return Object.entries(all).flatMap(([title, test]) => (test?.request && test.expect ? title : []))
+}
+
+t.test('each recipe has a contract test, which sends a request and says what it expects', async t => {
+  t.same(contractTests('tests: {}'), [])
+  t.same(contractTests('tests:\n  a: { request: { to: GET /v1/models } }\n'), [])
+  for (const { name, tests } of RECIPES) t.ok(contractTests(tests).length > 0, name)
+})
+
+t.test('what a contract test cannot show is run by the test that the page names', async t => {
+  const live = readFileSync(join(packageRoot(), 'test/deploy/cookbook-live.test.ts'), 'utf8')
+  const run = [...live.matchAll(/\brecipe\('([\w-]+)'\)/g)].map(([, name = '']) => name)
+  t.ok(run.length >= 5, run.join())
+  for (const { name, page } of RECIPES) {
+    const [, said = ''] = /\n## What is tested\n([\s\S]*?)```/.exec(page) ?? []
+    const named = [...said.matchAll(/`((?:test|scripts)\/[\w./-]+)`/g)].map(([, path = '']) => path)
+    for (const path of named) t.ok(existsSync(join(packageRoot(), path)), `${name}: ${path}`)
+    t.equal(named.includes('test/deploy/cookbook-live.test.ts'), run.includes(name), `${name} is run as its page says`)
+  }
 })
 
 t.test('each recipe passes its own tests', async t => {
   const folder = t.testdir({})
-  const files = recipes.map(({ name, config, tests, blocks }) => {
+  const files = RECIPES.map(({ name, config, tests, blocks }) => {
     const own = join(folder, name)
     mkdirSync(own)
     writeFileSync(join(own, 'gateway.yaml'), config)
@@ -85,7 +87,7 @@ t.test('each recipe passes its own tests', async t => {
 
 t.test('what an import makes is what its recipe shows', async t => {
   let imports = 0
-  for (const { name, blocks, config } of recipes) {
+  for (const { name, blocks, config } of RECIPES) {
     for (const { info, text } of blocks) {
       const [, words] = /^\w+ import (.+)$/.exec(info) ?? []
       if (words === undefined) continue

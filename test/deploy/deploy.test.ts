@@ -23,7 +23,7 @@ import { METRICS } from '../../src/features/metrics/list.js'
 import { start } from '../cli/bin.js'
 import { skipped } from '../helpers/skipped.js'
 
-/** What is shipped to run the gateway elsewhere: the image, compose, systemd, Kubernetes and the action. */
+/** What is shipped to run the gateway elsewhere: the image, systemd, Kubernetes and the action. */
 
 const ROOT = packageRoot()
 const KEY = 'the-key-of-the-caller-0123456789abcdef'
@@ -75,25 +75,6 @@ t.test('the configurations of image, compose and chart are valid, and admit the 
     )
     t.equal(explained.status, 0, explained.output)
   }
-  t.end()
-})
-
-t.test('compose mounts files that exist, and gives the gateway the variables that its file reads', t => {
-  interface Service {
-    readonly volumes?: readonly string[]
-    readonly environment?: Readonly<Record<string, string>>
-  }
-  const { services, volumes }: { services: Record<string, Service>; volumes: object } = yaml('deploy/compose.yaml')
-  for (const [name, service] of Object.entries(services)) {
-    for (const volume of service.volumes ?? []) {
-      const [from = ''] = volume.split(':')
-      if (from.startsWith('.')) t.ok(existsSync(join(ROOT, 'deploy', from)), `${name}: ${from}`)
-      else t.ok(from in volumes, `${name}: the volume ${from} is declared`)
-    }
-  }
-  const read = [...text('deploy/compose/gateway.yaml').matchAll(/env: (\w+)/g)].map(([, name]) => name ?? '')
-  for (const name of read) t.ok(name in (services.gateway?.environment ?? {}), name)
-  t.ok(read.length >= 5)
   t.end()
 })
 
