@@ -63,7 +63,7 @@ export async function serve(file: string, options: ServeOptions, io: Io): Promis
   const given = await servedText(file, io).catch(startFailure)
   const kept = new Map<string, KeptKey>()
   const shows = options.showKey === true ? 'always' : io.stdout.isTTY === true ? 'once' : 'never'
-  const { gateway, text } = await start(
+  const { gateway, signal, text } = await start(
     { ...(await startOptions(file, options, kept, io)), ...given },
     { kept, shows },
     io,
@@ -71,7 +71,7 @@ export async function serve(file: string, options: ServeOptions, io: Io): Promis
   for (const signal of reloadSignals())
     process.on(signal, () => void gateway.reload().catch(error => print(io.stderr, `reload failed: ${error.message}`)))
   const manager = serviceManager(io)
-  const ended = untilEnd(gateway, manager, io)
+  const ended = untilEnd(gateway, signal, manager, io)
   print(io.stdout, text)
   manager.ready()
   return ended
@@ -113,6 +113,8 @@ async function startOptions(
 
 interface Started {
   readonly gateway: Serving
+  /** The first one that ends it, awaited from the moment that it listens. */
+  readonly signal: Promise<NodeJS.Signals>
   /** What to print for the user. */
   readonly text: string
 }
@@ -131,6 +133,7 @@ async function start(options: StartOptions, { kept, shows }: OwnKeys, io: Io): P
   ])
   try {
     const gateway = await startServing(options).catch(error => startKept(error, options, io))
+    const signal = nextSignal()
     const { plan, config, problems } = gateway.loaded
     await printProblems(problems.slice(0, MAX_WARNINGS), io.stderr, io)
     const more = problems.length - MAX_WARNINGS
@@ -139,7 +142,7 @@ async function start(options: StartOptions, { kept, shows }: OwnKeys, io: Io): P
     const { env, fromFiles } = io
     const { origin, adminOrigin } = gateway
     const serving = { plan, config, kept, origin, adminOrigin, env, fromFiles }
-    return { gateway, text: banner(serving, { colour: coloured(io.stdout, io.env), shows }) }
+    return { gateway, signal, text: banner(serving, { colour: coloured(io.stdout, io.env), shows }) }
   } catch (error) {
     if (!(error instanceof ConfigError)) return startFailure(error)
     await printProblems(error.problems, io.stderr, io)
@@ -167,8 +170,13 @@ function startFailure(error: unknown): never {
   throw error
 }
 
-async function untilEnd(gateway: Serving, manager: ServiceManager, io: Io): Promise<number> {
-  const signal = await Promise.race([nextSignal(), gateway.closed.catch(startFailure)])
+async function untilEnd(
+  gateway: Serving,
+  first: Promise<NodeJS.Signals>,
+  manager: ServiceManager,
+  io: Io,
+): Promise<number> {
+  const signal = await Promise.race([first, gateway.closed.catch(startFailure)])
   // The admin API has asked for it.
   if (signal === undefined) return EXIT.ok
   manager.stopping()

@@ -98,7 +98,7 @@ export const PURPOSE_PROBES: readonly Probe[] = PURPOSES.map(([field, , word]) =
   read: ({ body }) => (Array.isArray(valueAt(body, 'data.0.embedding')) ? 'yes' : 'no'),
 }))
 
-/** The trait that fits: the first member of which the server knows a word. */
+/** The trait that fits: the first member with a word that the server knows. */
 export function purposesIn(found: Found): JsonObject | undefined {
   const known = PURPOSES.filter(([field, , word]) => found(`${field}_${word}`) === 'yes')
   const field = known[0]?.[0]
