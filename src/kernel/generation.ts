@@ -4,11 +4,12 @@ import { Egress } from '../net/egress.js'
 import { MediaFetcher } from '../net/media.js'
 import type { PoolSettings, Pools, UpstreamPool } from '../net/pools.js'
 
-/** What the kernel needs to call an upstream: its pool, and the headers of every request. */
-export interface Reach {
+/** What the kernel needs to call an upstream. Of one shape with and without a signer: every request reads it. */
+export class Reach {
   readonly pool: UpstreamPool
   /** The real origin: `https://host:port`. */
   readonly origin: string
+  /** Of every request: flat name, value list. */
   readonly headers: readonly string[]
   /** Names of these headers. */
   readonly names: ReadonlySet<string>
@@ -16,8 +17,32 @@ export interface Reach {
   readonly yielding: ReadonlySet<string>
   /** How connections leave for it, and for URLs that its answers and requests contain; absent: as the system has it. */
   readonly egress: Egress | undefined
+  readonly #fixed: readonly string[]
+  /** What the signer hid when `#secrets` was made. */
+  #hidden: readonly string[] | undefined
+  #secrets: readonly string[]
+
+  /** `setting`: of the pool. */
+  constructor(pool: UpstreamPool, setting: PoolSettings, upstream: Upstream, headers: readonly string[]) {
+    this.pool = pool
+    this.origin = new URL(setting.origin).origin
+    this.headers = headers
+    this.names = new Set(namesOf(headers))
+    this.yielding = new Set(namesOf(upstream.headers).filter(upstream.forward.request))
+    this.egress = setting.egress
+    this.#fixed = secretsOf(upstream)
+    this.#secrets = this.#fixed
+  }
+
   /** Values that no client may see at the moment, plain and URL-encoded. */
-  readonly secrets: readonly string[]
+  get secrets(): readonly string[] {
+    const hidden = this.pool.signer?.hidden
+    if (hidden !== this.#hidden) {
+      this.#hidden = hidden
+      this.#secrets = [...this.#fixed, ...(hidden ?? [])]
+    }
+    return this.#secrets
+  }
 }
 
 /** Facts about upstreams that are known only when a plan goes live. */
@@ -28,39 +53,6 @@ export interface Places {
   headers(upstream: Upstream): readonly string[]
   /** How its requests get a credential that changes. */
   signing?(upstream: Upstream, origin: string, egress: Egress | undefined): PoolSettings['signing']
-}
-
-/** Of one shape for upstreams with and without a signer: every request reads it. */
-class Reached implements Reach {
-  readonly pool: UpstreamPool
-  readonly origin: string
-  readonly headers: readonly string[]
-  readonly names: ReadonlySet<string>
-  readonly yielding: ReadonlySet<string>
-  readonly egress: Egress | undefined
-  readonly #fixed: readonly string[]
-  #hidden: readonly string[] | undefined
-  #secrets: readonly string[]
-
-  constructor(own: Omit<Reach, 'secrets'>, fixed: readonly string[]) {
-    this.pool = own.pool
-    this.origin = own.origin
-    this.headers = own.headers
-    this.names = own.names
-    this.yielding = own.yielding
-    this.egress = own.egress
-    this.#fixed = fixed
-    this.#secrets = fixed
-  }
-
-  get secrets(): readonly string[] {
-    const hidden = this.pool.signer?.hidden
-    if (hidden !== this.#hidden) {
-      this.#hidden = hidden
-      this.#secrets = [...this.#fixed, ...(hidden ?? [])]
-    }
-    return this.#secrets
-  }
 }
 
 /**
@@ -106,12 +98,7 @@ export class Generation {
       }
       settings.push(setting)
       const headers = fixedHeaders(upstream, places.headers(upstream))
-      const names = new Set(namesOf(headers))
-      const yielding = new Set(namesOf(upstream.headers).filter(upstream.forward.request))
-      const pool = pools.acquire(setting)
-      const { origin: reached } = new URL(setting.origin)
-      const own = { pool, origin: reached, headers, names, yielding, egress }
-      this.#reach.set(upstream, new Reached(own, secretsOf(upstream)))
+      this.#reach.set(upstream, new Reach(pools.acquire(setting), setting, upstream, headers))
     }
     this.#settings = settings
   }

@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process'
-import { rmSync, statfsSync, statSync, writeFileSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { type Answered, ask, awayStage, nothingLost, type Process, taken } from '../helpers/away-stage.js'
+import { fillDisk, smallDisk } from '../helpers/small-disk.js'
 import { storeYaml, temporary } from '../helpers/store-kinds.js'
 import { FILM } from '../helpers/task-upstream.js'
 
@@ -20,21 +21,15 @@ interface Disk {
 }
 
 function tmpfs(t: Test): Disk | undefined {
-  const path = temporary(t)
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', path], { stdio: 'ignore' })
-  } catch {
-    return undefined
-  }
-  t.teardown(() => execFileSync('umount', ['-l', path]))
-  const filler = join(path, 'filler')
+  const path = smallDisk(t, '8m')
+  if (path === undefined) return undefined
+  let free = (): void => undefined
   return {
     path,
     fill: () => {
-      const { bavail, bsize } = statfsSync(path)
-      writeFileSync(filler, Buffer.alloc(bavail * bsize))
+      free = fillDisk(path)
     },
-    free: () => rmSync(filler),
+    free: () => free(),
   }
 }
 
@@ -46,6 +41,7 @@ function limited(t: Test): Disk | undefined {
   try {
     execFileSync('prlimit', ['--version'], { stdio: 'ignore' })
   } catch {
+    t.comment('SKIPPED: there is no prlimit on this machine')
     return undefined
   }
   return {
@@ -55,13 +51,13 @@ function limited(t: Test): Disk | undefined {
   }
 }
 
-for (const [name, make, without] of [
-  ['a full disk', tmpfs, 'a small disk takes the right to mount one'],
-  ['a limit on the length of files', limited, 'there is no prlimit on this machine'],
+for (const [name, make] of [
+  ['a full disk', tmpfs],
+  ['a limit on the length of files', limited],
 ] as const) {
   t.test(`F-S6 tasks and ${name}: reading goes on, nothing is begun, all is well once there is space`, async t => {
     const disk = make(t)
-    if (disk === undefined) return void t.comment(`skipped: ${without}`)
+    if (disk === undefined) return
     const stage = await awayStage(t, storeYaml({ type: 'file', path: disk.path }), 1)
     const { processes, images, told, polls, begin, finish, hold } = stage
     const [gateway] = processes as [Process]

@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, readdirSync, readFileSync, rmSync, statfsSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { FileChange, UnwrittenError } from '../../src/runtime/file-change.js'
-import { temporary } from '../helpers/store-kinds.js'
+import { fillDisk, smallDisk } from '../helpers/small-disk.js'
 
 const PAGE_BYTES = 4096
 
@@ -77,25 +77,9 @@ t.test('what cannot be put back is named, with the place of its former text', as
   t.equal(readdirSync(folder).length, 3, 'nothing else remains')
 })
 
-function smallDisk(t: Test): string | undefined {
-  const folder = temporary(t)
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', folder], { stdio: 'ignore' })
-  } catch {
-    return undefined
-  }
-  t.teardown(() => execFileSync('umount', ['-l', folder]))
-  return folder
-}
-
-function fill(folder: string): void {
-  const { bavail, bsize } = statfsSync(folder)
-  writeFileSync(join(folder, 'filler'), Buffer.alloc(bavail * bsize))
-}
-
 t.test('a full disk: none has changed; and all are put back without room', async t => {
-  const folder = smallDisk(t)
-  if (folder === undefined) return void t.comment('SKIPPED: a small disk takes the right to mount one')
+  const folder = smallDisk(t, '64k')
+  if (folder === undefined) return
   const [a, b] = [join(folder, 'a.yaml'), join(folder, 'b.yaml')]
   writeFileSync(a, 'a')
   writeFileSync(b, 'b')
@@ -107,7 +91,7 @@ t.test('a full disk: none has changed; and all are put back without room', async
   t.same(filesIn(folder), { 'a.yaml': 'a', 'b.yaml': 'b' })
 
   const change = await FileChange.stage(files(PAGE_BYTES))
-  fill(folder)
+  fillDisk(folder)
   await change.make()
   t.match(filesIn(folder), { 'a.yaml': /^A/, 'b.yaml': /^B/ })
   t.same(await change.undo(), [])

@@ -1,4 +1,4 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
   chmodSync,
@@ -22,6 +22,7 @@ import { chunks } from '../../src/contracts/store-blobs.js'
 import { type StoredRecord, StoreError } from '../../src/core/store.js'
 import { FileStore } from '../../src/stores/file.js'
 import { draft, storeContract, text } from '../contracts/store.js'
+import { smallDisk } from '../helpers/small-disk.js'
 import { wholeValue } from './values.js'
 
 type Test = Pick<typeof t, 'teardown' | 'comment' | 'equal' | 'fail' | 'match' | 'ok'>
@@ -490,19 +491,6 @@ function write(test: Test, folder: string, what: string, name: string): ChildPro
   const child = spawn(process.execPath, [WRITER, folder, what, name], { stdio: ['ignore', 'pipe', 'inherit'] })
   test.teardown(() => void child.kill('SIGKILL'))
   return child
-}
-
-/** A file system of that size, where this process may make one. */
-function smallDisk(test: Test, size: string): string | undefined {
-  const folder = temporary(test)
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', folder], { stdio: 'ignore' })
-  } catch {
-    test.comment('skipped: a small disk takes the right to mount one')
-    return undefined
-  }
-  test.teardown(() => execFileSync('umount', ['-l', folder]))
-  return folder
 }
 
 function temporary(test: Pick<Test, 'teardown'>): string {

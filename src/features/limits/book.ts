@@ -145,9 +145,9 @@ export class Book {
     return this.#metersOf(scopes).map(meter => standingHere(meter, this.#holdings.current(meter, now)))
   }
 
-  /** Of the bounds of one unit, the one that leaves least room by what this process knows. */
-  tightest(scopes: readonly Scope[], unit: Meter['unit']): Standing | undefined {
-    return tightestOf(this.#holdings, scopes, unit, this.#clock.now())
+  /** Of the bounds of one unit, the one that leaves least room by what this process knows. `now`: milliseconds since the epoch. */
+  tightest(scopes: readonly Scope[], unit: Meter['unit'], now: number): Standing | undefined {
+    return tightestOf(this.#holdings, scopes, unit, now)
   }
 
   /** The same with what the store says now. What a commit changes meanwhile is as the commit said. */

@@ -53,7 +53,7 @@ function addHeaders(call: Call, headers: string[], book: Book, families: Readonl
   const now = Date.now()
   for (const unit of REPORTED) {
     const known = names[unit]
-    const tightest = known && book.tightest(summary.scopes, unit)
+    const tightest = known && book.tightest(summary.scopes, unit, now)
     if (known !== undefined && tightest !== undefined) addLimit(headers, known, tightest, now)
   }
 }

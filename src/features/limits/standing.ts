@@ -38,13 +38,15 @@ export function tightestOf(
   now: number,
 ): Standing | undefined {
   let found: Meter | undefined
+  let holds: Account | undefined
   let least = 0
   for (const meter of holdings.metersOfUnit(scopes, unit)) {
     const account = holdings.current(meter, now)
     const left = meter.amount - account.spentHere - account.others - account.reserved
     if (found !== undefined && left >= least) continue
     found = meter
+    holds = account
     least = left
   }
-  return found && standingHere(found, holdings.current(found, now))
+  return found && holds && standingHere(found, holds)
 }
