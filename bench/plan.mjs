@@ -1,5 +1,6 @@
-// CPU and peak memory of `gateway plan` beside its goals, and that memory does not grow with the log: two configurations of 10,000 models and 10,000 keys, and the 1,000,000
-// requests of a log that are decided again. Both run the real command, in a process of its own.
+// CPU and peak memory of `gateway plan` beside its goals: two configurations of 10,000 models and 10,000 keys, and the 1,000,000
+// requests of a log that are decided again, for which memory must not grow with the log. Both run the real command, in a process of
+// its own.
 // usage: node bench/plan.mjs [--quick]
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { shownFile } from '../config/problems.js'
-import { replaceFile } from '../runtime/replace-file.js'
+import { FileChange, UnwrittenError } from '../runtime/file-change.js'
 import { DEFAULT_FILE, type Define, example } from './command.js'
 import { CommandError, coloured, EXIT, type Io, paints, print } from './io.js'
 import { check, oneFile, ownFiles, printProblems, STANDARD_INPUT } from './loading.js'
@@ -60,10 +60,7 @@ function notFormatted(file: string, io: Io): string {
 }
 
 async function replace(file: string, text: string): Promise<void> {
-  try {
-    await replaceFile(file, text)
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : error
-    throw new CommandError(`${file} cannot be written (${code})`, EXIT.failed)
-  }
+  await FileChange.apply([{ path: file, text }]).catch(error => {
+    throw error instanceof UnwrittenError ? new CommandError(error.message, EXIT.failed) : error
+  })
 }

@@ -48,6 +48,19 @@ export class FileChange {
     this.#steps = steps
   }
 
+  /** Changes them at once. Rejects with {@link UnwrittenError}; then none has changed. */
+  static async apply(files: readonly Wanted[]): Promise<void> {
+    const change = await FileChange.stage(files)
+    try {
+      await change.make()
+    } catch (error) {
+      await change.undo()
+      throw error
+    } finally {
+      await change.end()
+    }
+  }
+
   static async stage(files: readonly Wanted[]): Promise<FileChange> {
     const steps: Step[] = []
     const change = new FileChange(steps)

@@ -4,8 +4,8 @@ import { comparedName } from '../core/platform.js'
 
 /** A folder to watch, by its real path. @testonly */
 export class WatchPoint {
-  /** The entries that matter. */
-  readonly names = new Set<string>()
+  /** The entries that matter, by their names as these are compared. */
+  readonly #names = new Map<string, string>()
   /** Added and removed entries matter under any name. */
   listing = false
   readonly #folder: string
@@ -14,12 +14,19 @@ export class WatchPoint {
     this.#folder = folder
   }
 
+  get names(): Iterable<string> {
+    return this.#names.values()
+  }
+
+  /** An entry of that name matters. */
+  add(name: string): void {
+    this.#names.set(comparedName(name), name)
+  }
+
   /** Whether an event (from `fs.watch`) can concern a path that we read. */
   concernedBy(event: string, name: string | null): boolean {
     if (name === null || name === this.#folder || this.isItself(name)) return true
-    if (this.listing && event === 'rename') return true
-    const compared = comparedName(name)
-    return this.names.has(name) || [...this.names].some(one => comparedName(one) === compared)
+    return this.#names.has(comparedName(name)) || (this.listing && event === 'rename')
   }
 
   /** inotify reports the end or move of a watched folder under the folder's own name. */
@@ -86,13 +93,13 @@ class Walk {
       const here = resolve(folder, name)
       const entry = await this.#entryAt(here)
       if (entry?.link !== undefined) {
-        this.#point(folder).names.add(name)
+        this.#point(folder).add(name)
         const target = resolve(folder, entry.link)
         folder = parse(target).root
         rest = [...parts(target), ...after]
         links++
       } else if (!entry?.folder || (after.length === 0 && !listing)) {
-        this.#point(folder).names.add(name)
+        this.#point(folder).add(name)
         return
       } else {
         folder = here

@@ -167,7 +167,7 @@ for (const platform of ['win32', 'darwin'] as const) {
   t.test(`${platform}: names are those of the disk, in other letters than the command line had`, async t => {
     pretends(t, platform)
     const point = new WatchPoint('/gateway/Conf')
-    point.names.add('Käse.yaml'.normalize('NFC'))
+    point.add('Käse.yaml'.normalize('NFC'))
     t.ok(point.concernedBy('change', 'Käse.yaml'.normalize('NFD')))
     t.ok(point.concernedBy('change', 'KÄSE.YAML'))
     t.ok(point.isItself('conf'))
@@ -178,7 +178,7 @@ for (const platform of ['win32', 'darwin'] as const) {
 t.test('on Linux, names that differ in a capital letter are two files', async t => {
   pretends(t, 'linux')
   const point = new WatchPoint('/gateway/conf')
-  point.names.add('gateway.yaml')
+  point.add('gateway.yaml')
   t.notOk(point.concernedBy('change', 'Gateway.yaml'))
   t.notOk(point.isItself('Conf'))
 })

@@ -36,9 +36,14 @@ const SPOKEN: readonly (readonly [string, string, string])[] = [
   ['makes_images_predict', 'predict', 'POST /v1beta/models/{model}:predict'],
 ]
 
+/** The list may still grow. */
+export function foundIn(findings: readonly Finding[]): Found {
+  return name => findings.find(one => one.name === name)?.found ?? 'unknown'
+}
+
 /** The declaration that fits what was found. What was not found out is left out. */
 export function declarationOf(findings: readonly Finding[]): Declaration {
-  const found = (name: string): string => findings.find(one => one.name === name)?.found ?? 'unknown'
+  const found = foundIn(findings)
   const is = (name: string): boolean => found(name) === 'yes'
   const isNot = (name: string): boolean => found(name) === 'no'
   const chats = speaksChat(found)
@@ -87,8 +92,8 @@ export function declarationOf(findings: readonly Finding[]): Declaration {
 
 /** What the server fetches by address; undefined where that is not known. */
 function fetchedBy(findings: readonly Finding[]): boolean | 'https' | undefined {
-  const found = (name: string): string | undefined => findings.find(one => one.name === name)?.found
-  const [given] = findings.filter(({ name }) => name === 'given_url')
+  const found = foundIn(findings)
+  const given = findings.find(({ name }) => name === 'given_url')
   const told = (scheme: string): boolean | undefined => {
     const own = found(`${scheme}_urls`)
     // An address at which something is tells more than one at which nothing is.
@@ -110,7 +115,7 @@ function usuallyFetches(found: Found): boolean {
  * responses, as it would without this.
  */
 function isLesser(findings: readonly Finding[]): boolean {
-  const found = (name: string): string | undefined => findings.find(one => one.name === name)?.found
+  const found = foundIn(findings)
   return found('structured') === 'yes' && found('structured_responses') === 'no' && found('kept_responses') === 'no'
 }
 
@@ -127,7 +132,7 @@ export function driftOf(
 ): readonly string[] {
   const declared = new Map<string, unknown>(Object.entries(traits))
   const found = Object.keys(declaration.traits).filter(name => !OF_SOME_MODELS.has(name))
-  const chats = speaksChat(name => findings.find(one => one.name === name)?.found ?? 'unknown')
+  const chats = speaksChat(foundIn(findings))
   const names = new Set([...DECIDED.filter(name => chats && declared.has(name)), ...found])
   const wrong = [...names].flatMap(name => {
     const [now, before] = [declaration.traits[name], declared.get(name)]
@@ -168,7 +173,7 @@ function mediaDrift(
   declared: Declared['traits'],
 ): readonly string[] {
   const { audio, image_inputs: images, rerank = [], moderates, embedding_tasks: tasks, several_images } = declared
-  const found = (name: string): string => findings.find(one => one.name === name)?.found ?? 'unknown'
+  const found = foundIn(findings)
   const members = RERANK_MEMBERS.filter(
     member => found(`rerank_${member}`) === (rerank.includes(member) ? 'no' : 'yes'),
   )

@@ -6,7 +6,7 @@ import { NoResponseError } from '../../kernel/http-call.js'
 import type { LineAnswer, UpstreamLine } from '../../runtime/upstream-line.js'
 import { CommandError, EXIT } from '../io.js'
 import { valueAt } from '../testing/client.js'
-import type { Finding } from './findings.js'
+import { type Finding, foundIn } from './findings.js'
 import { addressProbes, JUDGE_PROBES, MAX_PICTURES, PICTURE_PROBES, PURPOSE_PROBES } from './media-probes.js'
 import { LIMIT_PROBES, MAX_OUTPUT_TOKENS, NOT_IMPLEMENTED, PROBES, type Probe, REFUSAL } from './probes.js'
 import { TRAIT_PROBES } from './trait-probes.js'
@@ -38,7 +38,7 @@ function others({ url }: Leave): readonly Probe[] {
 /** Asks one probe after the other. Throws {@link CommandError} if the server does not let itself be asked. */
 export async function runProbes(line: UpstreamLine, model: string, leave: Leave = {}): Promise<readonly Finding[]> {
   const findings: Finding[] = []
-  const found = (name: string): string => findings.find(one => one.name === name)?.found ?? 'unknown'
+  const found = foundIn(findings)
   for (const probe of LIMIT_PROBES) findings.push(await ask(line, probe, model, {}))
   // A server that takes neither name is asked without a limit.
   const limitName = findings.find(({ found }) => found === 'yes')?.name
