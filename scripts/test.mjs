@@ -136,7 +136,6 @@ function run(files) {
       if (isEnd && next !== undefined) reports.push(newReport(next, performance.now()))
       timer.refresh()
     })
-    parser.on('comment', text => NOTICE.test(text) && process.stdout.write(text))
     child.stdout.pipe(parser)
     child.stderr.setEncoding('utf8').on('data', text => {
       for (const line of text.split('\n')) if (NOTICE.test(line)) console.log(line)
@@ -185,6 +184,7 @@ function closed({ since, ...report }, end) {
  */
 function count(parser, reports, onTest) {
   let child
+  parser.on('comment', text => NOTICE.test(text) && process.stdout.write(text))
   parser.on('child', one => {
     child = one
     count(one, reports)
