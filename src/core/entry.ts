@@ -87,7 +87,9 @@ export interface GoodRequest {
   readonly client: string | undefined
   readonly status: number
   readonly stream: boolean
+  /** As `performance.now()`. */
   readonly started: number
+  readonly ended: number
   readonly tally: {
     readonly firstByte: number | undefined
     readonly bytesIn: number
@@ -101,8 +103,8 @@ export interface GoodRequest {
 /** Where settled requests go. `record` and `recordGood` never throw and never wait. */
 export interface Sink {
   record(entry: RequestEntry): void
-  /** The same line, without an entry in between. `ended`: as `performance.now()`; `cost`: as {@link RequestEntry.cost}. */
-  recordGood(request: GoodRequest, parts: CommonParts, ended: number, cost?: number): void
+  /** The same line, without an entry in between. `cost`: as {@link RequestEntry.cost}. */
+  recordGood(request: GoodRequest, parts: CommonParts, cost?: number): void
   /** Whether lines of these levels are written: what goes into them is gathered only then. */
   readonly debugs: boolean
   readonly traces: boolean

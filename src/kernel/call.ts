@@ -20,6 +20,7 @@ import { clientRequestId, pathOf, queryOf } from './heads.js'
 import { traceOf } from './inner.js'
 import type { InFlight, Kernel } from './kernel.js'
 import type { MemoryLease } from './memory.js'
+import type { Ended } from './records.js'
 import { Slots } from './slot.js'
 import { Tally } from './tally.js'
 import { type Tap, Taps } from './tap.js'
@@ -38,7 +39,7 @@ export interface CallHooks {
  * One request from arrival to settlement. It collects everything that is known about the request; the steps of the
  * pipeline fill it in. It settles exactly once, when its response is closed, for any reason.
  */
-export class Call extends Slots implements Watched, InFlight {
+export class Call extends Slots implements Watched, InFlight, Ended {
   readonly kernel: Kernel
   readonly generation: Generation
   /** The client's request. Only the call itself writes the answer to it. */
@@ -49,7 +50,9 @@ export class Call extends Slots implements Watched, InFlight {
   readonly client: string | undefined
   /** Number of trusted proxies that the request came through. */
   readonly proxies: number
+  /** When it began and ended, by `performance.now()`. 0: it has not ended. */
   readonly started = performance.now()
+  ended = 0
   /** The raw path, still encoded, and the query, parsed only where there is one. */
   readonly path: string
   readonly query: URLSearchParams | undefined
@@ -370,6 +373,12 @@ export class Call extends Slots implements Watched, InFlight {
     this.#answerMemory?.end()
     this.kernel.watchdog.delete(this.#watched)
     for (const settle of this.chain.settle) settle(this)
+    this.ended = performance.now()
+    this.kernel.records.add(this)
+  }
+
+  /** At the end of the turn in which it ended. */
+  record(): void {
     for (const record of this.chain.record) record(this)
     this.generation.release()
     this.kernel.leave(this.#entered)

@@ -19,7 +19,9 @@ export interface Chain extends CallHooks {
   readonly steps: readonly Step[]
   /** The caller; undefined: none is needed. Throws or rejects where there is none that counts. */
   readonly identify: Identify
-  readonly pairs: readonly Pick<Stage, 'beforeAttempt' | 'beforeSend' | 'afterAttempt'>[]
+  readonly pairs: readonly Pick<Stage, 'beforeAttempt' | 'beforeSend' | 'afterAttempt' | 'recordAttempt'>[]
+  /** Whether some of these record attempts. */
+  readonly recordsAttempts: boolean
   readonly isKey: Hook<'isKey'>
   readonly onMembers: Hook<'onMembers'>
   readonly leaves: Hook<'leaves'>
@@ -83,11 +85,12 @@ export function compileChain(features: readonly OpenFeature[], site: Site, own: 
     return found.length === 0 ? NONE : found
   }
   const steps = stepsOf(site, list, own)
-  for (const hook of ['beforeAttempt', 'beforeSend', 'afterAttempt'] as const) those(hook)
+  for (const hook of ['beforeAttempt', 'beforeSend', 'afterAttempt', 'recordAttempt'] as const) those(hook)
   return {
     steps,
     identify: identifying(list('identify')),
     pairs: gatesOf(stages, site),
+    recordsAttempts: stages.some(({ recordAttempt }) => recordAttempt !== undefined),
     onUpstreamRequest: list('onUpstreamRequest'),
     onUpstreamBody: list('onUpstreamBody'),
     watches: list('watches'),
@@ -114,12 +117,13 @@ export function compileChain(features: readonly OpenFeature[], site: Site, own: 
 
 /** The stages that admit attempts, or hear of their end. */
 function gatesOf(stages: readonly Stage[], site: Site): Chain['pairs'] {
-  const gates = stages.filter(stage => stage.beforeAttempt !== undefined || stage.afterAttempt !== undefined)
+  const gates = stages.filter(stage => (stage.beforeAttempt ?? stage.afterAttempt ?? stage.recordAttempt) !== undefined)
   if (gates.length === 0) return NONE
   return gates.map(stage => ({
     beforeAttempt: bound(stage, 'beforeAttempt', site),
     beforeSend: bound(stage, 'beforeSend', site),
     afterAttempt: bound(stage, 'afterAttempt', site),
+    recordAttempt: bound(stage, 'recordAttempt', site),
   }))
 }
 
@@ -128,6 +132,7 @@ const GUARDED: ReadonlySet<keyof Stage> = new Set([
   'onContent',
   'onUsage',
   'afterAttempt',
+  'recordAttempt',
   'onAnswerHead',
   'settle',
   'record',

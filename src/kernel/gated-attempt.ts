@@ -6,6 +6,7 @@ import type { Values } from '../wire/demand-values.js'
 import type { AttemptUsage } from './attempt-usage.js'
 import type { Call } from './call.js'
 import { chainOf } from './chain.js'
+import type { Ended } from './records.js'
 import { Slots } from './slot.js'
 import type { AttemptTimes, AttemptView, Inspect, Maybe, Outcome } from './stages.js'
 import type { TaskNotes } from './task-end.js'
@@ -19,7 +20,7 @@ const MAX_NOTE_CHARS = 4096
  * One attempt as stages know it, from the gates (`beforeAttempt`) that it has to pass to its end: those that it has passed
  * hear of that, once and in reverse order. It also holds what the attempt used, of which the call's usage is the sum.
  */
-export class GatedAttempt extends Slots implements AttemptView, AttemptUsage {
+export class GatedAttempt extends Slots implements AttemptView, AttemptUsage, Ended {
   readonly call: Call
   readonly exchange: Exchange
   readonly isFurther: boolean
@@ -28,6 +29,7 @@ export class GatedAttempt extends Slots implements AttemptView, AttemptUsage {
   readonly number: number
   isSent = false
   times: AttemptTimes | undefined
+  ended = 0
   calls = 1
   sentValues: Values | undefined
   /** What features keep with the task that it begins, by their names. */
@@ -35,6 +37,7 @@ export class GatedAttempt extends Slots implements AttemptView, AttemptUsage {
   #usage: Usage | undefined
   #passed = 0
   #open = true
+  #outcome: Outcome | undefined
 
   /** `isFurther`: it is one of several calls that one request takes, and not the first. `beside`: it is a hedge. */
   constructor(call: Call, exchange: Exchange, isFurther = false, beside?: GatedAttempt) {
@@ -194,7 +197,10 @@ export class GatedAttempt extends Slots implements AttemptView, AttemptUsage {
         task: undefined,
         ...NOTHING_SENT,
       }
-      if (rejection === undefined) this.#tell(this.#passed, outcome)
+      if (rejection === undefined) {
+        this.#tell(this.#passed, outcome)
+        this.#recordAt(this.#passed, outcome)
+      }
       return 'over'
     }
     if (rejection === undefined) this.#passed++
@@ -209,16 +215,32 @@ export class GatedAttempt extends Slots implements AttemptView, AttemptUsage {
   end(phase: string, status?: number, error?: GatewayError, whole = 0, task?: string): void {
     if (!this.#open) return
     this.#open = false
+    const { kernel } = this.call
+    const { recordsAttempts } = chainOf(this.call)
+    if (recordsAttempts) this.ended = performance.now()
     if (this.#passed === 0) return
-    const outcome = this.#outcome(phase, status, error, whole, task)
+    const outcome = this.#outcomeOf(phase, status, error, whole, task)
     for (let at = this.#passed - 1; at >= 0; at--) this.#tell(at, outcome)
+    if (!recordsAttempts) return
+    this.#outcome = outcome
+    kernel.records.add(this)
+  }
+
+  /** At the end of the turn in which it ended. */
+  record(): void {
+    const outcome = this.#outcome
+    if (outcome !== undefined) for (let at = this.#passed - 1; at >= 0; at--) this.#recordAt(at, outcome)
   }
 
   #tell(at: number, outcome: Outcome): void {
     chainOf(this.call).pairs[at]?.afterAttempt?.(this, outcome)
   }
 
-  #outcome(phase: string, status?: number, error?: GatewayError, whole = 0, task?: string): Outcome {
+  #recordAt(at: number, outcome: Outcome): void {
+    chainOf(this.call).pairs[at]?.recordAttempt?.(this, outcome)
+  }
+
+  #outcomeOf(phase: string, status?: number, error?: GatewayError, whole = 0, task?: string): Outcome {
     const { begun, tally } = this.call
     const { bytesOut, events } = tally
     // What has been sent is the first call's doing, where a request takes several.

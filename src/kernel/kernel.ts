@@ -13,6 +13,7 @@ import type { Generation } from './generation.js'
 import { InnerExchange, type Serve } from './inner.js'
 import { bodyCapacity, capacityOf, FOR_BODIES, Memory } from './memory.js'
 import { type CallWatcher, type TaskObserver, unwatched } from './outside-call.js'
+import { Records } from './records.js'
 import { Services } from './services.js'
 import { SlotSet } from './slot-set.js'
 import type { TaskEnd, TaskNotes } from './task-end.js'
@@ -71,6 +72,7 @@ export class Kernel extends Services {
   readonly watchdog = new Watchdog()
   /** Queues answers that arrive faster than they can be processed. */
   readonly turns = new EventLoopShares()
+  readonly records = new Records()
   readonly sink: Sink
   /** Where everything is kept that outlives a request. */
   readonly store: Store

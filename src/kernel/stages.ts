@@ -112,6 +112,11 @@ export interface Stage {
    */
   afterAttempt?(attempt: AttemptView, outcome: Outcome): void
   /**
+   * The same, for what only counts it or writes it down: after each `afterAttempt`, at the end of the turn of the event loop, when
+   * the answer may have been sent. `attempt.ended` says when it ended.
+   */
+  recordAttempt?(attempt: AttemptView, outcome: Outcome): void
+  /**
    * An attempt has failed before a byte of its answer reached the client. Stages change the next step in turn. The first `next`
    * contains the untried candidates and no wait.
    */
@@ -135,7 +140,10 @@ export interface Stage {
 
   /** Once for each call, in reverse order: releases what `onRequest` or `admit` took. A slot tells whether they did. */
   settle?(call: Call): void
-  /** Once for each call, after every `settle`. */
+  /**
+   * Once for each call, after every `settle`, at the end of the turn of the event loop: what only counts it or writes it down.
+   * `call.ended` says when it ended.
+   */
   record?(call: Call): void
 }
 
@@ -177,6 +185,8 @@ export interface AttemptView extends Slots {
   readonly isSent: boolean
   /** Its times: a stage that needs them sets an empty object in `beforeAttempt`. */
   times: AttemptTimes | undefined
+  /** When it ended, by `performance.now()`: known in `recordAttempt`. */
+  readonly ended: number
   /** The usage that the upstream has reported so far; final in `afterAttempt`. */
   readonly usage: Usage | undefined
   /**

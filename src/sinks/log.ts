@@ -121,13 +121,13 @@ export class Log implements Sink {
     else this.#request(severity, entry.outcome, () => requestFields(entry))
   }
 
-  recordGood(request: GoodRequest, parts: CommonParts, ended: number, cost?: number): void {
+  recordGood(request: GoodRequest, parts: CommonParts, cost?: number): void {
     if (!this.#infos) return
     if (!this.#isQuick) {
-      this.#request('info', 'ok', () => goodFields(request, parts, ended, cost))
+      this.#request('info', 'ok', () => goodFields(request, parts, cost))
       return
     }
-    const line = this.#marked(goodLine(request, parts, ended, time(), cost))
+    const line = this.#marked(goodLine(request, parts, time(), cost))
     if (parts.isAscii) this.#lines.writeAscii(line)
     else this.#lines.write(line)
   }

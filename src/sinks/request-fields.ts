@@ -47,9 +47,9 @@ export function requestFields(entry: RequestEntry): Fields {
   }
 }
 
-/** The fields of {@link goodLine}. `ended`: as `performance.now()`. */
-export function goodFields(request: GoodRequest, { named }: CommonParts, ended: number, cost?: number): Fields {
-  const { started, tally } = request
+/** The fields of {@link goodLine}. */
+export function goodFields(request: GoodRequest, { named }: CommonParts, cost?: number): Fields {
+  const { started, ended, tally } = request
   const { firstByte } = tally
   return {
     id: request.id,

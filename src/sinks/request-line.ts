@@ -60,14 +60,8 @@ export function commonParts(
 }
 
 /** {@link requestLine} of a good request, byte for byte, with few strings to join. Its own values are ASCII. */
-export function goodLine(
-  request: GoodRequest,
-  parts: CommonParts,
-  ended: number,
-  time: string,
-  micro?: number,
-): string {
-  const { client, started, tally } = request
+export function goodLine(request: GoodRequest, parts: CommonParts, time: string, micro?: number): string {
+  const { client, started, ended, tally } = request
   const { firstByte } = tally
   return (
     `{"level":"info","time":"${time}","msg":"request","id":"${request.id}","trace":"${request.trace.id}${parts.route}` +

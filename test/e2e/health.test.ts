@@ -201,6 +201,7 @@ t.test("mistakes of clients, clients that leave and the gateway's own wants chan
     client.socket.destroy()
     await first.aborts.count(i + 1)
   }
+  await two.gateway.log.count(20, line => line.msg === 'request')
   first.answer(json(CHAT_ANSWER))
   t.equal(await asked(t, two, 10), 10)
   t.same(changes(two.gateway), [])

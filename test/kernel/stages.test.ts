@@ -92,12 +92,21 @@ t.test('telemetry: each attempt has a span, and the upstream gets its id', async
     beforeAttempt: ({ exchange }) => void spans.push(`begin ${exchange.upstream.name}`),
     onUpstreamRequest: ({ call }, headers) => void headers.push('traceparent', `00-${call.id}-01`),
     afterAttempt: ({ exchange }, { phase, status }) => void spans.push(`${exchange.upstream.name} ${phase} ${status}`),
-    record: call => void spans.push(`record ${call.status}`),
+    recordAttempt: ({ number, ended }) => void spans.push(`record ${number} ${ended > 0}`),
+    record: ({ status, ended }) => void spans.push(`record ${status} ${ended > 0}`),
   }
   const gateway = await withBrokenTarget(t, feature(telemetry))
   t.equal((await gateway.chat()).status, 200)
   await gateway.log.find(line => line.msg === 'request')
-  t.same(spans, ['begin first', 'first status 500', 'begin second', 'second ok 200', 'record 200'])
+  t.same(
+    spans.filter(span => !span.startsWith('record')),
+    ['begin first', 'first status 500', 'begin second', 'second ok 200'],
+  )
+  t.same(
+    spans.filter(span => span.startsWith('record')),
+    ['record 1 true', 'record 2 true', 'record 200 true'],
+  )
+  t.ok(spans.indexOf('first status 500') < spans.indexOf('record 1 true'))
 })
 
 t.test('checks: a request is refused by its content, and a stream by what it says', async t => {
@@ -160,6 +169,7 @@ t.test('a stage that fails at the end of a call stops neither its answer nor oth
     name: 'faulty',
     onUsage: fail,
     afterAttempt: fail,
+    recordAttempt: fail,
     onAnswerHead: fail,
     settle: fail,
     record: fail,
@@ -169,12 +179,13 @@ t.test('a stage that fails at the end of a call stops neither its answer nor oth
   const gateway = await startTestGateway(t, oneUpstream(upstream.origin), { features: withFeature(feature(faulty)) })
   for (let count = 0; count < 2; count++) t.same((await gateway.chat()).json(), CHAT_ANSWER)
   await gateway.log.count(2, line => line.msg === 'request' && line.outcome === 'ok')
-  const faults = await gateway.log.count(10, line => line.msg === 'a stage failed')
+  const faults = await gateway.log.count(12, line => line.msg === 'a stage failed')
   t.strictSame([...new Set(faults.map(({ hook }) => hook))].sort(), [
     'afterAttempt',
     'onAnswerHead',
     'onUsage',
     'record',
+    'recordAttempt',
     'settle',
   ])
 })

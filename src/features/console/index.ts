@@ -30,7 +30,7 @@ export const webConsole: Feature<ConsoleService> = {
         if (isFaulty) service.faults.addTo(headers, attempt.exchange.upstream)
         sent(attempt, headers)
       },
-      afterAttempt: (attempt, outcome) => service.attempted(attempt, outcome),
+      recordAttempt: (attempt, outcome) => service.attempted(attempt, outcome),
       onAnswerHead: (call, _status, headers) => answered(call, headers),
       record: call => service.settled(call),
     }

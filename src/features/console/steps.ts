@@ -41,7 +41,7 @@ export function ended(attempt: AttemptView, outcome: Outcome): void {
     ...optional('placed', since(times?.placed)),
     ...optional('sent', since(times?.sent)),
     ...optional('answered', since(times?.answered)),
-    end: round(performance.now() - call.started),
+    end: round(attempt.ended - call.started),
     phase: outcome.phase,
     ...optional('status', outcome.status),
     ...optional('translated', translation && `${translation.server.protocol} to ${translation.client.protocol}`),

@@ -101,12 +101,23 @@ export class Book {
    */
   settle(reservation: Reservation, used: Amounts = {}, record?: Omit<LedgerRecord, 'charges'>): void {
     if (!reservation.isOpen) return
-    const isCharged = reservation.charge(used)
-    // Bytes at once: the collector moves records that wait for a commit.
-    const entry = record === undefined ? undefined : entryOf(record, reservation)
-    if (isCharged || entry !== undefined) this.#committer.add(reservation, entry)
+    this.charge(reservation, used)
+    this.write(reservation, record)
+  }
+
+  /** The first half of {@link settle}: others may reserve what is free again. */
+  charge(reservation: Reservation, used: Amounts = {}): void {
+    if (!reservation.isOpen) return
+    reservation.charge(used)
     if (this.#isShared) this.#giveBack(reservation)
     if (!this.#waiting.isEmpty) this.#waiting.look()
+  }
+
+  /** The second half, once: what was charged goes to the store, with its record. */
+  write(reservation: Reservation, record?: Omit<LedgerRecord, 'charges'>): void {
+    // Bytes at once: the collector moves records that wait for a commit.
+    const entry = record === undefined ? undefined : entryOf(record, reservation)
+    if (reservation.isCharged || entry !== undefined) this.#committer.add(reservation, entry)
   }
 
   /**

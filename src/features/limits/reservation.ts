@@ -43,6 +43,8 @@ export class Reservation {
   /** What is reserved; when it is settled, what was used. */
   readonly amounts: number[]
   isOpen = true
+  /** Whether anything was used. */
+  isCharged = false
   #isExtended = false
 
   constructor(
@@ -90,10 +92,9 @@ export class Reservation {
     }
   }
 
-  /** Replaces what is reserved by what was used. True where something was. */
-  charge(used: Amounts): boolean {
+  /** Replaces what is reserved by what was used. */
+  charge(used: Amounts): void {
     this.isOpen = false
-    let any = false
     for (let at = 0; at < this.accounts.length; at++) {
       const account = this.accounts[at] as Account
       const reserved = this.amounts[at] as number
@@ -102,9 +103,8 @@ export class Reservation {
       account.reserved -= reserved
       account.used += amount
       this.amounts[at] = amount
-      any ||= amount > 0
+      this.isCharged ||= amount > 0
     }
-    return any
   }
 
   /** Where a reservation was extended in later windows, the earlier ones are charged what they had reserved at most. */

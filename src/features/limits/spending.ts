@@ -25,8 +25,9 @@ import { holdDebt, keepDebt, type TaskDebt } from './task-spending.js'
 
 /** What a call asks for, read once. */
 const DEMAND = slot<Demand>('demand')
-/** What an attempt has taken. */
+/** What an attempt has taken, and, once it is charged, what is to be written of it. */
 const TAKEN = slot<Taken>('reservation')
+const CHARGE = slot<Reservation>('charge')
 
 interface Taken {
   readonly reservation: Reservation
@@ -138,8 +139,16 @@ export class Spending {
     })
     const isUsed = !this.#isFree && (used.tokens > 0 || used.cost > 0 || hasAny(used.units))
     if (isUsed) attempt.set(CHARGED, used)
-    const record = isUsed ? this.#record(attempt, used, outcome) : undefined
-    this.#book.settle(reservation, { requests: isSent ? 1 : 0, tokens: used.tokens, budget: used.cost }, record)
+    this.#book.charge(reservation, { requests: isSent ? 1 : 0, tokens: used.tokens, budget: used.cost })
+    attempt.set(CHARGE, reservation)
+  }
+
+  /** Writes what {@link settle} has charged. */
+  record(attempt: AttemptView, outcome: Outcome): void {
+    const charge = attempt.get(CHARGE)
+    if (charge === undefined) return
+    const used = attempt.get(CHARGED)
+    this.#book.write(charge, used && this.#recordOf(attempt, used, outcome))
   }
 
   /** A session continues while the amount that it began with can be reserved again. */
@@ -242,7 +251,7 @@ export class Spending {
     return unpriced(isBatch ? 'A batch' : `The model \`${call.model}\``)
   }
 
-  #record(attempt: AttemptView, used: Used, { phase }: Outcome): Omit<LedgerRecord, 'charges'> {
+  #recordOf(attempt: AttemptView, used: Used, { phase }: Outcome): Omit<LedgerRecord, 'charges'> {
     const { call, exchange, number } = attempt
     const { upstream, model, tariff } = exchange
     const record: Draft = {

@@ -25,6 +25,7 @@ export function limitsStage(plan: Plan, route: Route | undefined, book: Book): S
     onAnswerHead,
     exposes,
     settle: call => admission.settle(call),
+    record: call => admission.record(call),
   }
   // Of what the gateway answers, only what names a model may ask an upstream for more than it keeps.
   if (route.lane === 'answer' && route.model === undefined) return own
@@ -38,8 +39,27 @@ export function limitsStage(plan: Plan, route: Route | undefined, book: Book): S
     beforeAttempt: attempt => spending.reserve(attempt),
     beforeSend: attempt => spending.adjust(attempt),
     ...(route.tunnel !== undefined && { onUsage: (call, usage, attempt) => spending.extend(call, usage, attempt) }),
+    ...(book.isDurable ? durable(book, spending) : inMemory(spending)),
+  }
+}
+
+type Ends = Pick<Stage, 'afterAttempt' | 'recordAttempt' | 'beforeEnd'>
+
+function inMemory(spending: Spending): Ends {
+  return {
     afterAttempt: (attempt, outcome) => spending.settle(attempt, outcome),
-    ...(book.isDurable && { beforeEnd: () => book.flushed() }),
+    recordAttempt: (attempt, outcome) => spending.record(attempt, outcome),
+  }
+}
+
+/** The last byte of an answer waits for its record. */
+function durable(book: Book, spending: Spending): Ends {
+  return {
+    afterAttempt(attempt, outcome) {
+      spending.settle(attempt, outcome)
+      spending.record(attempt, outcome)
+    },
+    beforeEnd: () => book.flushed(),
   }
 }
 

@@ -28,7 +28,7 @@ export const log: Feature = {
     const record = (call: Call): void => {
       const [attempt] = call.attempts
       if (route === undefined || attempt === undefined || !isGood(call)) sink.record(account(call))
-      else sink.recordGood(call, known.parts(call, attempt), performance.now(), costOf(call))
+      else sink.recordGood(call, known.parts(call, attempt), costOf(call))
     }
     return { name: 'log', record }
   },
@@ -101,7 +101,6 @@ function modelOf({ model }: Call): string | undefined {
 
 /** What the log has of a call. */
 export function account(call: Call): RequestEntry {
-  const now = performance.now()
   const details = call.error?.details
   return {
     id: call.id,
@@ -126,7 +125,7 @@ export function account(call: Call): RequestEntry {
     attempts: call.attempts,
     milliseconds: {
       first: call.tally.firstByte === undefined ? undefined : round(call.tally.firstByte - call.started),
-      total: round(now - call.started),
+      total: round(call.ended - call.started),
     },
     bytes: { in: call.tally.bytesIn, out: call.tally.bytesOut },
     events: call.tally.events,

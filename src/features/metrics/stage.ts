@@ -73,10 +73,10 @@ export class MetricsStage implements Stage {
     attempt.times.asked = performance.now()
   }
 
-  afterAttempt(attempt: AttemptView, outcome: Outcome): void {
+  recordAttempt(attempt: AttemptView, outcome: Outcome): void {
     const { call, exchange, times } = attempt
     if (times === undefined) return
-    this.#known.target(exchange, this.#route).ended(attempt, outcome, times, performance.now())
+    this.#known.target(exchange, this.#route).ended(attempt, outcome, times)
     if (call.caller !== undefined) this.#known.caller(call.caller).charged(attempt)
     const asked = declaredOf(call)
     if (attempt.number > 1 && exchange.declared !== asked) this.#families.fallbacks.of(asked, exchange.declared).add(1)
@@ -86,7 +86,7 @@ export class MetricsStage implements Stage {
     const { error, caller } = call
     const { bytesIn, bytesOut } = call.tally
     const status = error?.code === 'client_gone' ? CLIENT_GONE_STATUS : call.status
-    const milliseconds = performance.now() - call.started
+    const milliseconds = call.ended - call.started
     this.#durationFor(status).observe(milliseconds / MS_PER_SECOND)
     this.#requests(call, outcomeOf(error, call.status)).add(1)
     if (caller !== undefined) this.#known.caller(caller).requested()

@@ -38,25 +38,25 @@ export class Target {
     this.#connect = families.connectDuration.of(upstream.name)
   }
 
-  ended(attempt: AttemptView, outcome: Outcome, times: AttemptTimes, now: number): void {
-    const { usage } = attempt
+  ended(attempt: AttemptView, outcome: Outcome, times: AttemptTimes): void {
+    const { usage, ended } = attempt
     const isGood = outcome.phase === 'ok' || outcome.phase === 'accepted'
     const { duration, attempts } = isGood ? this.#good : this.#failed(outcome)
     attempts.add(1)
-    if (outcome.phase !== 'skipped') duration.observe((now - times.asked) / MS_PER_SECOND)
-    if (attempt.isSent) this.#sent(outcome.status, times, now)
-    if (times.answered > 0 && outcome.error === undefined) this.#answered(attempt, isGood, times, now)
+    if (outcome.phase !== 'skipped') duration.observe((ended - times.asked) / MS_PER_SECOND)
+    if (attempt.isSent) this.#sent(outcome.status, times, ended)
+    if (times.answered > 0 && outcome.error === undefined) this.#answered(attempt, isGood, times)
     if (usage !== undefined) this.#used(usage)
     this.#charge(attempt)
   }
 
-  #sent(status: number | undefined, { asked, placed, sent }: AttemptTimes, now: number): void {
+  #sent(status: number | undefined, { asked, placed, sent }: AttemptTimes, ended: number): void {
     let client = this.#byStatus.get(status ?? 0)
     if (client === undefined) {
       client = this.#families.clientDuration.of(...this.#place, status === undefined ? '' : String(status))
       this.#byStatus.set(status ?? 0, client)
     }
-    client.observe((now - (sent === 0 ? asked : sent)) / MS_PER_SECOND)
+    client.observe((ended - (sent === 0 ? asked : sent)) / MS_PER_SECOND)
     if (sent === 0) return
     this.#connect.observe((sent - (placed === 0 ? asked : placed)) / MS_PER_SECOND)
     if (placed === 0) return
@@ -64,13 +64,13 @@ export class Target {
     this.#queue.observe((placed - asked) / MS_PER_SECOND)
   }
 
-  #answered({ call, usage }: AttemptView, isGood: boolean, times: AttemptTimes, now: number): void {
+  #answered({ call, usage, ended }: AttemptView, isGood: boolean, times: AttemptTimes): void {
     const { answered, sent, asked } = times
     this.#firstFor(call.stream).observe((answered - (sent === 0 ? asked : sent)) / MS_PER_SECOND)
     const { output = 0 } = usage ?? {}
     if (!isGood || !call.stream || output < 2) return
     this.#outputToken ??= this.#families.outputToken.of(...this.#names)
-    this.#outputToken.observe((now - answered) / MS_PER_SECOND / (output - 1))
+    this.#outputToken.observe((ended - answered) / MS_PER_SECOND / (output - 1))
   }
 
   #firstFor(isStream: boolean): Histogram {

@@ -43,7 +43,7 @@ export class OpenReceipt {
   }
 
   ended(attempt: AttemptView, outcome: Outcome): void {
-    const text = attemptText(attempt, outcome, performance.now())
+    const text = attemptText(attempt, outcome)
     this.#attempts.push({ number: attempt.number, cost: attempt.get(CHARGED)?.cost, text })
     if (--this.#open === 0) this.#settled?.()
   }
@@ -55,7 +55,7 @@ export class OpenReceipt {
   }
 
   /** JSON of the `RequestReceipt`, without its place. */
-  text(call: Call, at: number, total: number, content: ContentPlace | undefined): string {
+  text(call: Call, at: number, content: ContentPlace | undefined): string {
     const { generation, error, tally } = call
     const asked = this.#asked === '' && tally.bytesIn > 0 ? `,"body":{"bytes":${tally.bytesIn}}` : this.#asked
     return (
@@ -76,7 +76,7 @@ export class OpenReceipt {
       `,"answer":{"bytes":${tally.bytesOut}${textMember('sha256', this.answer.digest())}` +
       (call.stream ? `,"events":${tally.events}}` : '}') +
       (tally.firstByte === undefined ? '' : durationMember('first_ms', tally.firstByte - call.started)) +
-      durationMember('total_ms', total) +
+      durationMember('total_ms', call.ended - call.started) +
       (content === undefined ? '}' : `,"content":${JSON.stringify(content)}}`)
     )
   }
@@ -110,8 +110,8 @@ function droppedMember({ dropped, losses }: Call): string {
   return dropped.length + more.length === 0 ? '' : `,"dropped":${JSON.stringify([...dropped, ...more])}`
 }
 
-function attemptText(attempt: AttemptView, outcome: Outcome, now: number): string {
-  const { call, exchange, number, times } = attempt
+function attemptText(attempt: AttemptView, outcome: Outcome): string {
+  const { call, exchange, number, times, ended } = attempt
   const { translation, tariff, upstream, model } = exchange
   const charged = attempt.get(CHARGED)
   const { phase, status, error, task } = outcome
@@ -119,8 +119,8 @@ function attemptText(attempt: AttemptView, outcome: Outcome, now: number): strin
     `{"number":${number},"upstream":${quoted(upstream.name)},"model":${quoted(model)},"phase":"${phase}"` +
     numberMember('status', status) +
     textMember('error', error?.code) +
-    durationMember('from_ms', (times?.asked ?? now) - call.started) +
-    durationMember('to_ms', now - call.started) +
+    durationMember('from_ms', (times?.asked ?? ended) - call.started) +
+    durationMember('to_ms', ended - call.started) +
     textMember('translated', translation?.client.protocol) +
     textMember('task', task) +
     (charged === undefined ? '}' : `${chargedMembers(charged, tariff?.price)}}`)

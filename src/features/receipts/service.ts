@@ -74,12 +74,12 @@ export class ReceiptsService implements Service {
     return true
   }
 
-  write(call: Call, receipt: OpenReceipt, total: number): void {
+  write(call: Call, receipt: OpenReceipt): void {
     const at = Date.now()
     const { captured } = receipt
     const sealed = captured && this.#sealer?.seal(captured, call.id, at)
     const content = sealed && { until: sealed.place.until, line: sealed.line }
-    this.#journal?.add(receipt.text(call, at, total, sealed?.place), at, content)
+    this.#journal?.add(receipt.text(call, at, sealed?.place), at, content)
   }
 
   /** A task has ended and was charged for, after its request. */

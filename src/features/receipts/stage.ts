@@ -36,12 +36,11 @@ export function receiptsStage(service: ReceiptsService): Stage {
       attempt.call.get(RECEIPT)?.began(attempt)
       return undefined
     },
-    afterAttempt: (attempt, outcome) => attempt.call.get(RECEIPT)?.ended(attempt, outcome),
+    recordAttempt: (attempt, outcome) => attempt.call.get(RECEIPT)?.ended(attempt, outcome),
     record(call) {
       const receipt = call.get(RECEIPT) ?? refusedReceipt(call)
       if (receipt === undefined) return
-      const total = performance.now() - call.started
-      receipt.settle(() => service.write(call, receipt, total))
+      receipt.settle(() => service.write(call, receipt))
     },
   }
 }

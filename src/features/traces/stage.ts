@@ -48,7 +48,7 @@ export class TracesStage implements Stage {
     headers.push('traceparent', value)
   }
 
-  afterAttempt(attempt: AttemptView, outcome: Outcome): void {
+  recordAttempt(attempt: AttemptView, outcome: Outcome): void {
     const traced = TracedCall.of(attempt.call, this.#sampler)
     const ended = traced.ended(attempt, outcome)
     // The call may have ended before it: its answer was read to its end although the client had gone.
@@ -57,7 +57,7 @@ export class TracesStage implements Stage {
   }
 
   record(call: Call): void {
-    const now = performance.now()
+    const now = call.ended
     const traced = TracedCall.of(call, this.#sampler)
     traced.isKept = traced.isSampled || this.#sampler.isKept(traced.trace, this.#endOf(call, traced, now))
     if (!traced.isKept) return

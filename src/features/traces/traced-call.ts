@@ -61,7 +61,7 @@ export class TracedCall {
   ended(attempt: AttemptView, outcome: Outcome): EndedAttempt | undefined {
     if (this.attempts.length >= MAX_ATTEMPTS) return undefined
     const { id, started } = this.attemptOf(attempt)
-    const ended = { attempt, outcome, id, started, ended: performance.now() }
+    const ended = { attempt, outcome, id, started, ended: attempt.ended }
     this.attempts.push(ended)
     return ended
   }

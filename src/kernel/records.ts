@@ -1,0 +1,23 @@
+/** What has ended, and is to be recorded. */
+export interface Ended {
+  record(): void
+}
+
+/**
+ * Records calls and attempts at the end of the turn of the event loop in which they ended, in that order. Under load ten end in one
+ * turn, and code that runs ten times in a row costs half of what it costs between other work, which drives it out of the processor's
+ * caches. Holds no more than is in flight.
+ */
+export class Records {
+  #ended: Ended[] = []
+
+  add(one: Ended): void {
+    if (this.#ended.push(one) === 1) setImmediate(this.#record)
+  }
+
+  readonly #record = (): void => {
+    const ended = this.#ended
+    this.#ended = []
+    for (const one of ended) one.record()
+  }
+}
