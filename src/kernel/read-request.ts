@@ -5,7 +5,7 @@ import type { JsonObject } from '../core/json.js'
 import type { Route } from '../core/plan.js'
 import type { ModelPointer, Pointer, StreamPointer } from '../core/route-settings.js'
 import type { Violation } from '../core/violation.js'
-import { demandOfDocument, demandOfMembers } from '../wire/demand.js'
+import { demandOfDocument, demandOfScan } from '../wire/demand.js'
 import { mostHeapOf } from '../wire/json-cost.js'
 import { JsonScanner } from '../wire/json-scan.js'
 import { parseSmall } from '../wire/json-small.js'
@@ -89,7 +89,7 @@ function admitJson(call: Call, route: Route, bytes: Buffer, begun: JsonScanner |
   if (begun === undefined) scanner.push(bytes)
   const { heap } = scanner
   const model = readScanned(call, route, scanner, bytes)
-  const demand = isCounted(call) ? demandOfMembers(scanner.noted, bytes, route.protocol?.amounts) : undefined
+  const demand = isCounted(call) ? demandOfScan(scanner, bytes, route.protocol?.amounts) : undefined
   return { type: 'bytes', bytes, heap, model, named: scanner.seen, ruled: scanner.ruled, demand }
 }
 

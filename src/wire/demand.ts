@@ -36,9 +36,13 @@ export function demandOfDocument(document: JsonObject, bytes: Buffer, paths: Amo
   return demand(inputOfBytes(bytes), valuesOfDocument(document), paths, bytes.length)
 }
 
-/** The same of one in which a scan has found the members that the paths name. */
-export function demandOfMembers(members: readonly MemberSpan[], bytes: Buffer, paths: AmountPaths = NO_PATHS): Demand {
-  return demand(inputOfBytes(bytes), valuesOfMembers(bytes, members), paths, bytes.length)
+/** The same of one in which a scan has found the members that the paths name, and whether there may be links. */
+export function demandOfScan(
+  { noted, mayLink }: { readonly noted: readonly MemberSpan[]; readonly mayLink: boolean },
+  bytes: Buffer,
+  paths: AmountPaths = NO_PATHS,
+): Demand {
+  return demand(inputOfBytes(bytes, mayLink), valuesOfMembers(bytes, noted), paths, bytes.length)
 }
 
 /** The same of a form of that many bytes, by the values of its fields. */

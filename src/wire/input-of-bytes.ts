@@ -1,10 +1,10 @@
-import { BACKSLASH, COLON, QUOTE, SPACE } from '../core/ascii.js'
+import { BACKSLASH, COLON, LOWER_D, LOWER_F, LOWER_H, QUOTE, SPACE } from '../core/ascii.js'
 import { type InputSize, isLink, isMedia, LINK_CHARS, MIN_MEDIA_BYTES, sizeOf } from './input-size.js'
 
-/** The size of a request that is JSON. */
-export function inputOfBytes(bytes: Buffer): InputSize {
+/** The size of a request that is JSON. `mayLink`: false if no string in it begins like a link ({@link beginsLikeLink}). */
+export function inputOfBytes(bytes: Buffer, mayLink = true): InputSize {
   const { length } = bytes
-  const links = linksIn(bytes)
+  const links = mayLink ? linksIn(bytes) : 0
   if (length < MIN_MEDIA_BYTES) return sizeOf(length, { bytes: 0, count: 0, links })
   let [media, count] = [0, 0]
   for (let start = bytes.indexOf(QUOTE); start >= 0; ) {
@@ -27,10 +27,20 @@ export function inputOfBytes(bytes: Buffer): InputSize {
 
 /** How values begin, and names of members, that may say that media are small or somewhere else. */
 const LINK_BEGINS = [Buffer.from('"http'), Buffer.from('"file'), Buffer.from('"data')]
+const BEGIN_CHARS = 4
 
 /** A body up to this size is looked through as text, which costs less than three searches of bytes. */
 const SHORT_BYTES = 1024
 const LINK = /"(?:http|file|data)/
+const URL_BEGIN = /^(?:https?|data):/
+
+/** Whether a string whose characters begin at `at` may be a link, or the name of a member that is one: also where the bytes end too soon. */
+export function beginsLikeLink(bytes: Buffer, at: number): boolean {
+  const first = bytes[at]
+  if (first !== undefined && first !== LOWER_H && first !== LOWER_F && first !== LOWER_D) return false
+  if (at + BEGIN_CHARS > bytes.length) return true
+  return LINK_BEGINS.some(begin => bytes.compare(begin, 1, 1 + BEGIN_CHARS, at, at + BEGIN_CHARS) === 0)
+}
 
 function linksIn(bytes: Buffer): number {
   let links = 0
@@ -45,13 +55,12 @@ function isLinkAt(bytes: Buffer, start: number): boolean {
   const begin = beginAt(bytes, start)
   const end = bytes.indexOf(QUOTE, start + 1)
   if (end - start > MIN_MEDIA_BYTES) return false
-  if (begin.includes(':')) return isLink(memberBefore(bytes, start), begin)
+  if (URL_BEGIN.test(begin)) return isLink(memberBefore(bytes, start), begin)
   const colon = firstFrom(bytes, end + 1)
   const value = firstFrom(bytes, colon + 1)
   if (bytes[colon] !== COLON || bytes[value] !== QUOTE) return false
   // A URL is counted by its own beginning, and what is long as media.
-  if (/^(http|data:)/.test(beginAt(bytes, value)) || bytes.indexOf(QUOTE, value + 1) - value > MIN_MEDIA_BYTES)
-    return false
+  if (URL_BEGIN.test(beginAt(bytes, value)) || bytes.indexOf(QUOTE, value + 1) - value > MIN_MEDIA_BYTES) return false
   return isLink(bytes.toString('latin1', start + 1, end), '')
 }
 

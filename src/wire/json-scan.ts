@@ -2,6 +2,7 @@ import { BACKSLASH, OPEN_BRACE, OPEN_BRACKET } from '../core/ascii.js'
 import { asBuffer, isAt } from './bytes.js'
 import { Chunks } from './chunks.js'
 import { type ControlKey, type ControlNames, controlNames } from './control-names.js'
+import { beginsLikeLink } from './input-of-bytes.js'
 import { heapOf } from './json-cost.js'
 import * as g from './json-grammar.js'
 import { JsonReader } from './json-reader.js'
@@ -83,6 +84,7 @@ export class JsonScanner extends JsonReader {
   /** Start of the current string, number or literal. */
   #token = 0
   #seen = false
+  #mayLink = false
   #ruled = false
   /** Whether rules refer to something inside the current top-level member. */
   #isInside = false
@@ -117,6 +119,11 @@ export class JsonScanner extends JsonReader {
   /** Whether a watched key has occurred, or one with escapes that may be one. */
   get seen(): boolean {
     return this.#seen
+  }
+
+  /** Whether a string may have occurred, the name of a member or a value, that begins like a link. */
+  get mayLink(): boolean {
+    return this.#mayLink
   }
 
   /** Whether a member that rules refer to may have occurred. */
@@ -179,6 +186,7 @@ export class JsonScanner extends JsonReader {
         return g.VALUE
       case 68 satisfies typeof g.BEGIN_STRING:
         this.#token = at
+        this.noteLink(at + 1)
         return g.STRING
       case 67 satisfies typeof g.BEGIN_KEY:
         return this.beginKey(at)
@@ -223,8 +231,14 @@ export class JsonScanner extends JsonReader {
     if (this.count() > this.#options.members) return this.fail('members', at)
     this.#nodes++
     this.#token = at
+    this.noteLink(at + 1)
     this.isKey = true
     return g.STRING
+  }
+
+  /** The characters of a string begin. */
+  private noteLink(at: number): void {
+    if (!this.#mayLink) this.#mayLink = beginsLikeLink(this.#piece, at - this.#base)
   }
 
   private endKey(at: number): number {

@@ -1,8 +1,11 @@
 import t from 'tap'
 import type { AmountPaths } from '../../src/core/amounts.js'
-import { demandOfBytes, demandOfDocument, demandOfMembers } from '../../src/wire/demand.js'
+import { demandOfBytes, demandOfDocument, demandOfScan } from '../../src/wire/demand.js'
 import { notedNames } from '../../src/wire/demand-values.js'
+import { inputOfBytes } from '../../src/wire/input-of-bytes.js'
+import { sizeOfJson } from '../../src/wire/input-size.js'
 import { JsonScanner } from '../../src/wire/json-scan.js'
+import { fc } from '../helpers/property.js'
 
 const NONE: AmountPaths = {
   ...{ output: [], choices: [], images: [], characters: [], items: [], seconds: [] },
@@ -13,16 +16,19 @@ const NESTED: AmountPaths = { ...NONE, output: [['config', 'maxOutput']], choice
 const SEARCH: AmountPaths = { ...NONE, items: [['documents']], characters: [['input']] }
 
 /** As a request's check finds it, arriving in pieces. */
-function scanned(text: string, paths: AmountPaths, pieceBytes: number): ReturnType<typeof demandOfMembers> {
+function scanned(text: string, paths: AmountPaths, pieceBytes: number): ReturnType<typeof demandOfScan> {
   const noted = notedNames(paths)
   const scanner = new JsonScanner({ control: ['model'], depth: 64, members: 1000, ...(noted && { noted }) })
   const bytes = Buffer.from(text)
   for (let at = 0; at < bytes.length; at += pieceBytes) scanner.push(bytes.subarray(at, at + pieceBytes))
   t.equal(scanner.end(), undefined)
-  return demandOfMembers(scanner.noted, bytes, paths)
+  return demandOfScan(scanner, bytes, paths)
 }
 
 const filler = (size: number): string => `"messages":[{"content":${JSON.stringify('say "n":9 \n'.repeat(size))}}]`
+
+const LINKS =
+  '"a":{"url":"https://x.test/a.png"},"b":{"file_id":"f-1"},"c":{"data":"QUJD"},"d":{"image":"data:image/png;base64,QQ"}'
 
 const BODIES: readonly (readonly [name: string, paths: AmountPaths, text: string])[] = [
   ['both names, of which the larger counts', CHAT, '{"max_tokens":5,"n":3,"max_completion_tokens":7}'],
@@ -37,6 +43,9 @@ const BODIES: readonly (readonly [name: string, paths: AmountPaths, text: string
   ['nested members behind much', NESTED, `{"config":{"x":"${'y'.repeat(6000)}","maxOutput":31,"count":4}}`],
   ['a member that should be an object', NESTED, '{"config":[31,4]}'],
   ['a list', SEARCH, `{"documents":[${'{"a":[1,2]},'.repeat(250)}"x"],"input":"drei Wörter hier"}`],
+  ['links of each kind', CHAT, `{${LINKS},"max_tokens":3}`],
+  ['a link behind much', CHAT, `{${filler(400)},${LINKS}}`],
+  ['what only begins like a link', CHAT, `{"hot":"htt","fil":"dat","d":"h","f":"",${filler(400)}}`],
   ['a long list', SEARCH, `{"documents":[${'{"a":[1,2]},'.repeat(2500)}"x"]}`],
 ]
 
@@ -45,6 +54,13 @@ t.test('the scan of a body says what it asks for as its document does', async t 
     const expected = demandOfDocument(JSON.parse(text), Buffer.from(text), paths)
     for (const pieceBytes of [1, 7, text.length]) t.same(scanned(text, paths, pieceBytes), expected, name)
     t.same(demandOfBytes(Buffer.from(text), paths), expected, `${name}, without a scan`)
+  }
+})
+
+t.test('links are found in pieces of each size, and only where there are some', async t => {
+  for (const pieceBytes of [1, 2, 3, 4, 5, 6, 7, 1000]) {
+    t.equal(scanned(`{${filler(200)},${LINKS}}`, CHAT, pieceBytes).links, 4)
+    t.equal(scanned(`{"hot":"htt","fil":"dat",${filler(200)}}`, CHAT, pieceBytes).links, 0)
   }
 })
 
@@ -63,4 +79,27 @@ t.test('each long string of base64 is one medium, with anything around it', asyn
     const rest = body.length - long.reduce((sum, one) => sum + one.length + 1, 0)
     t.equal(demandOfBytes(Buffer.from(body)).input, rest + long.length * 16_384, `${before} characters before`)
   }
+})
+
+t.test('links of a body count as those of its document, however it is written', async t => {
+  const name = fc.constantFrom('url', 'data', 'file_id', 'fileUri', 'text', 'content', 'image', 'user', 'httpx', 'date')
+  const value = fc.constantFrom(
+    ...['', 'QUJD', 'words', 'https://x.test/a.png', 'http:', 'data:image/png;base64,QQ', 'file:///a', 'data'],
+  )
+  const document = fc.array(
+    fc.tuple(name, fc.oneof(value, fc.array(value, { maxLength: 3 }), fc.dictionary(name, value, { maxKeys: 3 }))),
+    { maxLength: 5 },
+  )
+  const space = fc.constantFrom(undefined, 2)
+  const size = fc.integer({ min: 1, max: 64 })
+  fc.assert(
+    fc.property(document, space, size, (members, indent, pieceBytes) => {
+      const object = Object.fromEntries(members)
+      const text = JSON.stringify(object, null, indent)
+      const expected = sizeOfJson(object, text.length)
+      t.same(inputOfBytes(Buffer.from(text)), expected, text)
+      const { input, likelyInput, links } = scanned(text, NONE, pieceBytes)
+      t.same({ tokens: input, likely: likelyInput, links }, expected, text)
+    }),
+  )
 })

@@ -12,6 +12,9 @@ export const IDLE_MS = 1000
 /** A lease that is in use is renewed when no more is left of its time. */
 const RENEW_MS = 25_000
 
+/** Meters of a list of scopes, by the units that are asked for. */
+type MeterLists = (readonly Meter[] | undefined)[]
+
 /** The accounts that this process knows, and the meters of the scopes that lead to them. */
 export class Holdings {
   readonly #clock: Clock
@@ -22,8 +25,10 @@ export class Holdings {
   readonly #estate: Estate | undefined
   #windows = new Windows('UTC')
   #meters = new WeakMap<Scope, readonly Meter[]>()
-  /** By lists of scopes: what those have, by the units that are asked for. */
-  #lists = new WeakMap<readonly Scope[], (readonly Meter[] | undefined)[]>()
+  #lists = new WeakMap<readonly Scope[], MeterLists>()
+  /** Those of the last list of scopes: a request asks for them several times in turn. */
+  #lastScopes: readonly Scope[] = []
+  #lastLists: MeterLists = []
   readonly accounts = new Map<string, Account>()
   #cancelSweep: (() => void) | undefined
 
@@ -39,6 +44,8 @@ export class Holdings {
     this.#windows = new Windows(timeZone)
     this.#meters = new WeakMap()
     this.#lists = new WeakMap()
+    this.#lastScopes = []
+    this.#lastLists = []
   }
 
   /** The same object for a scope as long as the time zone holds. */
@@ -69,11 +76,7 @@ export class Holdings {
 
   /** Those of all scopes, of units that have an amount: worked out once for a list of scopes, which is one of the plan. */
   metersFor(scopes: readonly Scope[], amounts: Amounts): readonly Meter[] {
-    let lists = this.#lists.get(scopes)
-    if (lists === undefined) {
-      lists = []
-      this.#lists.set(scopes, lists)
-    }
+    const lists = this.#listsOf(scopes)
     const units = unitsIn(amounts)
     const known = lists[units]
     if (known !== undefined) return known
@@ -81,6 +84,18 @@ export class Holdings {
     const found = all.filter(({ unit }) => amounts[unit] !== undefined)
     lists[units] = found
     return found
+  }
+
+  #listsOf(scopes: readonly Scope[]): MeterLists {
+    if (scopes === this.#lastScopes) return this.#lastLists
+    let lists = this.#lists.get(scopes)
+    if (lists === undefined) {
+      lists = []
+      this.#lists.set(scopes, lists)
+    }
+    this.#lastScopes = scopes
+    this.#lastLists = lists
+    return lists
   }
 
   /** The account of the window that holds now. */

@@ -23,23 +23,34 @@ export interface ScopeSummary {
 }
 
 const OF_SCOPES = new WeakMap<readonly Scope[], ScopeSummary>()
+const OF_NONE = compile([])
+/** That of the last list: several stages ask for it in turn. */
+let last = OF_NONE
 
 export function summaryOf({ scopes }: Pick<CallerPolicy | Tariff, 'scopes'>): ScopeSummary {
-  const known = OF_SCOPES.get(scopes)
-  if (known !== undefined) return known
-  const made = compile(scopes)
-  OF_SCOPES.set(scopes, made)
-  return made
+  if (scopes === last.scopes) return last
+  if (scopes.length === 0) return OF_NONE
+  let known = OF_SCOPES.get(scopes)
+  if (known === undefined) {
+    known = compile(scopes)
+    OF_SCOPES.set(scopes, known)
+  }
+  last = known
+  return known
 }
 
 function compile(scopes: readonly Scope[]): ScopeSummary {
-  const has = (test: (scope: Scope) => boolean): readonly Scope[] => scopes.filter(test)
+  // The same list where all do: what is known of a list is kept by it.
+  const has = (test: (scope: Scope) => boolean): readonly Scope[] => {
+    const found = scopes.filter(test)
+    return found.length === scopes.length ? scopes : found
+  }
   const bounds = scopes.flatMap(({ limits }) => limits.bounds)
   const streams = has(({ limits }) => limits.streams !== undefined)
   const admitted = has(
     ({ limits }) => limits.in_flight !== undefined || limits.bounds.some(({ unit }) => unit === 'requests'),
   )
-  const tunneled = [...new Set([...admitted, ...streams])]
+  const tunneled = has(scope => admitted.includes(scope) || streams.includes(scope))
   return {
     scopes,
     spending: has(({ limits }) => limits.bounds.some(({ unit }) => unit !== 'requests')),

@@ -1,4 +1,5 @@
 import { STATUS_CODES, validateHeaderName, validateHeaderValue } from 'node:http'
+import { flat, headerName } from '../header-lines.js'
 
 /** The head of an answer, and how its body is framed. */
 export interface ResponseHead {
@@ -19,17 +20,28 @@ export interface ResponseOptions {
   readonly keepAliveTimeout: number
 }
 
-/** Seconds of the epoch, and the date header's value then. */
-let second = 0
-let date = ''
+/** The date header's value, and the second of the epoch in which it holds. */
+let date = { second: 0, text: '' }
 
-function dateNow(): string {
-  const now = Math.floor(Date.now() / 1000)
-  if (now !== second) {
-    second = now
-    date = new Date(now * 1000).toUTCString()
-  }
+function dateNow(): typeof date {
+  const second = Math.floor(Date.now() / 1000)
+  if (second !== date.second) date = { second, text: new Date(second * 1000).toUTCString() }
   return date
+}
+
+/** The lines behind the given headers that most heads of a second have. */
+let usual = { date, keepAliveTimeout: 0, lines: '' }
+
+function usualLines(keepAliveTimeout: number): string {
+  const now = dateNow()
+  if (usual.date !== now || usual.keepAliveTimeout !== keepAliveTimeout)
+    usual = { date: now, keepAliveTimeout, lines: flat(`Date: ${now.text}\r\n${keepAliveLines(keepAliveTimeout)}`) }
+  return usual.lines
+}
+
+function keepAliveLines(keepAliveTimeout: number, isGiven = false): string {
+  const seconds = Math.floor(keepAliveTimeout / 1000)
+  return `Connection: keep-alive\r\n${keepAliveTimeout > 0 && !isGiven ? `Keep-Alive: timeout=${seconds}\r\n` : ''}`
 }
 
 const CLOSE = /(?:^|\W)close(?:$|\W)/i
@@ -42,56 +54,53 @@ interface Given {
   date?: string
   'keep-alive'?: string
 }
-const GIVEN = /^(?:connection|content-length|transfer-encoding|date|keep-alive)$/i
+const GIVEN: ReadonlySet<string> = new Set(['connection', 'content-length', 'transfer-encoding', 'date', 'keep-alive'])
 
 /**
  * Writes a head as `node:http` does: the given headers, then date, connection and framing if none are given. `headers` is a
  * flat name, value list. Throws for names and values that a client could read as something else (response splitting).
  */
 export function responseHead(status: number, headers: readonly string[], options: ResponseOptions): ResponseHead {
-  let text = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'unknown'}\r\n`
+  let text = statusLine(status)
   const given: Given = {}
   for (let index = 0; index + 1 < headers.length; index += 2) {
     const [name = '', value = ''] = [headers[index], headers[index + 1]]
-    const { begin, framing } = names.get(name) ?? nameOf(name)
-    if (!VALUE.test(value)) validateHeaderValue(name, value)
-    text += begin + value + END_OF_LINE
-    if (framing !== undefined) given[framing] = value
+    const known = headerName(name) ?? refuseName(name)
+    text += known.line(value) ?? refuseValue(name, value)
+    if (GIVEN.has(known.lower)) given[known.lower as keyof Given] = value
   }
   const isEmpty = status === 204 || status === 304 || status < 200
   const isChunked = given['content-length'] === undefined && given['transfer-encoding'] === undefined
   const { connection } = given
   const keepsAlive = connection === undefined ? options.keepsAlive : !CLOSE.test(connection)
-  if (given.date === undefined) text += `Date: ${dateNow()}\r\n`
-  if (connection === undefined) {
-    text += keepsAlive ? 'Connection: keep-alive\r\n' : 'Connection: close\r\n'
-    const seconds = Math.floor(options.keepAliveTimeout / 1000)
-    if (keepsAlive && options.keepAliveTimeout > 0 && given['keep-alive'] === undefined)
-      text += `Keep-Alive: timeout=${seconds}\r\n`
+  const isKeptGiven = given['keep-alive'] !== undefined
+  if (given.date === undefined && connection === undefined && keepsAlive && !isKeptGiven) {
+    text += usualLines(options.keepAliveTimeout)
+  } else {
+    if (given.date === undefined) text += `Date: ${dateNow().text}\r\n`
+    if (connection === undefined)
+      text += keepsAlive ? keepAliveLines(options.keepAliveTimeout, isKeptGiven) : 'Connection: close\r\n'
   }
   const hasBody = !isEmpty && !options.isHead
   if (hasBody && isChunked) text += 'Transfer-Encoding: chunked\r\n'
   return { text: `${text}\r\n`, hasBody, isChunked: hasBody && isChunked, isLast: !keepsAlive }
 }
 
-/** What is known of the name of a header that is a token. */
-interface Name {
-  /** The line up to the value. */
-  readonly begin: string
-  readonly framing: keyof Given | undefined
+const statusLines: string[] = []
+
+/** `status`: three digits. */
+function statusLine(status: number): string {
+  statusLines[status] ??= flat(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'unknown'}\r\n`)
+  return statusLines[status]
 }
 
-const names = new Map<string, Name>()
-const MAX_NAMES = 512
-const END_OF_LINE = '\r\n'
-
-function nameOf(name: string): Name {
+/** Throws as `node:http` does. */
+function refuseName(name: string): never {
   validateHeaderName(name)
-  const framing = GIVEN.test(name) ? (name.toLowerCase() as keyof Given) : undefined
-  const made = { begin: `${name}: `, framing }
-  if (names.size < MAX_NAMES) names.set(name, made)
-  return made
+  throw new TypeError('a name that cannot be sent')
 }
 
-/** Field values are visible ASCII, spaces, tabs and bytes over 0x7f (RFC 9110 §5.5). */
-const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
+function refuseValue(name: string, value: string): never {
+  validateHeaderValue(name, value)
+  throw new TypeError('a value that cannot be sent')
+}

@@ -1,0 +1,53 @@
+/** RFC 9110 §5.6.2. */
+export const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+/** RFC 9110 §5.5: no CR, LF, NUL or other control character, for each could begin another header or message. */
+const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
+
+/** Names and values that are kept. */
+const MAX_NAMES = 512
+const MAX_VALUE_CHARS = 256
+
+/** A name of headers that is a token. Many heads have the same value for it: that line is checked and joined once. */
+export class HeaderName {
+  /** In lower case. */
+  readonly lower: string
+  readonly #begin: string
+  /** The last value, and its line once two in a row were the same. */
+  #value: string | undefined
+  #line: string | undefined
+
+  constructor(name: string) {
+    this.lower = name.toLowerCase()
+    this.#begin = flat(`${name}: `)
+  }
+
+  /** The whole line; undefined for a value that no header may have. */
+  line(value: string): string | undefined {
+    if (value === this.#value) {
+      this.#line ??= flat(`${this.#begin}${value}\r\n`)
+      return this.#line
+    }
+    if (!VALUE.test(value)) return undefined
+    if (value.length <= MAX_VALUE_CHARS) {
+      this.#value = value
+      this.#line = undefined
+    }
+    return `${this.#begin}${value}\r\n`
+  }
+}
+
+const names = new Map<string, HeaderName>()
+
+/** Undefined for what is no token. */
+export function headerName(name: string): HeaderName | undefined {
+  const known = names.get(name)
+  if (known !== undefined || !TOKEN.test(name)) return known
+  const made = new HeaderName(name)
+  if (names.size < MAX_NAMES) names.set(name, made)
+  return made
+}
+
+/** The same text in one piece, which costs less to join with others again and again. Its characters are bytes. */
+export function flat(text: string): string {
+  return Buffer.from(text, 'latin1').toString('latin1')
+}
