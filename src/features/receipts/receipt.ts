@@ -26,14 +26,13 @@ interface Ended {
 export class OpenReceipt {
   readonly answer = new AnswerDigest()
   captured: Captured<CaptureConfig> | undefined
-  /** JSON members, each after a comma. */
-  #asked = ''
+  #body: HeldBody | undefined
   readonly #attempts: Ended[] = []
   #open = 0
   #settled: (() => void) | undefined
 
   arrived(body: Body): void {
-    if (body.type === 'bytes') this.#asked = askedIn(body)
+    if (body.type === 'bytes') this.#body = body
   }
 
   began(attempt: AttemptView): void {
@@ -57,7 +56,6 @@ export class OpenReceipt {
   /** JSON of the `RequestReceipt`, without its place. */
   text(call: Call, at: number, content: ContentPlace | undefined): string {
     const { generation, error, tally } = call
-    const asked = this.#asked === '' && tally.bytesIn > 0 ? `,"body":{"bytes":${tally.bytesIn}}` : this.#asked
     return (
       `{"kind":"request","at":${at},"id":${quoted(call.id)}` +
       textMember('key', call.caller?.name) +
@@ -65,7 +63,7 @@ export class OpenReceipt {
       textMember('mirror_of', copied(call.request)?.of) +
       textMember('route', call.route?.id) +
       (call.model === '' ? '' : `,"model":${quoted(call.model)}`) +
-      `,"stream":${call.stream}${asked},"generation":${generation.number},"plan":"${generation.plan.digest}"` +
+      `,"stream":${call.stream}${askedIn(this.#body, tally.bytesIn)},"generation":${generation.number},"plan":"${generation.plan.digest}"` +
       `,"attempts":[${this.#attemptTexts()}]` +
       droppedMember(call) +
       (call.usage === undefined ? '' : `,"usage":{${countMembers(call.usage)}}`) +
@@ -97,7 +95,9 @@ export class OpenReceipt {
   }
 }
 
-function askedIn(body: HeldBody): string {
+/** JSON members, each after a comma. `bytesIn`: what has arrived of a body that is not held. */
+function askedIn(body: HeldBody | undefined, bytesIn: number): string {
+  if (body === undefined) return bytesIn > 0 ? `,"body":{"bytes":${bytesIn}}` : ''
   const parameters = parametersOf(body)
   return (
     `,"body":{"bytes":${body.bytes.length},"sha256":"${hash('sha256', body.bytes)}"}` +
