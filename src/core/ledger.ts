@@ -2,7 +2,7 @@ import type { PriceUnit } from './bounds.js'
 
 /** What one settled attempt, or one task that has ended, used and cost: an entry of the ledger, as JSON. */
 export interface LedgerRecord {
-  /** The request's id and the attempt's number (`…/1`), or `task/ID`. */
+  /** The request's id and the attempt's number (`…/1`), or `task/ID`: characters that JSON writes as they are. */
   readonly id: string
   /** Of a copy that a mirror got: the id of the client's request. It charges no budget of the key. */
   readonly mirror_of?: string

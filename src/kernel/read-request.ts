@@ -73,8 +73,9 @@ function readJson(call: Call, route: Route): Body | Promise<Body> {
 function admitJson(call: Call, route: Route, bytes: Buffer, begun: JsonScanner | undefined): Body {
   if (bytes.length > LARGE_BODY_BYTES) call.bodyMemory.shrink(COPIES_PER_BODY * bytes.length)
   if (begun?.failed !== true) call.tally.bytesIn = bytes.length
-  const document = begun === undefined ? parseSmall(bytes, scanOptions(route)) : undefined
-  if (document !== undefined) {
+  const small = begun === undefined ? parseSmall(bytes, scanOptions(route)) : undefined
+  if (small !== undefined) {
+    const { document } = small
     const validate = schemaOf(route)
     const inBody: InBody = name => document[name]
     if (validate !== undefined) checkSchema(validate, withDefault(document, route.model), call, inBody)
@@ -82,7 +83,7 @@ function admitJson(call: Call, route: Route, bytes: Buffer, begun: JsonScanner |
     readVectors(call, route, inBody)
     const ruled = isRuled(document, bytes, scanOptions(route).ruled)
     const heap = mostHeapOf(bytes.length)
-    const demand = isCounted(call) ? demandOfDocument(document, bytes, route.protocol?.amounts) : undefined
+    const demand = isCounted(call) ? demandOfDocument(small, bytes, route.protocol?.amounts) : undefined
     return { type: 'bytes', bytes, heap, model: undefined, named: false, ruled, demand, document }
   }
   const scanner = begun ?? new JsonScanner(scanOptions(route))

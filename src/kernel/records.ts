@@ -1,4 +1,4 @@
-/** What has ended, and is to be recorded. */
+/** What has ended, and waits to be recorded. */
 export interface Ended {
   record(): void
 }

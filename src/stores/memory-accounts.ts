@@ -62,7 +62,7 @@ export class MemoryAccounts implements Accounts {
     const last = this.#writers.get(writer)?.value
     if (last !== undefined && last >= number) return leases.map(change => this.state(change, now))
     this.#writers.set(writer, number, remembered)
-    for (const entry of commit.entries) this.#ledger.append(entry)
+    this.#ledger.append(commit.entries)
     return leases.map(change => apply(this.open(change, now), change))
   }
 

@@ -13,11 +13,13 @@ interface Block {
   readonly bytes: Buffer
   /** Where each of them ends. */
   readonly ends: number[]
+  used: number
   /** How many of its day came before. */
   readonly first: number
 }
 
 interface Day {
+  readonly name: string
   readonly blocks: Block[]
   count: number
   bytes: number
@@ -27,23 +29,43 @@ interface Day {
 export class MemoryLedger {
   readonly #maxBytes: number
   readonly #days = new Map<string, Day>()
+  /** The day that was written last. */
+  #last: Day | undefined
   #bytes = 0
 
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes
   }
 
-  append({ day: name, value }: Entry): void {
-    const day = this.#days.get(name) ?? { blocks: [], count: 0, bytes: 0 }
-    this.#days.set(name, day)
-    const { bytes, ends } = this.blockFor(day, value.length)
-    const start = ends.at(-1) ?? 0
-    bytes.set(value, start)
-    ends.push(start + value.length)
+  append(entries: readonly Entry[]): void {
+    for (const { day, value } of entries) {
+      // Nearly all of them have one day.
+      const last = day === this.#last?.name ? this.#last : this.dayOf(day)
+      this.#last = last
+      this.put(last, value)
+      if (this.#bytes > this.#maxBytes) this.makeRoom()
+    }
+  }
+
+  private dayOf(name: string): Day {
+    const known = this.#days.get(name) ?? { name, blocks: [], count: 0, bytes: 0 }
+    this.#days.set(name, known)
+    return known
+  }
+
+  private put(day: Day, value: Uint8Array): void {
+    const block = this.blockFor(day, value.length)
+    block.bytes.set(value, block.used)
+    block.used += value.length
+    block.ends.push(block.used)
     day.count++
     this.count(day, value.length + ENTRY_OVERHEAD_BYTES)
-    while (this.#bytes > this.#maxBytes && this.#days.size > 1) this.drop(this.days()[0] ?? name)
-    while (this.#bytes > this.#maxBytes && day.blocks.length > 1) this.cut(day)
+  }
+
+  private makeRoom(): void {
+    while (this.#bytes > this.#maxBytes && this.#days.size > 1) this.drop(this.days()[0] ?? '')
+    const [day] = this.#days.values()
+    while (this.#bytes > this.#maxBytes && day !== undefined && day.blocks.length > 1) this.cut(day)
   }
 
   entries(name: string, { after, limit }: { readonly after: number; readonly limit: number }): readonly StoredEntry[] {
@@ -63,21 +85,23 @@ export class MemoryLedger {
     const day = this.#days.get(name)
     if (day === undefined) return
     this.#days.delete(name)
+    if (day === this.#last) this.#last = undefined
     this.#bytes -= day.bytes
   }
 
   clear(): void {
     this.#days.clear()
+    this.#last = undefined
     this.#bytes = 0
   }
 
   /** The last block, or a new one where that has no room for so many bytes. */
   private blockFor({ blocks, count }: Day, size: number): Block {
     const last = blocks.at(-1)
-    if (last !== undefined && last.bytes.length - (last.ends.at(-1) ?? 0) >= size) return last
+    if (last !== undefined && last.bytes.length - last.used >= size) return last
     const usual = last === undefined ? FIRST_BLOCK_BYTES : BLOCK_BYTES
     const length = Math.max(size, Math.min(usual, Math.floor(this.#maxBytes * MAX_BLOCK_SHARE)))
-    const block = { bytes: Buffer.allocUnsafeSlow(length), ends: [], first: count }
+    const block = { bytes: Buffer.allocUnsafeSlow(length), ends: [], used: 0, first: count }
     blocks.push(block)
     return block
   }
@@ -85,7 +109,7 @@ export class MemoryLedger {
   private cut(day: Day): void {
     const oldest = day.blocks.shift()
     if (oldest === undefined) return
-    this.count(day, -(oldest.ends.at(-1) ?? 0) - oldest.ends.length * ENTRY_OVERHEAD_BYTES)
+    this.count(day, -oldest.used - oldest.ends.length * ENTRY_OVERHEAD_BYTES)
   }
 
   private count(day: Day, bytes: number): void {

@@ -8,7 +8,7 @@ const MAX_NAMES = 512
 const MAX_VALUE_CHARS = 256
 
 /** A name of headers that is a token. Many heads have the same value for it: that line is checked and joined once. */
-export class HeaderName {
+class HeaderName {
   /** In lower case. */
   readonly lower: string
   readonly #begin: string
@@ -38,7 +38,7 @@ export class HeaderName {
 
 const names = new Map<string, HeaderName>()
 
-/** Undefined for what is no token. */
+/** Undefined: it is not a token. */
 export function headerName(name: string): HeaderName | undefined {
   const known = names.get(name)
   if (known !== undefined || !TOKEN.test(name)) return known

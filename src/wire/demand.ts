@@ -1,7 +1,7 @@
 import type { AmountPaths, Demand } from '../core/amounts.js'
 import type { JsonObject } from '../core/json.js'
 import { NOTHING, type Values, valuesOfBytes, valuesOfDocument, valuesOfMembers } from './demand-values.js'
-import { inputOfBytes } from './input-of-bytes.js'
+import { inputOfBytes, mayHaveLink } from './input-of-bytes.js'
 import { type InputSize, LIKELY_MEDIA_TOKENS, MEDIA_TOKENS, NO_INPUT } from './input-size.js'
 import type { MemberSpan } from './json-scan.js'
 
@@ -31,9 +31,13 @@ export function demandOfBytes(bytes: Buffer, paths: AmountPaths = NO_PATHS): Dem
   return demand(inputOfBytes(bytes), valuesOfBytes(bytes, paths), paths, bytes.length)
 }
 
-/** The same of one that has been parsed. */
-export function demandOfDocument(document: JsonObject, bytes: Buffer, paths: AmountPaths = NO_PATHS): Demand {
-  return demand(inputOfBytes(bytes), valuesOfDocument(document), paths, bytes.length)
+/** The same of a small one that has been parsed. */
+export function demandOfDocument(
+  { text, document }: { readonly text: string; readonly document: JsonObject },
+  bytes: Buffer,
+  paths: AmountPaths = NO_PATHS,
+): Demand {
+  return demand(inputOfBytes(bytes, mayHaveLink(text)), valuesOfDocument(document), paths, bytes.length)
 }
 
 /** The same of one in which a scan has found the members that the paths name, and whether there may be links. */

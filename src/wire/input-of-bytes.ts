@@ -29,10 +29,13 @@ export function inputOfBytes(bytes: Buffer, mayLink = true): InputSize {
 const LINK_BEGINS = [Buffer.from('"http'), Buffer.from('"file'), Buffer.from('"data')]
 const BEGIN_CHARS = 4
 
-/** A body up to this size is looked through as text, which costs less than three searches of bytes. */
-const SHORT_BYTES = 1024
-const LINK = /"(?:http|file|data)/
+const LINK_BEGIN = /"(?:http|file|data)/
 const URL_BEGIN = /^(?:https?|data):/
+
+/** Whether a string in a JSON text begins like a link: on a short text this costs less than searches of its bytes. */
+export function mayHaveLink(text: string): boolean {
+  return LINK_BEGIN.test(text)
+}
 
 /** Whether a string whose characters begin at `at` may be a link, or the name of a member that is one: also where the bytes end too soon. */
 export function beginsLikeLink(bytes: Buffer, at: number): boolean {
@@ -44,7 +47,6 @@ export function beginsLikeLink(bytes: Buffer, at: number): boolean {
 
 function linksIn(bytes: Buffer): number {
   let links = 0
-  if (bytes.length <= SHORT_BYTES && !LINK.test(bytes.toString('latin1'))) return 0
   for (const begin of LINK_BEGINS)
     for (let at = bytes.indexOf(begin); at >= 0; at = bytes.indexOf(begin, at + 1)) if (isLinkAt(bytes, at)) links++
   return links

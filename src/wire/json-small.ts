@@ -6,12 +6,18 @@ import type { ScanOptions } from './json-scan.js'
 /** Larger bodies are scanned. Above this size scanning is as cheap, and half the cost if the text is not ASCII. */
 const MAX_SMALL_BYTES = 1024
 
+/** A small body. */
+interface SmallBody {
+  readonly text: string
+  readonly document: JsonObject
+}
+
 /**
  * Parses a small request body directly, for a third of the cost of scanning it and parsing its skeleton: most requests are
  * small. Returns `undefined` if the body is large, malformed, over a limit, ambiguous, or may have a watched key; the
  * scanner then decides and reports what is wrong.
  */
-export function parseSmall(body: Buffer, options: ScanOptions): JsonObject | undefined {
+export function parseSmall(body: Buffer, options: ScanOptions): SmallBody | undefined {
   if (body.length > MAX_SMALL_BYTES || (options.values !== undefined && mayExceed(body.length, options.values)))
     return undefined
   const text = body.toString('utf8')
@@ -22,7 +28,7 @@ export function parseSmall(body: Buffer, options: ScanOptions): JsonObject | und
   // Search the text, since the parsed document keeps only the last of two members with one name.
   if (options.watched?.quoted.some(key => text.includes(key))) return undefined
   const document = parse(text)
-  return isObject(document) && !hasVariant(document, control) ? document : undefined
+  return isObject(document) && !hasVariant(document, control) ? { text, document } : undefined
 }
 
 /** The shortest member with its comma: `"":0,`. */

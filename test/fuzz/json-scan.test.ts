@@ -60,7 +60,7 @@ fuzz('small and large bodies have one verdict and the same control values', {
     const scanner = scanned([bytes], options)
     equal(scanner.end(), undefined)
     for (const name of options.control) {
-      const value: unknown = small[name]
+      const value: unknown = small.document[name]
       equal(scanner.found(name)?.value, typeof value === 'object' && value !== null ? undefined : value)
     }
   },

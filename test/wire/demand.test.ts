@@ -51,7 +51,7 @@ const BODIES: readonly (readonly [name: string, paths: AmountPaths, text: string
 
 t.test('the scan of a body says what it asks for as its document does', async t => {
   for (const [name, paths, text] of BODIES) {
-    const expected = demandOfDocument(JSON.parse(text), Buffer.from(text), paths)
+    const expected = demandOfDocument({ text, document: JSON.parse(text) }, Buffer.from(text), paths)
     for (const pieceBytes of [1, 7, text.length]) t.same(scanned(text, paths, pieceBytes), expected, name)
     t.same(demandOfBytes(Buffer.from(text), paths), expected, `${name}, without a scan`)
   }

@@ -4,6 +4,7 @@ import type { LedgerRecord } from '../../core/ledger.js'
 import { ALONE, type Peers } from '../../core/peers.js'
 import type { Maybe } from '../../kernel/stages.js'
 import type { Account } from './account.js'
+import { type Asker, type Lack, setAside } from './asker.js'
 import { type Clock, SYSTEM_CLOCK } from './clock.js'
 import { Committer, REMEMBERED_MS, type Transferred } from './committer.js'
 import { Estate } from './estate.js'
@@ -26,23 +27,6 @@ interface BookOptions {
   readonly onFault: (error: unknown) => void
   /** The other workers of the gateway. */
   readonly peers?: Peers
-}
-
-/** Of one account of a reservation that has to ask the store. */
-interface Lack {
-  readonly meter: Meter
-  readonly account: Account
-  readonly amount: number
-}
-
-/** A request that waits for the store's answer. */
-interface Asker {
-  readonly draft: Reservation
-  readonly lacks: readonly Lack[]
-  readonly round: number
-  /** Number of the commit that asks for it. */
-  readonly commit: number
-  readonly resolve: (outcome: Maybe<Reservation | Shortage>) => void
 }
 
 /** How often one request asks the store, when windows turn meanwhile. */
@@ -387,18 +371,6 @@ export class Book {
     else this.settle(outcome)
     return undefined
   }
-}
-
-/**
- * `sign`: 1, or -1 to end it. Who asks again because later requests took what the store had granted is not overtaken a
- * second time.
- */
-function setAside({ draft: { accounts, amounts }, round }: Asker, sign: 1 | -1): void {
-  accounts.forEach((account, at) => {
-    const amount = sign * (amounts[at] as number)
-    account.asked += amount
-    if (round > 1) account.kept += amount
-  })
 }
 
 function common(more: Amounts, { ...amounts }: Amounts): Amounts {

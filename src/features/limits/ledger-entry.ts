@@ -58,7 +58,7 @@ function textOf(record: Uncharged, names: Names): string {
   const { id, at, units, cost, outcome, generation } = record
   const marks = `${record.unpriced === true ? ',"unpriced":true' : ''}${record.estimated === true ? ',"estimated":true' : ''}`
   return (
-    `{"id":${quoted(id)},"at":${at}${names.text},"units":{${countMembers(units)}},"cost":${cost}${marks}` +
+    `{"id":"${id}","at":${at}${names.text},"units":{${countMembers(units)}},"cost":${cost}${marks}` +
     `${textMember('mirror_of', record.mirror_of)},"outcome":"${outcome}","generation":${generation}`
   )
 }

@@ -25,7 +25,7 @@ import { holdDebt, keepDebt, type TaskDebt } from './task-spending.js'
 
 /** What a call asks for, read once. */
 const DEMAND = slot<Demand>('demand')
-/** What an attempt has taken, and, once it is charged, what is to be written of it. */
+/** What an attempt has taken, and what of it waits to be written once it is charged. */
 const TAKEN = slot<Taken>('reservation')
 const CHARGE = slot<Reservation>('charge')
 
