@@ -75,3 +75,18 @@ t.test('over the bytes of the ledger the oldest days make room, then the oldest 
   const [first] = entries
   t.same(await accounts.entries('2027-01-15', { after: (first?.sequence ?? 0) + 1, limit: 1 }), [entries[2]])
 })
+
+t.test('late entries of an old day make no room twice: the newest day keeps what fits', async t => {
+  const { accounts } = new MemoryStore({ ledger: 20_000 }, now)
+  let number = 0
+  const write = (...days: string[]): Promise<unknown> => {
+    const entries = days.map(day => ({ day, value: Buffer.alloc(872) }))
+    return accounts.commit(spends(`w${++number}`, 'a', LATER, entries))
+  }
+  for (let n = 1; n <= 19; n++) await write('2027-01-15')
+  for (let n = 1; n <= 5; n++) await write('2027-01-14', '2027-01-14', '2027-01-15')
+  const kept = async (day: string): Promise<number> => (await accounts.entries(day, { after: 0, limit: 100 })).length
+  const sizes = [await kept('2027-01-14'), await kept('2027-01-15')] as const
+  t.ok(sizes[0] + sizes[1] <= 20, `${sizes} are kept`)
+  t.ok(sizes[1] >= 15, `${sizes[1]} of the newest day`)
+})
