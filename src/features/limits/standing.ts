@@ -18,7 +18,7 @@ export interface Standing {
   readonly endsAt: number | undefined
 }
 
-export function standingOf(meter: Meter, account: Account, used: number, reserved: number): Standing {
+function standingOf(meter: Meter, account: Account, used: number, reserved: number): Standing {
   const { scope, unit, bound, amount } = meter
   const left = Math.max(0, amount - used - reserved)
   const isEndless = meter.window === undefined || meter.window === 'total'
