@@ -104,6 +104,7 @@ export class Kernel extends Services {
   /** Those whose key has been checked, by key. */
   readonly inFlight: FairShares
   #idle: (() => void)[] = []
+  #closed: Promise<void> | undefined
   /** Clients' connections that got one of the last file descriptors: their requests are refused. */
   readonly crowded = new WeakSet<object>()
   /** Looks on at calls that follow from requests. */
@@ -239,9 +240,13 @@ export class Kernel extends Services {
     await this.#server.taskEnded(end, values)
   }
 
-  /** Called when nothing is in flight: features write what they still hold to the store. */
-  async close(): Promise<void> {
-    await this.#server.close(this)
+  /**
+   * Called when nothing is in flight: features write what they still hold to the store. They do so once: a second signal ends the
+   * process while the drain of the first one ends, too.
+   */
+  close(): Promise<void> {
+    this.#closed ??= this.#server.close(this)
+    return this.#closed
   }
 
   /** Returns the call's place, to be used once by {@link leave}. */

@@ -44,6 +44,24 @@ for (const path of ['/v1/chat/completions', '/own/chat']) {
   })
 }
 
+t.test('a limit in total does not renew, and its refusal says so', async t => {
+  for (const [limit, size] of [
+    ['requests: 1/total', '1 request in total'],
+    ['tokens: 10/total', '10 tokens in total'],
+  ] as const) {
+    const gateway = await startTestGateway(t, YAML.replace('@LIMITS@', limit))
+    const answers: Awaited<ReturnType<typeof gateway.request>>[] = []
+    do answers.push(await gateway.request('/v1/chat/completions', { body }))
+    while (answers.at(-1)?.status === 200 && answers.length < 3)
+    const last = answers.at(-1)
+    t.equal(last?.status, 429)
+    t.equal(last?.header('retry-after'), undefined)
+    t.equal(last?.header('x-should-retry'), 'false')
+    const message = `Rate limit reached for this key: ${size}. This limit does not renew.`
+    t.match(last?.json(), { error: { message, code: 'rate_limit_exceeded' } })
+  }
+})
+
 t.test('pages of other origins may read the rate-limit headers, and what any other feature names', async t => {
   const yaml = `${YAML.replace('@LIMITS@', 'requests: 3/min')}listen: { cors: { origins: [https://app.example] } }\n`
   const own: Feature = {

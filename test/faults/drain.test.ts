@@ -10,6 +10,7 @@ import { CHAT, oneUpstream, startTestGateway, type TestGateway } from '../helper
 import { withResolvers } from '../helpers/journal.js'
 import { connectRaw, requestBytes } from '../helpers/raw-client.js'
 import { type RawUpstream, type Script, startRawUpstream } from '../helpers/raw-upstream.js'
+import { receiptsIn, verifyFolder } from '../helpers/receipts.js'
 
 async function playing(t: Test, script: Script, more = ''): Promise<{ gateway: TestGateway; upstream: RawUpstream }> {
   const upstream = await startRawUpstream(t)
@@ -134,6 +135,24 @@ t.test('F-P2 a second signal ends at once, live streams included', async t => {
   t.notMatch(body.toString(), /\[DONE\]/)
   await upstream.aborts.count(1)
   await closing
+})
+
+t.test('F-P2 a second signal: each request that it cuts has one line and one receipt', async t => {
+  const folder = t.testdir({})
+  const { gateway, upstream } = await playing(t, hang, `receipts: { to: ${folder} }\n`)
+  const clients = await Promise.all([1, 2, 3].map(() => gateway.open(PATH, STREAM)))
+  await upstream.requests.count(clients.length)
+  const closing = gateway.gateway.close()
+  await gateway.gateway.closeNow()
+  await closing
+  const ids = (await gateway.log.count(clients.length, line => line.msg === 'request')).map(({ id }) => id)
+  t.same(
+    receiptsIn(folder)
+      .map(({ id }) => id)
+      .toSorted(),
+    ids.toSorted(),
+  )
+  t.same((await verifyFolder(folder)).faults, [])
 })
 
 t.test('F-P3 a port in use is reported in one line', async t => {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { Tally } from '../../core/accounts.js'
 import type { Bound, Scope } from '../../core/bounds.js'
 import type { Span } from './windows.js'
 
@@ -43,6 +44,8 @@ export class Account {
   spent = 0
   /** What other leases held when the store said so last. */
   others = 0
+  /** What was spent when this process forgot it: shown until the store has answered. */
+  recalled = 0
   /** What requests wait for that have asked the store, and of that, what later requests must not take. */
   asked = 0
   kept = 0
@@ -101,6 +104,7 @@ export class Account {
   /** What is known of the window before helps to guess what requests will take. */
   follow(before: Account | undefined): void {
     if (before === undefined || before === this || this.heard > 0) return
+    if (before.name === this.name) this.recalled = before.spentShown
     this.typical = before.typical
     this.expected = before.expected
   }
@@ -127,6 +131,18 @@ export class Account {
   /** What is spent, settled amounts included that the store does not know yet. */
   get spentHere(): number {
     return this.spent + this.sent + this.used
+  }
+
+  /** The same for clients, who see it also while the store was not asked again. */
+  get spentShown(): number {
+    return this.heard > 0 ? this.spentHere : Math.max(this.recalled, this.spentHere)
+  }
+
+  /** The store says it apart from a commit, and knows of all that this process has settled. */
+  learn({ spent, held }: Tally): void {
+    this.spent = spent
+    this.others = Math.max(0, held - this.lease)
+    this.recalled = spent
   }
 
   /** Whether nothing is lost when this process forgets it, apart from its lease. */

@@ -12,7 +12,7 @@ import { Holdings } from './holdings.js'
 import { entryOf, makeEntry } from './ledger-entry.js'
 import { type Amounts, type Claim, type Meter, Reservation, type Shortage } from './reservation.js'
 import { awayOf, isClosed, shortageOf } from './shortage.js'
-import { type Standing, standingHere, standingOf, tightestOf } from './standing.js'
+import { type Standing, standingHere, tightestOf } from './standing.js'
 import { WaitingRoom } from './waiting.js'
 
 interface BookOptions {
@@ -162,11 +162,8 @@ export class Book {
       return meters.map((meter, at) => {
         const account = accounts[at] as Account
         const tally = tallies[at]
-        if (tally === undefined || isQuiet[at] !== true) {
-          return standingHere(meter, account)
-        }
-        const others = Math.max(0, tally.held - account.lease)
-        return standingOf(meter, account, tally.spent + account.used, others + account.reserved)
+        if (tally !== undefined && isQuiet[at] === true) account.learn(tally)
+        return standingHere(meter, account)
       })
     }
   }

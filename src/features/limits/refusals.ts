@@ -64,20 +64,27 @@ const NOUNS: Readonly<Record<Shortage['unit'], string>> = {
 
 function limited({ scope, unit, bound, retryAfterMs }: Shortage): GatewayError {
   const reached = `Rate limit reached for ${HOLDERS[scope.type]}: ${sizeOf(bound, NOUNS[unit])}.`
-  // What is larger than the bound never fits.
-  const isTooLarge = retryAfterMs === undefined && unit === 'tokens'
-  const advice = isTooLarge ? 'This request may take more by itself.' : 'Try again later.'
-  return new GatewayError('rate_limited', `${reached} ${advice}`, {
-    retryAfter: isTooLarge ? undefined : Math.max(1, retryAfterMs ?? PLACE_RETRY_MS),
-    ...(isTooLarge && { headers: NO_RETRY }),
+  // What is larger than the bound never fits, and what is used up in total does not come back.
+  const isForGood = retryAfterMs === undefined && typeof bound !== 'number'
+  return new GatewayError('rate_limited', `${reached} ${isForGood ? adviceFor(bound) : 'Try again later.'}`, {
+    retryAfter: isForGood ? undefined : Math.max(1, retryAfterMs ?? PLACE_RETRY_MS),
+    ...(isForGood && { headers: NO_RETRY }),
     limit: unit,
   })
 }
 
+function adviceFor({ window }: Bound): string {
+  return window === 'total' ? 'This limit does not renew.' : 'This request may take more by itself.'
+}
+
 function sizeOf(bound: Bound | number, noun: string): string {
-  if (typeof bound === 'number') return `${bound} ${noun}`
+  if (typeof bound === 'number') return `${bound} ${counted(noun, bound)}`
   const amount = bound.unit === 'budget' ? bound.amount / MICRO_PER_USD : bound.amount
-  return `${amount} ${noun} ${bound.window === 'total' ? 'in total' : `per ${bound.window}`}`
+  return `${amount} ${counted(noun, amount)} ${bound.window === 'total' ? 'in total' : `per ${bound.window}`}`
+}
+
+function counted(noun: string, amount: number): string {
+  return amount === 1 ? noun.replace(/s\b/, '') : noun
 }
 
 export function networkForbidden(): GatewayError {

@@ -18,7 +18,7 @@ export interface Standing {
   readonly endsAt: number | undefined
 }
 
-export function standingOf(meter: Meter, account: Account, used: number, reserved: number): Standing {
+function standingOf(meter: Meter, account: Account, used: number, reserved: number): Standing {
   const { scope, unit, bound, amount } = meter
   const left = Math.max(0, amount - used - reserved)
   const isEndless = meter.window === undefined || meter.window === 'total'
@@ -27,7 +27,7 @@ export function standingOf(meter: Meter, account: Account, used: number, reserve
 
 /** As this process knows it. */
 export function standingHere(meter: Meter, account: Account): Standing {
-  return standingOf(meter, account, account.spentHere, account.others + account.reserved)
+  return standingOf(meter, account, account.spentShown, account.others + account.reserved)
 }
 
 /** Of the bounds of one unit, the one that leaves least room; undefined where the scopes have none. */
@@ -42,7 +42,7 @@ export function tightestOf(
   let least = 0
   for (const meter of holdings.metersOfUnit(scopes, unit)) {
     const account = holdings.current(meter, now)
-    const left = meter.amount - account.spentHere - account.others - account.reserved
+    const left = meter.amount - account.spentShown - account.others - account.reserved
     if (found !== undefined && left >= least) continue
     found = meter
     holds = account

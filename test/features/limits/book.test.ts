@@ -712,3 +712,37 @@ t.test('unused accounts are forgotten', async t => {
   t.same(held, [{ spent: 1, held: 0 }])
   await time.until(book.close())
 })
+
+for (const isShared of [false, true])
+  t.test(
+    `headers show what is used of a bound, ${isShared ? 'shared' : 'alone'}, once its account is forgotten`,
+    async t => {
+      const time = new VirtualTime()
+      const book = bookOf(t, time, memory(), { isShared })
+      const alice = scopeOf('alice', [bound('requests', 3, 'day')])
+      const left = () => book.tightest([alice], 'requests', time.now)?.left
+      for (let n = 0; n < 3; n++)
+        book.settle(await reserved(time, book.reserve(claims(alice, { requests: 1 }))), { requests: 1 })
+      for (let n = 0; n < 3; n++) {
+        await time.pass(5000)
+        t.equal(book.known, 0)
+        t.equal(left(), 0)
+      }
+      await refused(time, book.reserve(claims(alice, { requests: 1 })))
+      await time.pass(24 * HOUR_MS)
+      t.equal(left(), 3)
+      await time.until(book.close())
+    },
+  )
+
+t.test('headers show what the store has said to a reader', async t => {
+  const time = new VirtualTime()
+  const store = memory()
+  const [one, other] = [bookOf(t, time, store, { isShared: true }), bookOf(t, time, store, { isShared: true })]
+  const alice = scopeOf('alice', [bound('requests', 3, 'day')])
+  one.settle(await reserved(time, one.reserve(claims(alice, { requests: 1 }))), { requests: 1 })
+  await time.pass(5000)
+  t.match(await time.until(other.read([alice])), [{ used: 1, left: 2 }])
+  t.match(other.tightest([alice], 'requests', time.now), { used: 1, left: 2 })
+  await time.until(Promise.all([one.close(), other.close()]))
+})
