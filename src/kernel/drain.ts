@@ -1,5 +1,6 @@
 import type { Exchange } from '../core/plan.js'
 import type { Call } from './call.js'
+import type { Ended } from './records.js'
 import type { Watched } from './watchdog.js'
 
 /** Work that continues without its client. */
@@ -15,9 +16,9 @@ export function drains({ error }: Call, { tariff }: Exchange): boolean {
 
 /**
  * Keeps alive what an upstream's answer needs that is read to its end after its call has settled: the generation with its
- * pools, a place in flight, so that the process waits for it before it ends, and checks of its deadlines.
+ * pools, a place in flight, so that the process waits for it and its record before it ends, and checks of its deadlines.
  */
-export class Drain {
+export class Drain implements Ended {
   readonly #call: Call
   readonly #entered: number
   readonly #watched: number
@@ -33,8 +34,14 @@ export class Drain {
   end(): void {
     if (this.#isOver) return
     this.#isOver = true
-    const { kernel, generation } = this.#call
+    const { kernel } = this.#call
     kernel.watchdog.delete(this.#watched)
+    kernel.records.add(this)
+  }
+
+  /** What it kept alive was recorded before it. */
+  record(): void {
+    const { kernel, generation } = this.#call
     generation.release()
     kernel.leave(this.#entered)
   }

@@ -245,7 +245,7 @@ export class Kernel extends Services {
    * process while the drain of the first one ends, too.
    */
   close(): Promise<void> {
-    this.#closed ??= this.#server.close(this)
+    this.#closed ??= this.records.done().then(() => this.#server.close(this))
     return this.#closed
   }
 

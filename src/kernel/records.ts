@@ -15,6 +15,11 @@ export class Records {
     if (this.#ended.push(one) === 1) setImmediate(this.#record)
   }
 
+  /** Resolves when what has ended so far is recorded. */
+  async done(): Promise<void> {
+    if (this.#ended.length > 0) await new Promise<void>(resolve => setImmediate(resolve))
+  }
+
   readonly #record = (): void => {
     const ended = this.#ended
     this.#ended = []

@@ -1,8 +1,9 @@
 import t, { type Test } from 'tap'
+import type { Feature } from '../../src/kernel/stages.js'
 import { CHAT_ANSWER, chatEvent, chunk, DONE, json, LAST_CHUNK, startStream } from '../helpers/answers.js'
 import { CALLER, CHAT, startTestGateway, type TestGateway, upstreamYaml } from '../helpers/gateway.js'
 import { withResolvers } from '../helpers/journal.js'
-import { meter, withStage } from '../helpers/metered.js'
+import { meter, withFeature, withStage } from '../helpers/metered.js'
 import { type RawUpstream, type Script, startRawUpstream } from '../helpers/raw-upstream.js'
 
 /** `on_client_abort: drain`: what an upstream says after its client has gone is read for its usage. */
@@ -190,4 +191,43 @@ t.test('without that word the upstream is left at once', async t => {
   const leaving = leave(stage, { stream: true }, begun(chatEvent('one')), ended(USED, DONE), 'one')
   await t.rejects(leaving, { message: 'too early: before 1,after 1,settle' })
   t.match(await stage.ended.count(1), [{ phase: 'cancelled', begun: true, total: undefined }])
+})
+
+t.test('the end of the process waits until an attempt that outlived its call is recorded', async t => {
+  const order: string[] = []
+  let idle: () => Promise<void> = async () => undefined
+  const { promise: left, resolve: leaves } = withResolvers<void>()
+  const recorder: Feature = {
+    name: 'recorder',
+    open(kernel) {
+      idle = () => kernel.idle()
+      return {}
+    },
+    compile: ({ route }) =>
+      route?.caller === undefined
+        ? undefined
+        : {
+            name: 'recorder',
+            beforeAttempt: () => undefined,
+            recordAttempt: ({ usage }, { phase }) => void order.push(`${phase} ${usage?.total}`),
+            record: () => leaves(),
+          },
+  }
+  const up = await startRawUpstream(t)
+  const { promise: ready, resolve: answer } = withResolvers<void>()
+  up.answer(async peer => {
+    await ready
+    await json({ ...CHAT_ANSWER, usage: USAGE })(peer)
+  })
+  const upstreams = `upstreams: { up: ${upstreamYaml(up.origin, 'on_client_abort: drain')} }\n`
+  const yaml = `version: 1\n${CALLER}\n${upstreams}models: { m: up }\nprices: { m: { output: 1 } }\n`
+  const gateway = await startTestGateway(t, yaml, { features: withFeature(recorder) })
+  const client = await gateway.open('/v1/chat/completions', { body: CHAT })
+  await up.requests.count(1)
+  client.socket.destroy()
+  await left
+  const waited = idle().then(() => order.push('idle'))
+  answer()
+  await waited
+  t.same(order, ['cancelled 11', 'idle'])
 })
