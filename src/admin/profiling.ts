@@ -17,14 +17,14 @@ const MAX_SNAPSHOT_BYTES = 4 * 1024 ** 3
 /** One of these at a time. */
 let isBusy = false
 
-function enter(): void {
+function checkIdle(): void {
   if (isBusy) throw new AdminError(409, 'busy', 'this process is being profiled already')
-  isBusy = true
 }
 
 /** Profiles the process: JSON as Chrome's tools and others read it. */
 export async function cpuProfile(seconds: number): Promise<string> {
-  enter()
+  checkIdle()
+  isBusy = true
   const session = new Session()
   try {
     session.connect()
@@ -52,12 +52,15 @@ function post(session: Session, method: string, parameters: object = {}): Promis
 export function heapSnapshot(): AsyncIterable<Uint8Array> {
   if (getHeapStatistics().used_heap_size > MAX_HEAP_BYTES)
     throw new AdminError(409, 'too_large', `the heap has more than ${MAX_HEAP_BYTES} bytes`)
-  enter()
+  checkIdle()
   return snapshotPieces()
 }
 
+/** Busy from its first piece on: a client that has left reads none, and nothing ends then. */
 async function* snapshotPieces(): AsyncGenerator<Uint8Array, void, void> {
+  checkIdle()
   const snapshot = getHeapSnapshot()
+  isBusy = true
   let size = 0
   try {
     for await (const piece of snapshot as AsyncIterable<Buffer>) {

@@ -2,6 +2,9 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { FEATURES } from '../../src/features/index.js'
+import { ReceiptsService } from '../../src/features/receipts/service.js'
+import type { Feature } from '../../src/kernel/stages.js'
 import { run } from '../cli/bin.js'
 import { CALLER, startTestGateway, type TestGateway } from '../helpers/gateway.js'
 import type { Answer } from '../helpers/raw-client.js'
@@ -170,6 +173,31 @@ t.test(
     }
   },
 )
+
+t.test('a request whose key stops capturing while it runs gives back the room of its content', async t => {
+  let service: ReceiptsService | undefined
+  const features = FEATURES.map((feature): Feature => {
+    if (feature.name !== 'receipts') return feature
+    return {
+      ...feature,
+      open(kernel) {
+        service = new ReceiptsService(kernel)
+        return service
+      },
+    }
+  })
+  const gateway = await startTestGateway(t, yaml('{ key: { env: RECEIPTS_KEY } }', CAPTURING), { env: ENV, features })
+  const body = bodyOf({ model: 'sim-text?hang-after=2', stream: true })
+  const client = await gateway.open('/v1/chat/completions', { body })
+  await client.head()
+  t.ok((service?.content.held ?? 0) > 0)
+  await gateway.write('gateway.yaml', yaml())
+  await gateway.gateway.reload()
+  client.socket.destroy()
+  const [receipt] = await receiptsOf(join(gateway.folder, 'data/receipts'), 1)
+  t.match(receipt, { status: 499, content: undefined })
+  t.equal(service?.content.held, 0)
+})
 
 t.test('gateway receipts list, show and verify read what was written, and verify finds a changed one', async t => {
   const served = await serve(t, yaml('{ to: here, keep: 5d }'), 'here')

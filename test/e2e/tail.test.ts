@@ -1,7 +1,10 @@
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { PassThrough, Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import t, { type Test } from 'tap'
+import { heapSnapshot } from '../../src/admin/profiling.js'
 import { packageRoot } from '../../src/core/package-root.js'
 import { Reader } from '../../src/features/tail/reader.js'
 import { run, start } from '../cli/bin.js'
@@ -106,6 +109,20 @@ t.test('a CPU profile and a heap snapshot are what tools read, one at a time and
   t.equal(snapshot.headers.get('content-disposition'), 'attachment; filename="worker0.heapsnapshot"')
   const heap = (await snapshot.json()) as { snapshot: { node_count: number }; nodes: number[] }
   t.ok(heap.snapshot.node_count > 1000 && heap.nodes.length > heap.snapshot.node_count)
+})
+
+t.test('a heap snapshot that no one reads does not keep others from being made', async t => {
+  const gone = new PassThrough()
+  gone.destroy()
+  await t.rejects(pipeline(Readable.from(heapSnapshot()), gone))
+  let size = 0
+  for await (const piece of heapSnapshot()) {
+    t.throws(() => heapSnapshot(), { message: 'this process is being profiled already' })
+    size = piece.length
+    break
+  }
+  t.ok(size > 0)
+  t.doesNotThrow(() => heapSnapshot(), 'the last one has ended')
 })
 
 t.test('gateway top prints rates by model and upstream once, and no escapes without a terminal', async t => {

@@ -78,6 +78,8 @@ export class ReceiptsService implements Service {
     const at = Date.now()
     const { captured } = receipt
     const sealed = captured && this.#sealer?.seal(captured, call.id, at)
+    // A reload may have taken the key away.
+    captured?.release()
     const content = sealed && { until: sealed.place.until, line: sealed.line }
     this.#journal?.add(receipt.text(call, at, sealed?.place), at, content)
   }
