@@ -345,6 +345,7 @@ export class Call extends Slots implements Watched, InFlight, Ended {
   }
 
   cut(error: GatewayError): void {
+    if (this.#settled) return
     if (this.#work?.cut(error) !== true) this.fail(error)
   }
 

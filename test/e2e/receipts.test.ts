@@ -126,6 +126,30 @@ t.test('of a stream, a refusal, a fall-back and a request that was given up ther
   t.match(report, { receipts: 5, faulty: 0 }, 'callers without a good key have no receipt')
 })
 
+t.test('what comes after a client has left changes only what its attempt used', async t => {
+  const drained = yaml().replace('kind: simulator }', 'kind: simulator, on_client_abort: drain }')
+  const served = await serve(t, drained)
+  const { gateway, folder } = served
+  const fails = bodyOf({ model: 'sim-text?pace=50ms&error-after=30&tokens=40', stream: true })
+  const contents = [{ role: 'user', parts: [{ text: 'Tell me.' }] }]
+  const model = encodeURIComponent('sim-generate?pace=50ms&tokens=40')
+  const asked: readonly (readonly [string, object])[] = [
+    ['/v1/chat/completions', fails],
+    [`/v1beta/models/${model}:streamGenerateContent`, { contents }],
+  ]
+  for (const [path, body] of asked) {
+    const client = await gateway.open(path, { body })
+    await client.head()
+    client.socket.destroy()
+  }
+  const lines = await gateway.log.count(2, line => line.msg === 'request')
+  for (const receipt of await receiptsOf(folder, 2)) {
+    const line = lines.find(({ id }) => id === receipt.id)
+    t.match(receipt, { status: 499, outcome: 'client_abort', error: 'client_gone', attempts: [{ phase: 'cancelled' }] })
+    t.equal(receipt.answer?.events, line?.events, `events of ${receipt.route}`)
+  }
+})
+
 t.test('translated requests say to which protocol, and what was dropped', async t => {
   const other =
     'upstreams: { sim: { kind: simulator }, other: { kind: simulator-messages, traits: { max_output: 16000 } } }'

@@ -4,7 +4,7 @@ import { FEATURES } from '../../src/features/index.js'
 import { chainOf, compileChain, type OpenFeature } from '../../src/kernel/chain.js'
 import { slot } from '../../src/kernel/slot.js'
 import type { Feature, Stage } from '../../src/kernel/stages.js'
-import { CHAT_ANSWER, chatEvent, chunk, DONE, json, startStream } from '../helpers/answers.js'
+import { body, CHAT_ANSWER, chatEvent, chunk, DONE, json, startStream } from '../helpers/answers.js'
 import { CALLER, CHAT, oneUpstream, startTestGateway, type TestGateway, upstreamYaml } from '../helpers/gateway.js'
 import { withResolvers } from '../helpers/journal.js'
 import { startRawUpstream } from '../helpers/raw-upstream.js'
@@ -188,6 +188,20 @@ t.test('a stage that fails at the end of a call stops neither its answer nor oth
     'recordAttempt',
     'settle',
   ])
+})
+
+t.test('a call that has ended is not cut while it waits for its record', async t => {
+  const late: Stage = {
+    name: 'late',
+    settle: call => queueMicrotask(() => call.cut(new GatewayError('unavailable', 'Too late.'))),
+  }
+  const upstream = await startRawUpstream(t)
+  upstream.answer(body('sound', { headers: { 'content-type': 'audio/mpeg' } }))
+  const gateway = await startTestGateway(t, oneUpstream(upstream.origin), { features: withFeature(feature(late)) })
+  const speech = { model: 'm', input: 'Hello', voice: 'alloy' }
+  t.equal((await gateway.request('/v1/audio/speech', { body: speech })).text, 'sound')
+  const line = await gateway.log.find(line => line.msg === 'request')
+  t.match(line, { status: 200, outcome: 'ok', error: undefined })
 })
 
 t.test('a route has the stages that it needs, and no others', async t => {

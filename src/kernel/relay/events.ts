@@ -196,7 +196,8 @@ export class EventRelay implements Relay {
   private complete(upstreamEnded: boolean): void {
     const { call } = this.#attempt
     this.settle()
-    if (this.#failed || endsInError(this.#tail.bytes())) {
+    // Of a call whose client has left it is known how it ended.
+    if (!this.#attempt.isDraining && (this.#failed || endsInError(this.#tail.bytes()))) {
       const cause = upstreamMessage(errorData(this.#stream.failure ?? this.#tail.bytes()), this.#attempt)
       call.error = new GatewayError('upstream_failed', 'The upstream reported an error.', {
         phase: 'stream_error',

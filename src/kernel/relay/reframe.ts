@@ -117,7 +117,7 @@ export class ReframeRelay implements Relay {
       // Counts are cumulative, and not every message has them.
       if (paths !== undefined) this.count(message, paths)
       if (this.#members?.standAt(message) === true) this.#members = undefined
-      this.#attempt.call.tally.events++
+      if (!this.#attempt.isDraining) this.#attempt.call.tally.events++
       if (frame.event === undefined || this.#events?.includes(frame.event) !== true) continue
       this.#events = undefined
       if (end?.repeats === true) continue
