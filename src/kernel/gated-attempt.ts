@@ -215,7 +215,6 @@ export class GatedAttempt extends Slots implements AttemptView, AttemptUsage, En
   end(phase: string, status?: number, error?: GatewayError, whole = 0, task?: string): void {
     if (!this.#open) return
     this.#open = false
-    const { kernel } = this.call
     const { recordsAttempts } = chainOf(this.call)
     if (recordsAttempts) this.ended = performance.now()
     if (this.#passed === 0) return
@@ -223,7 +222,7 @@ export class GatedAttempt extends Slots implements AttemptView, AttemptUsage, En
     for (let at = this.#passed - 1; at >= 0; at--) this.#tell(at, outcome)
     if (!recordsAttempts) return
     this.#outcome = outcome
-    kernel.records.add(this)
+    this.call.kernel.records.add(this)
   }
 
   /** At the end of the turn in which it ended. */

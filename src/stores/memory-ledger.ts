@@ -19,7 +19,6 @@ interface Block {
 }
 
 interface Day {
-  readonly name: string
   readonly blocks: Block[]
   count: number
   bytes: number
@@ -29,8 +28,6 @@ interface Day {
 export class MemoryLedger {
   readonly #maxBytes: number
   readonly #days = new Map<string, Day>()
-  /** The day that was written last. */
-  #last: Day | undefined
   #bytes = 0
 
   constructor(maxBytes: number) {
@@ -39,16 +36,13 @@ export class MemoryLedger {
 
   append(entries: readonly Entry[]): void {
     for (const { day, value } of entries) {
-      // Nearly all of them have one day.
-      const last = day === this.#last?.name ? this.#last : this.dayOf(day)
-      this.#last = last
-      this.put(last, value)
+      this.put(this.dayOf(day), value)
       if (this.#bytes > this.#maxBytes) this.makeRoom()
     }
   }
 
   private dayOf(name: string): Day {
-    const known = this.#days.get(name) ?? { name, blocks: [], count: 0, bytes: 0 }
+    const known = this.#days.get(name) ?? { blocks: [], count: 0, bytes: 0 }
     this.#days.set(name, known)
     return known
   }
@@ -85,13 +79,11 @@ export class MemoryLedger {
     const day = this.#days.get(name)
     if (day === undefined) return
     this.#days.delete(name)
-    if (day === this.#last) this.#last = undefined
     this.#bytes -= day.bytes
   }
 
   clear(): void {
     this.#days.clear()
-    this.#last = undefined
     this.#bytes = 0
   }
 

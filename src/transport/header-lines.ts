@@ -18,7 +18,7 @@ class HeaderName {
 
   constructor(name: string) {
     this.lower = name.toLowerCase()
-    this.#begin = flat(`${name}: `)
+    this.#begin = `${name}: `
   }
 
   /** The whole line; undefined for a value that no header may have. */
@@ -36,15 +36,18 @@ class HeaderName {
   }
 }
 
-const names = new Map<string, HeaderName>()
+/** The names that one side writes: what clients send cannot crowd out those of answers. */
+export class HeaderNames {
+  readonly #known = new Map<string, HeaderName>()
 
-/** Undefined: it is not a token. */
-export function headerName(name: string): HeaderName | undefined {
-  const known = names.get(name)
-  if (known !== undefined || !TOKEN.test(name)) return known
-  const made = new HeaderName(name)
-  if (names.size < MAX_NAMES) names.set(name, made)
-  return made
+  /** Undefined: it is not a token. */
+  of(name: string): HeaderName | undefined {
+    const known = this.#known.get(name)
+    if (known !== undefined || !TOKEN.test(name)) return known
+    const made = new HeaderName(name)
+    if (this.#known.size < MAX_NAMES) this.#known.set(name, made)
+    return made
+  }
 }
 
 /** The same text in one piece, which costs less to join with others again and again. Its characters are bytes. */

@@ -1,4 +1,4 @@
-import { headerName, TOKEN } from '../header-lines.js'
+import { HeaderNames, TOKEN } from '../header-lines.js'
 import { TransportFault } from './handler.js'
 
 /** Visible ASCII and more, without blanks: a request line has exactly two of those. */
@@ -7,6 +7,8 @@ const TARGET = /^\/[\x21-\x7e\x80-\xff]*$/
 const OWN = new Set(['transfer-encoding', 'keep-alive', 'upgrade', 'expect'])
 /** Methods whose requests have a body, even if it is empty (RFC 9110 §8.6). */
 const WITH_BODY = new Set(['POST', 'PUT', 'PATCH'])
+
+const names = new HeaderNames()
 
 interface HeadParts {
   readonly method: string
@@ -25,11 +27,11 @@ export function requestHead({ method, path, headers, length, host }: HeadParts):
   let given: string | undefined
   let lines = ''
   for (let i = 0; i < headers.length; i += 2) {
-    const name = headerName(headers[i] ?? '')
+    const name = names.of(headers[i] ?? '')
     if (name === undefined) throw invalid('name of a header')
     const { lower } = name
-    const value = headers[i + 1] ?? '\0'
-    const line = name.line(value)
+    const value = headers[i + 1]
+    const line = value === undefined ? undefined : name.line(value)
     if (line === undefined) throw invalid(`value of ${lower}`)
     if (lower === 'host') {
       if (given !== undefined) throw invalid('second host')

@@ -1,5 +1,5 @@
 import { STATUS_CODES, validateHeaderName, validateHeaderValue } from 'node:http'
-import { flat, headerName } from '../header-lines.js'
+import { flat, HeaderNames } from '../header-lines.js'
 
 /** The head of an answer, and how its body is framed. */
 export interface ResponseHead {
@@ -65,7 +65,7 @@ export function responseHead(status: number, headers: readonly string[], options
   const given: Given = {}
   for (let index = 0; index + 1 < headers.length; index += 2) {
     const [name = '', value = ''] = [headers[index], headers[index + 1]]
-    const known = headerName(name) ?? refuseName(name)
+    const known = names.of(name) ?? refuseName(name)
     text += known.line(value) ?? refuseValue(name, value)
     if (GIVEN.has(known.lower)) given[known.lower as keyof Given] = value
   }
@@ -86,6 +86,7 @@ export function responseHead(status: number, headers: readonly string[], options
   return { text: `${text}\r\n`, hasBody, isChunked: hasBody && isChunked, isLast: !keepsAlive }
 }
 
+const names = new HeaderNames()
 const statusLines: string[] = []
 
 /** `status`: three digits. */
