@@ -25,12 +25,13 @@ async function withSecond(t: Test, first: string, more = '', models: readonly st
 
 /** How many of so many requests, one after the other, asked the first target; each must have been answered. */
 async function asked(t: Test, { gateway }: Two, requests: number, model = 'm'): Promise<number> {
-  const before = gateway.log.items.length
-  for (let i = 0; i < requests; i++) t.equal((await gateway.chat({ model })).status, 200)
-  const lines = await gateway.log.count(
-    requests,
-    line => line.msg === 'request' && gateway.log.items.indexOf(line) >= before,
-  )
+  const ids = new Set<unknown>()
+  for (let i = 0; i < requests; i++) {
+    const answer = await gateway.chat({ model })
+    t.equal(answer.status, 200)
+    ids.add(answer.header('x-request-id'))
+  }
+  const lines = await gateway.log.count(requests, line => line.msg === 'request' && ids.has(line.id))
   const firstAsked = lines.map(({ attempts, upstream }) => (attempts as Noted | undefined)?.[0]?.upstream ?? upstream)
   return firstAsked.filter(name => name === 'first').length
 }

@@ -145,6 +145,7 @@ t.test(
     const { plan } = stage.gateway
     const used = EVERY_OPERATION['POST /v1/moderations']
     await used?.run({ origin: stage.origin, key: KEYS.get('requests') ?? '' })
+    await stage.log.count(1, isRequest)
     await occupy(t, stage, KEYS.get('in_flight') ?? '')
     for (const { name, status, classes, holds } of KINDS) {
       const key = KEYS.get(name) ?? ''

@@ -380,7 +380,7 @@ t.test('a 429 is tried again by the SDK after the time that it was told', async 
   const patient = client(gateway, gateway.key, { maxRetries: 1 })
   const model = 'sim-text?status=429&retry-after-ms=1'
   await failsAs(t, patient.chat.completions.create({ model, messages: QUESTION }), OpenAI.RateLimitError)
-  t.equal(gateway.log.items.filter(line => line.msg === 'request').length, 2)
+  t.equal((await gateway.log.count(2, line => line.msg === 'request')).length, 2)
 })
 
 t.test('a form for a model that does not know forms is refused in words, not with a crash', async t => {

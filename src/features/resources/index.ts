@@ -67,7 +67,7 @@ export const resources: Feature = {
         if (resource.action === 'use') return new RawRelay(source, status, headers, lengthOf(from))
         return new ResourceRelay(source, resource, status, headers, from)
       },
-      record: forgetIfGone,
+      settle: forgetIfGone,
     }
   },
 }

@@ -70,12 +70,12 @@ export const responses: Feature = {
 }
 
 /** Answers about responses and conversations that exist. */
-function answersOf(route: Route, { serve }: Kernel): Pick<Stage, 'serve' | 'record'> | undefined {
+function answersOf(route: Route, { serve }: Kernel): Pick<Stage, 'serve' | 'settle'> | undefined {
   const answer = route.answer && { ...STATE_ANSWERS, ...CONVERSATION_ANSWERS }[route.answer]
   if (answer === undefined) return undefined
   return {
     serve: call => answer(call, route, serve),
-    ...(route.answer === 'response.delete' && { record: forgetDeleted }),
+    ...(route.answer === 'response.delete' && { settle: forgetDeleted }),
   }
 }
 
