@@ -48,14 +48,9 @@ export class Admission {
 
   settle(call: Call): void {
     const admitted = call.get(ADMITTED)
-    if (admitted !== undefined) this.#book.charge(admitted, ONE_REQUEST)
+    if (admitted !== undefined) this.#book.settle(admitted, ONE_REQUEST)
     const stream = call.get(STREAM)
     if (stream !== undefined) this.#book.settle(stream)
-  }
-
-  record(call: Call): void {
-    const admitted = call.get(ADMITTED)
-    if (admitted !== undefined) this.#book.write(admitted)
   }
 
   #checkCaller(call: Call, policy: CallerPolicy): void {

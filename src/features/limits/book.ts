@@ -1,6 +1,5 @@
 import type { Accounts } from '../../core/accounts.js'
 import type { Scope } from '../../core/bounds.js'
-import type { LedgerRecord } from '../../core/ledger.js'
 import { ALONE, type Peers } from '../../core/peers.js'
 import type { Maybe } from '../../kernel/stages.js'
 import type { Account } from './account.js'
@@ -8,9 +7,18 @@ import { type Asker, type Lack, setAside } from './asker.js'
 import { type Clock, SYSTEM_CLOCK } from './clock.js'
 import { Committer, REMEMBERED_MS, type Transferred } from './committer.js'
 import { Estate } from './estate.js'
-import { Holdings } from './holdings.js'
-import { entryOf, makeEntry } from './ledger-entry.js'
-import { type Amounts, type Claim, type Meter, Reservation, type Shortage } from './reservation.js'
+import { Holdings, unitsIn } from './holdings.js'
+import { makeEntry, type Uncharged } from './ledger-entry.js'
+import {
+  type Amounts,
+  amountOf,
+  type Claim,
+  type Meter,
+  type Part,
+  Reservation,
+  type Shortage,
+  wholeOf,
+} from './reservation.js'
 import { awayOf, isClosed, shortageOf } from './shortage.js'
 import { type Standing, standingHere, tightestOf } from './standing.js'
 import { WaitingRoom } from './waiting.js'
@@ -83,7 +91,7 @@ export class Book {
    * Replaces what was reserved by what was used, once, and writes the record. Only accounts of the reservation are charged,
    * each with the amount of its unit. Without `used` all of it is given back. Later calls do nothing.
    */
-  settle(reservation: Reservation, used: Amounts = {}, record?: Omit<LedgerRecord, 'charges'>): void {
+  settle(reservation: Reservation, used: Amounts = {}, record?: Uncharged): void {
     if (!reservation.isOpen) return
     this.charge(reservation, used)
     this.write(reservation, record)
@@ -98,10 +106,8 @@ export class Book {
   }
 
   /** The second half, once: what was charged goes to the store, with its record. */
-  write(reservation: Reservation, record?: Omit<LedgerRecord, 'charges'>): void {
-    // Bytes at once: the collector moves records that wait for a commit.
-    const entry = record === undefined ? undefined : entryOf(record, reservation)
-    if (reservation.isCharged || entry !== undefined) this.#committer.add(reservation, entry)
+  write(reservation: Reservation, record?: Uncharged): void {
+    if (reservation.isCharged || record !== undefined) this.#committer.add(reservation, record)
   }
 
   /**
@@ -200,11 +206,7 @@ export class Book {
   async settleHeld(
     id: string,
     claims: readonly Claim[],
-    {
-      at,
-      used,
-      record,
-    }: { readonly at: number; readonly used: Amounts; readonly record?: Omit<LedgerRecord, 'charges'> },
+    { at, used, record }: { readonly at: number; readonly used: Amounts; readonly record?: Uncharged },
   ): Promise<void> {
     const now = this.#committer.now()
     const charges: string[] = []
@@ -246,55 +248,49 @@ export class Book {
   #reserve(claims: readonly Claim[], round: number): Maybe<Reservation | Shortage> {
     const draft = this.#draft(claims)
     const monotonic = this.#clock.monotonic()
-    const { accounts, amounts } = draft
-    for (let at = 0; at < accounts.length; at++) {
-      if ((accounts[at] as Account).covers(amounts[at] as number, monotonic)) continue
-      return this.#lacking(draft, monotonic, round)
-    }
+    for (const { accounts, amounts } of draft.parts)
+      for (const account of accounts)
+        if (!account.covers(amountOf(amounts, account.unit), monotonic)) return this.#lacking(draft, monotonic, round)
     if (this.#committer.isFull) return this.#full(draft) ?? this.#take(draft, monotonic)
     return this.#take(draft, monotonic)
   }
 
-  /** Lists of the right length: such that grow take 500 bytes more. */
   #draft(claims: readonly Claim[]): Reservation {
     const now = this.#clock.now()
-    const meters = this.#holdings.metersOfClaims(claims)
-    const { length } = meters
-    const draft = new Reservation(claims, meters, new Array<Account>(length), new Array<number>(length))
-    let at = 0
-    for (const { scopes, amounts } of claims) {
-      for (const meter of this.#holdings.metersFor(scopes, amounts)) {
-        draft.accounts[at] = this.#holdings.current(meter, now)
-        draft.amounts[at++] = Math.ceil(amounts[meter.unit] as number)
-      }
-    }
-    return draft
+    const [first] = claims
+    const isOne = claims.length === 1 && first !== undefined
+    return new Reservation(claims, isOne ? [this.#part(first, now)] : claims.map(claim => this.#part(claim, now)))
+  }
+
+  #part({ scopes, amounts }: Claim, now: number): Part {
+    const list = this.#holdings.listOf(scopes, unitsIn(amounts))
+    return { meters: list.meters, accounts: this.#holdings.accountsOf(list, now), amounts: wholeOf(amounts) }
   }
 
   #take(draft: Reservation, monotonic: number): Reservation {
-    const { accounts, amounts } = draft
-    for (let at = 0; at < accounts.length; at++) {
-      const account = accounts[at] as Account
-      const amount = amounts[at] as number
-      account.reserved += amount
-      account.taken += amount
-      account.typical = amount
-      account.touched = monotonic
-    }
+    for (const { accounts, amounts } of draft.parts)
+      for (const account of accounts) {
+        const amount = amountOf(amounts, account.unit)
+        account.reserved += amount
+        account.taken += amount
+        account.typical = amount
+        account.touched = monotonic
+      }
     return draft
   }
 
   /** Where the lease of at least one account does not suffice. */
   #lacking(draft: Reservation, monotonic: number, round: number): Maybe<Reservation | Shortage> {
     const lacks: Lack[] = []
-    for (let at = 0; at < draft.accounts.length; at++) {
-      const [meter, account, amount] = [draft.meters[at], draft.accounts[at], draft.amounts[at]]
-      if (meter === undefined || account === undefined || amount === undefined) continue
-      account.touched = monotonic
-      if (account.covers(amount, monotonic)) continue
-      if (!account.allows(amount)) return shortageOf(meter, account, amount, this.#clock.now())
-      lacks.push({ meter, account, amount })
-    }
+    for (const { meters, accounts, amounts } of draft.parts)
+      for (const [at, account] of accounts.entries()) {
+        const meter = meters[at] as Meter
+        const amount = amountOf(amounts, account.unit)
+        account.touched = monotonic
+        if (account.covers(amount, monotonic)) continue
+        if (!account.allows(amount)) return shortageOf(meter, account, amount, this.#clock.now())
+        lacks.push({ meter, account, amount })
+      }
     if (this.#closed || this.#committer.isFailing) {
       const closed = lacks.find(({ meter }) => this.#closed || isClosed(meter))
       return closed === undefined ? this.#take(draft, monotonic) : awayOf(closed.meter)
@@ -352,9 +348,10 @@ export class Book {
   }
 
   /** Places that are free again and will not be taken soon: other processes may need them. */
-  #giveBack({ accounts }: Reservation): void {
-    for (const account of accounts)
-      if (account.isPlace && account.lease > account.reserved + 2 * account.ahead) this.#committer.mark(account)
+  #giveBack({ parts }: Reservation): void {
+    for (const { accounts } of parts)
+      for (const account of accounts)
+        if (account.isPlace && account.lease > account.reserved + 2 * account.ahead) this.#committer.mark(account)
   }
 
   #full(draft: Reservation): Shortage | undefined {

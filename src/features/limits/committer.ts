@@ -4,7 +4,8 @@ import { type Account, FORGETS_MS, PACE_MS } from './account.js'
 import { type Clock, SteadyClock } from './clock.js'
 import { IDLE_MS } from './holdings.js'
 import { leaseSize } from './lease-size.js'
-import type { Reservation } from './reservation.js'
+import type { Uncharged } from './ledger-entry.js'
+import { amountOf, type Reservation } from './reservation.js'
 import { Batch, MAX_CHANGES, MAX_SETTLED } from './settled-batch.js'
 
 /** How long a lease holds after its last renewal. */
@@ -137,27 +138,27 @@ export class Committer {
   }
 
   /** Writes what a reservation used, together with its record. */
-  add({ accounts, amounts }: Reservation, entry: Entry | undefined): void {
-    const isLost = entry !== undefined && this.isFull && !accounts.some(({ unit }) => unit === 'budget')
+  add(reservation: Reservation, record: Uncharged | undefined): void {
+    const isLost = record !== undefined && this.isFull && !reservation.accounts.some(({ unit }) => unit === 'budget')
     if (isLost) this.#lost++
-    else if (entry !== undefined) {
+    else if (record !== undefined) {
       let batch = this.#batches.at(-1)
       if (batch === undefined || batch.isFull) {
         batch = new Batch()
         this.#batches.push(batch)
       }
-      batch.add(accounts, amounts, entry)
+      batch.add(reservation, record)
       this.#waitingEntries++
       this.#wake()
       return
     }
-    for (let at = 0; at < accounts.length; at++) {
-      const amount = amounts[at] as number
-      if (amount === 0) continue
-      const account = accounts[at] as Account
-      account.loose += amount
-      this.mark(account)
-    }
+    for (const { accounts, amounts } of reservation.parts)
+      for (const account of accounts) {
+        const amount = amountOf(amounts, account.unit)
+        if (amount === 0) continue
+        account.loose += amount
+        this.mark(account)
+      }
   }
 
   transfer(transfer: Transfer): void {
@@ -287,12 +288,13 @@ export class Committer {
     }
     const transfers = this.#transfers.splice(0, MAX_TRANSFERS)
     for (const transfer of transfers) if (!isEmpty(transfer)) transfer.reservation.accounts.forEach(include)
-    const { used, entries } = this.#batches.shift() ?? NOTHING_SETTLED
-    for (const [account, amount] of used) {
+    const batch = this.#batches.shift() ?? NOTHING_SETTLED
+    for (const [at, account] of batch.accounts.entries()) {
       include(account)
-      account.sent += amount
+      account.sent += batch.amounts[at] as number
     }
-    const settled = entries.length
+    const entries = batch.entries()
+    const settled = batch.size
     this.#waitingEntries -= settled
     this.#taken += settled
     const marked = this.#dirty.splice(0, Math.max(0, MAX_CHANGES - accounts.length))

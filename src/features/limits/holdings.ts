@@ -2,7 +2,7 @@ import type { Scope } from '../../core/bounds.js'
 import { Account, accountName, type Unit } from './account.js'
 import type { Clock } from './clock.js'
 import type { Estate } from './estate.js'
-import type { Amounts, Claim, Meter } from './reservation.js'
+import type { Amounts, Meter } from './reservation.js'
 import { Windows } from './windows.js'
 
 /** Accounts over this number are given back and forgotten when they were not used for a second. */
@@ -12,8 +12,23 @@ export const IDLE_MS = 1000
 /** A lease that is in use is renewed when no more is left of its time. */
 const RENEW_MS = 25_000
 
-/** Meters of a list of scopes, by the units that are asked for. */
-type MeterLists = (readonly Meter[] | undefined)[]
+/** Meters of a list of scopes, with their accounts: the same object for all requests that ask for these units of it. */
+interface MeterList {
+  readonly meters: readonly Meter[]
+  /** Of the windows that hold `from` a moment up to and without `until`, milliseconds since the epoch. */
+  accounts: readonly Account[]
+  from: number
+  until: number
+  /** The sweep that it has outlived: those that forget accounts may have forgotten one of these. */
+  sweep: number
+}
+
+/** By the units that are asked for. */
+type MeterLists = (MeterList | undefined)[]
+
+/** A bit for each unit. */
+export const UNITS: Readonly<Record<Unit, number>> = { requests: 1, tokens: 2, budget: 4, in_flight: 8, streams: 16 }
+const ALL_UNITS = 31
 
 /** The accounts that this process knows, and the meters of the scopes that lead to them. */
 export class Holdings {
@@ -31,6 +46,8 @@ export class Holdings {
   #lastLists: MeterLists = []
   readonly accounts = new Map<string, Account>()
   #cancelSweep: (() => void) | undefined
+  /** Those that have forgotten an account. */
+  #sweeps = 0
 
   constructor(clock: Clock, isShared: boolean, mark: (account: Account) => void, estate?: Estate) {
     this.#clock = clock
@@ -57,33 +74,32 @@ export class Holdings {
     return meters
   }
 
-  /** Those of all scopes. */
+  /** Those of all scopes and units. */
   metersOfAll(scopes: readonly Scope[]): readonly Meter[] {
-    return this.metersFor(scopes, ANY_UNIT)
+    return this.listOf(scopes, ALL_UNITS).meters
   }
 
-  /** Those of one unit. */
-  metersOfUnit(scopes: readonly Scope[], unit: Unit): readonly Meter[] {
-    return this.metersFor(scopes, ONE_UNIT[unit])
-  }
-
-  /** One for each account that claims take of. */
-  metersOfClaims(claims: readonly Claim[]): readonly Meter[] {
-    const [first] = claims
-    if (claims.length === 1 && first !== undefined) return this.metersFor(first.scopes, first.amounts)
-    return claims.flatMap(({ scopes, amounts }) => this.metersFor(scopes, amounts))
-  }
-
-  /** Those of all scopes, of units that have an amount: worked out once for a list of scopes, which is one of the plan. */
-  metersFor(scopes: readonly Scope[], amounts: Amounts): readonly Meter[] {
+  /** Those of all scopes, of some units: worked out once for a list of scopes, which is one of the plan. */
+  listOf(scopes: readonly Scope[], units: number): MeterList {
     const lists = this.#listsOf(scopes)
-    const units = unitsIn(amounts)
     const known = lists[units]
     if (known !== undefined) return known
     const all = scopes.flatMap(scope => this.metersOf(scope))
-    const found = all.filter(({ unit }) => amounts[unit] !== undefined)
-    lists[units] = found
-    return found
+    const meters = all.filter(({ unit }) => (UNITS[unit] & units) !== 0)
+    const list = { meters, accounts: [], from: 0, until: Number.NEGATIVE_INFINITY, sweep: 0 }
+    lists[units] = list
+    return list
+  }
+
+  /** The accounts of a list in the windows that hold now. */
+  accountsOf(list: MeterList, now: number): readonly Account[] {
+    if (now < list.until && now >= list.from && list.sweep === this.#sweeps) return list.accounts
+    const accounts = list.meters.map(meter => this.current(meter, now))
+    list.accounts = accounts
+    list.from = Math.max(...accounts.map(({ span }) => span.start))
+    list.until = Math.min(...accounts.map(({ span }) => span.end))
+    list.sweep = this.#sweeps
+    return accounts
   }
 
   #listsOf(scopes: readonly Scope[]): MeterLists {
@@ -138,7 +154,8 @@ export class Holdings {
   /** Renews leases that are used, gives back and forgets those that are not. */
   readonly #sweep = (): void => {
     const [now, monotonic] = [this.#clock.now(), this.#clock.monotonic()]
-    const isCrowded = this.accounts.size > MAX_ACCOUNTS
+    const before = this.accounts.size
+    const isCrowded = before > MAX_ACCOUNTS
     for (const account of this.accounts.values()) {
       const isIdle = monotonic - account.touched >= IDLE_MS
       const isOver = account.lease <= 0 || monotonic >= account.leaseEnd || now >= account.span.end
@@ -148,6 +165,7 @@ export class Holdings {
         this.#mark(account)
       } else if ((!isIdle || account.reserved > 0) && account.leaseEnd - monotonic < RENEW_MS) this.#mark(account)
     }
+    if (this.accounts.size < before) this.#sweeps++
     this.#cancelSweep = this.accounts.size === 0 ? undefined : this.#clock.after(IDLE_MS, this.#sweep)
   }
 
@@ -158,24 +176,14 @@ export class Holdings {
   }
 }
 
-const ANY_UNIT: Amounts = { requests: 0, tokens: 0, budget: 0, in_flight: 0, streams: 0 }
-
-const ONE_UNIT: Readonly<Record<Unit, Amounts>> = {
-  requests: { requests: 0 },
-  tokens: { tokens: 0 },
-  budget: { budget: 0 },
-  in_flight: { in_flight: 0 },
-  streams: { streams: 0 },
-}
-
-/** One bit for each unit that has an amount. */
-function unitsIn({ requests, tokens, budget, in_flight, streams }: Amounts): number {
+/** The units that have an amount. */
+export function unitsIn({ requests, tokens, budget, in_flight, streams }: Amounts): number {
   return (
-    (requests === undefined ? 0 : 1) |
-    (tokens === undefined ? 0 : 2) |
-    (budget === undefined ? 0 : 4) |
-    (in_flight === undefined ? 0 : 8) |
-    (streams === undefined ? 0 : 16)
+    (requests === undefined ? 0 : UNITS.requests) |
+    (tokens === undefined ? 0 : UNITS.tokens) |
+    (budget === undefined ? 0 : UNITS.budget) |
+    (in_flight === undefined ? 0 : UNITS.in_flight) |
+    (streams === undefined ? 0 : UNITS.streams)
   )
 }
 

@@ -34,87 +34,171 @@ export interface Meter {
   account: Account | undefined
 }
 
+/** The same with all units: what nothing is taken of is 0. */
+type Whole = Readonly<Record<Unit, number>>
+
+const NOTHING: Whole = { requests: 0, tokens: 0, budget: 0, in_flight: 0, streams: 0 }
+
+/** What is taken of the accounts of one claim. */
+export interface Part {
+  readonly meters: readonly Meter[]
+  /** One for each meter, of the windows in which it was taken. */
+  readonly accounts: readonly Account[]
+  /** Of each account the amount of its unit is reserved; when it is settled, that was used. */
+  amounts: Whole
+}
+
 /** What is taken of accounts until it is settled. It stays with the windows in which it was made. Opaque outside of the book. */
 export class Reservation {
   readonly claims: readonly Claim[]
-  /** These three have one element for each account. Those of meters may be shared. */
-  meters: readonly Meter[]
-  readonly accounts: Account[]
-  /** What is reserved; when it is settled, what was used. */
-  readonly amounts: number[]
+  parts: readonly Part[]
   isOpen = true
   /** Whether anything was used. */
   isCharged = false
   #isExtended = false
 
-  constructor(
-    claims: readonly Claim[],
-    meters: readonly Meter[] = [],
-    accounts: Account[] = [],
-    amounts: number[] = [],
-  ) {
+  constructor(claims: readonly Claim[], parts: readonly Part[] = []) {
     this.claims = claims
-    this.meters = meters
-    this.accounts = accounts
-    this.amounts = amounts
+    this.parts = parts
+  }
+
+  get meters(): readonly Meter[] {
+    return this.parts.flatMap(({ meters }) => meters)
+  }
+
+  /** One for each of {@link meters}. */
+  get accounts(): readonly Account[] {
+    return this.parts.flatMap(({ accounts }) => accounts)
+  }
+
+  /** The same. */
+  get amounts(): readonly number[] {
+    return this.parts.flatMap(({ accounts, amounts }) => accounts.map(({ unit }) => amountOf(amounts, unit)))
   }
 
   /** The same accounts, with nothing of them. */
   withNothing(): Reservation {
-    const none = this.accounts.map(() => 0)
-    return new Reservation(this.claims, this.meters, [...this.accounts], none)
+    return new Reservation(
+      this.claims,
+      this.parts.map(part => ({ ...part, amounts: NOTHING })),
+    )
   }
 
-  /** Takes over what another one reserved. */
+  /** Takes over what another one reserved. Each account is a part of its own then. */
   join(other: Reservation): void {
     other.isOpen = false
     this.#isExtended = true
-    other.accounts.forEach((account, at) => {
-      const amount = other.amounts[at] as number
-      const known = this.accounts.indexOf(account)
-      if (known >= 0) this.amounts[known] = (this.amounts[known] as number) + amount
-      else {
-        this.meters = [...this.meters, other.meters[at] as Meter]
-        this.accounts.push(account)
-        this.amounts.push(amount)
-      }
-    })
+    const parts = this.parts.flatMap(single)
+    for (const part of other.parts.flatMap(single)) {
+      const known = parts.find(({ accounts: [account] }) => account === part.accounts[0])
+      if (known === undefined) parts.push(part)
+      else known.amounts = sumOf(known.amounts, part.amounts)
+    }
+    this.parts = parts
   }
 
   /** Gives back some of what is reserved. What is below 0 stays as it is. */
   reduce(less: Amounts): void {
     if (!this.isOpen) return
-    for (let at = 0; at < this.accounts.length; at++) {
-      const account = this.accounts[at] as Account
-      const amount = Math.min(this.amounts[at] as number, Math.max(0, less[account.unit] ?? 0))
-      account.reserved -= amount
-      this.amounts[at] = (this.amounts[at] as number) - amount
+    for (const part of this.parts) {
+      const before = part.amounts
+      const after = differenceOf(before, less)
+      for (const account of part.accounts)
+        account.reserved -= amountOf(before, account.unit) - amountOf(after, account.unit)
+      part.amounts = after
     }
   }
 
-  /** Replaces what is reserved by what was used. */
+  /** Replaces what is reserved by what was used. Places are free again. */
   charge(used: Amounts): void {
     this.isOpen = false
-    for (let at = 0; at < this.accounts.length; at++) {
-      const account = this.accounts[at] as Account
-      const reserved = this.amounts[at] as number
-      const total = account.isPlace ? 0 : Math.ceil(used[account.unit] ?? 0) || 0
-      const amount = this.#isExtended ? this.#shareOf(at, reserved, total) : total
-      account.reserved -= reserved
-      account.used += amount
-      this.amounts[at] = amount
-      this.isCharged ||= amount > 0
+    const spent = spentOf(used)
+    for (const part of this.parts) {
+      const reserved = part.amounts
+      part.amounts = this.#isExtended ? this.#shareOf(part, spent) : spent
+      for (const account of part.accounts) {
+        const amount = amountOf(part.amounts, account.unit)
+        account.reserved -= amountOf(reserved, account.unit)
+        account.used += amount
+        this.isCharged ||= amount > 0
+      }
     }
   }
 
   /** Where a reservation was extended in later windows, the earlier ones are charged what they had reserved at most. */
-  #shareOf(at: number, reserved: number, used: number): number {
-    const meter = this.meters[at]
-    const last = this.meters.lastIndexOf(meter as Meter)
-    let left = used
-    // Earlier elements hold what they were charged already.
-    for (let before = 0; before < at; before++)
-      if (this.meters[before] === meter) left -= this.amounts[before] as number
-    return at === last ? left : Math.min(left, reserved)
+  #shareOf(part: Part, spent: Whole): Whole {
+    const [meter] = part.meters
+    if (meter === undefined) return NOTHING
+    const { unit } = meter
+    const same = this.parts.filter(({ meters }) => meters[0] === meter)
+    let left = amountOf(spent, unit)
+    for (const before of same) {
+      if (before === part) break
+      // It holds what it was charged already.
+      left -= amountOf(before.amounts, unit)
+    }
+    const amount = part === same.at(-1) ? left : Math.min(left, amountOf(part.amounts, unit))
+    return { ...NOTHING, [unit]: amount }
+  }
+}
+
+/** By hand, as names that vary take a look-up each. */
+export function amountOf(amounts: Whole, unit: Unit): number {
+  switch (unit) {
+    case 'requests':
+      return amounts.requests
+    case 'tokens':
+      return amounts.tokens
+    case 'budget':
+      return amounts.budget
+    case 'in_flight':
+      return amounts.in_flight
+    case 'streams':
+      return amounts.streams
+  }
+}
+
+export function wholeOf({ requests, tokens, budget, in_flight, streams }: Amounts): Whole {
+  return {
+    requests: whole(requests),
+    tokens: whole(tokens),
+    budget: whole(budget),
+    in_flight: whole(in_flight),
+    streams: whole(streams),
+  }
+}
+
+/** Of places nothing is used up. */
+function spentOf({ requests, tokens, budget }: Amounts): Whole {
+  return { requests: whole(requests), tokens: whole(tokens), budget: whole(budget), in_flight: 0, streams: 0 }
+}
+
+function whole(amount: number | undefined): number {
+  return amount === undefined ? 0 : Math.ceil(amount) || 0
+}
+
+/** A part for each account. */
+function single({ meters, accounts, amounts }: Part): Part[] {
+  return accounts.map((account, at) => ({ meters: [meters[at] as Meter], accounts: [account], amounts }))
+}
+
+function sumOf(one: Whole, other: Whole): Whole {
+  return {
+    requests: one.requests + other.requests,
+    tokens: one.tokens + other.tokens,
+    budget: one.budget + other.budget,
+    in_flight: one.in_flight + other.in_flight,
+    streams: one.streams + other.streams,
+  }
+}
+
+function differenceOf(one: Whole, less: Amounts): Whole {
+  const rest = (amount: number, taken = 0): number => amount - Math.min(amount, Math.max(0, taken))
+  return {
+    requests: rest(one.requests, less.requests),
+    tokens: rest(one.tokens, less.tokens),
+    budget: rest(one.budget, less.budget),
+    in_flight: rest(one.in_flight, less.in_flight),
+    streams: rest(one.streams, less.streams),
   }
 }

@@ -2,7 +2,6 @@ import type { Demand } from '../../core/amounts.js'
 import type { CallerPolicy, Scope, Tariff } from '../../core/bounds.js'
 import { costOf, tokensOf, unitsOf } from '../../core/cost.js'
 import type { GatewayError } from '../../core/errors.js'
-import type { LedgerRecord } from '../../core/ledger.js'
 import type { Route, Usage } from '../../core/plan.js'
 import { isFree } from '../../core/route-access.js'
 import { ruleUsed } from '../../core/rule-watch.js'
@@ -18,6 +17,7 @@ import { BATCH_LINES } from '../batches/uploaded-lines.js'
 import type { Book } from './book.js'
 import { usedBy } from './charge.js'
 import { demandOf } from './demand.js'
+import type { Uncharged } from './ledger-entry.js'
 import { outputTooLarge, refused, uncounted, unpriced } from './refusals.js'
 import { type Amounts, type Claim, Reservation, type Shortage } from './reservation.js'
 import { type ScopeSummary, summaryOf } from './scope-summary.js'
@@ -33,13 +33,12 @@ interface Taken {
   readonly reservation: Reservation
   readonly demand: Demand
   readonly worst: Worst
-  /** What a session holds, reserved by and by. */
-  held: { tokens: number; cost: number }
+  /** What a session holds more than that, reserved by and by. */
+  tokens: number
+  cost: number
   /** What the task that it begins will cost. */
   readonly debt: TaskDebt | undefined
 }
-
-type Draft = { -readonly [Member in keyof Omit<LedgerRecord, 'charges'>]: LedgerRecord[Member] }
 
 const NOT_YET: Worst = { input: 0, output: 0, tokens: 0, cost: 0 }
 const NO_SCOPES: readonly Scope[] = []
@@ -72,20 +71,9 @@ export class Spending {
     const worst = isLater ? NOT_YET : worstOf(demand, this.#route.protocol?.amounts, tariff, most)
     const claims = this.#claims(call, caller, target, worst)
     const outcome = claims.length === 0 ? new Reservation(claims) : this.#book.reserve(claims)
-    const wanted = { demand, worst }
     return outcome instanceof Promise
-      ? this.#takeLater(attempt, claims, outcome, wanted, target.queue)
-      : this.#take(attempt, claims, outcome, wanted, target.queue)
-  }
-
-  async #takeLater(
-    attempt: AttemptView,
-    claims: readonly Claim[],
-    outcome: Promise<Reservation | Shortage>,
-    wanted: Pick<Taken, 'demand' | 'worst'>,
-    queue: number | undefined,
-  ): Promise<GatewayError | undefined> {
-    return this.#take(attempt, claims, await outcome, wanted, queue)
+      ? outcome.then(found => this.#take(attempt, claims, found, demand, worst, target.queue))
+      : this.#take(attempt, claims, outcome, demand, worst, target.queue)
   }
 
   /** What is sent is more than was reserved for, or less: the reservation follows. Errors as of {@link reserve}. */
@@ -102,7 +90,7 @@ export class Spending {
     const most = smaller(policy.maxOutput, target.maxOutput)
     this.#checkOutput(demand, most, [policy, target])
     const worst = worstOf(demand, this.#route.protocol?.amounts, exchange.tariff, most)
-    attempt.set(TAKEN, { ...taken, demand, worst, held: { tokens: worst.tokens, cost: worst.cost } })
+    attempt.set(TAKEN, { ...taken, demand, worst })
     const [tokens, budget] = [worst.tokens - before.tokens, worst.cost - before.cost]
     reservation.reduce({ tokens: -tokens, budget: -budget })
     if (tokens <= 0 && budget <= 0) return undefined
@@ -155,14 +143,13 @@ export class Spending {
   extend(call: Call, usage: Usage, attempt: AttemptView): void {
     const taken = attempt.get(TAKEN)
     if (taken === undefined) return
-    const { worst, held, reservation } = taken
     const price = attempt.exchange.tariff?.price
-    const tokens = Math.max(0, tokensOf(usage) + worst.tokens - held.tokens)
-    const cost = Math.max(0, costOf(unitsOf(usage, price), price) + worst.cost - held.cost)
+    const tokens = Math.max(0, tokensOf(usage) - taken.tokens)
+    const cost = Math.max(0, costOf(unitsOf(usage, price), price) - taken.cost)
     if (tokens === 0 && cost === 0) return
-    held.tokens += tokens
-    held.cost += cost
-    const outcome = this.#book.extend(reservation, { tokens, budget: cost })
+    taken.tokens += tokens
+    taken.cost += cost
+    const outcome = this.#book.extend(taken.reservation, { tokens, budget: cost })
     const cut = (shortage: Shortage | undefined): void => {
       // The message that reports the usage passes first.
       if (shortage !== undefined) queueMicrotask(() => call.cut(refused(shortage, call.family)))
@@ -187,8 +174,7 @@ export class Spending {
 
   #demand({ call, calls, isFurther, exchange: { adds }, sentValues }: AttemptView): Demand {
     if (this.#route.tunnel !== undefined) return SESSION
-    const known = call.get(DEMAND) ?? demandOf(call.body, this.#route.protocol?.amounts)
-    call.set(DEMAND, known)
+    const known = call.get(DEMAND) ?? this.#read(call)
     if (this.#route.protocol?.amounts?.batch === true) return { ...known, requests: requestsOf(known, call) }
     if (adds === undefined && !isFurther && calls === 1 && !hasAddedInput(call)) return known
     const own = isFurther || calls > 1 ? { ...known, images: Math.min(known.images, 1), choices: 1 } : known
@@ -197,6 +183,12 @@ export class Spending {
     const input = withAddedInput(call, sent)
     const isSame = input.tokens === own.input && input.likely === own.likelyInput
     return isSame ? asked : { ...asked, input: input.tokens, likelyInput: input.likely }
+  }
+
+  #read(call: Call): Demand {
+    const demand = demandOf(call.body, this.#route.protocol?.amounts)
+    call.set(DEMAND, demand)
+    return demand
   }
 
   #claims(call: Call, caller: ScopeSummary, target: ScopeSummary, { tokens, cost }: Worst): readonly Claim[] {
@@ -214,13 +206,13 @@ export class Spending {
     attempt: AttemptView,
     claims: readonly Claim[],
     outcome: Reservation | Shortage,
-    { demand, worst }: Pick<Taken, 'demand' | 'worst'>,
+    demand: Demand,
+    worst: Worst,
     queue: number | undefined,
   ): Maybe<GatewayError | undefined> {
     if (outcome instanceof Reservation) {
-      const held = { tokens: worst.tokens, cost: worst.cost }
       const debt = this.#route.task === undefined ? undefined : keepDebt(attempt, scopesOf(claims), worst.cost, demand)
-      attempt.set(TAKEN, { reservation: outcome, demand, worst, held, debt })
+      attempt.set(TAKEN, { reservation: outcome, demand, worst, tokens: 0, cost: 0, debt })
       return undefined
     }
     const { call } = attempt
@@ -229,7 +221,7 @@ export class Spending {
     if (queue === undefined || outcome.unit === 'store' || attempt.beside !== undefined)
       return refused(outcome, call.family)
     const waiting = this.#book.wait(call.key, claims, queue)
-    return waiting.then(found => this.#take(attempt, claims, found, { demand, worst }, undefined))
+    return waiting.then(found => this.#take(attempt, claims, found, demand, worst, undefined))
   }
 
   /** A budget does not let pass what it cannot count, unless it says so. */
@@ -251,29 +243,26 @@ export class Spending {
     return unpriced(isBatch ? 'A batch' : `The model \`${call.model}\``)
   }
 
-  #recordOf(attempt: AttemptView, used: Used, { phase }: Outcome): Omit<LedgerRecord, 'charges'> {
-    const { call, exchange, number } = attempt
+  /** With all of its members at once: such that come later take a list of their own. */
+  #recordOf({ call, exchange, number }: AttemptView, used: Used, { phase }: Outcome): Uncharged {
     const { upstream, model, tariff } = exchange
-    const record: Draft = {
+    return {
       id: `${call.id}/${number}`,
+      mirror_of: copied(call.request)?.of,
       at: Date.now(),
       key: call.key,
+      group: call.caller?.policy?.group,
       model: call.model,
+      target: model === call.model ? undefined : model,
       upstream: upstream.name,
       route: this.#route.id,
       units: used.units,
       cost: used.cost,
+      unpriced: tariff?.price === undefined ? true : undefined,
+      estimated: used.isEstimated ? true : undefined,
       outcome: phase,
       generation: call.generation.number,
     }
-    const group = call.caller?.policy?.group
-    const copy = copied(call.request)
-    if (copy !== undefined) record.mirror_of = copy.of
-    if (group !== undefined) record.group = group
-    if (model !== call.model) record.target = model
-    if (tariff?.price === undefined) record.unpriced = true
-    if (used.isEstimated) record.estimated = true
-    return record
   }
 }
 

@@ -25,7 +25,6 @@ export function limitsStage(plan: Plan, route: Route | undefined, book: Book): S
     onAnswerHead,
     exposes,
     settle: call => admission.settle(call),
-    record: call => admission.record(call),
   }
   // Of what the gateway answers, only what names a model may ask an upstream for more than it keeps.
   if (route.lane === 'answer' && route.model === undefined) return own

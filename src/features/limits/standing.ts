@@ -1,6 +1,6 @@
 import type { Bound, Scope } from '../../core/bounds.js'
 import type { Account } from './account.js'
-import type { Holdings } from './holdings.js'
+import { type Holdings, UNITS } from './holdings.js'
 import type { Meter } from './reservation.js'
 
 /** How much of a bound is used. Amounts are whole numbers, of budgets in millionths of a USD. */
@@ -37,16 +37,17 @@ export function tightestOf(
   unit: Meter['unit'],
   now: number,
 ): Standing | undefined {
-  let found: Meter | undefined
-  let holds: Account | undefined
+  const list = holdings.listOf(scopes, UNITS[unit])
+  const { meters } = list
+  const accounts = holdings.accountsOf(list, now)
+  let found = -1
   let least = 0
-  for (const meter of holdings.metersOfUnit(scopes, unit)) {
-    const account = holdings.current(meter, now)
-    const left = meter.amount - account.spentShown - account.others - account.reserved
-    if (found !== undefined && left >= least) continue
-    found = meter
-    holds = account
+  for (let at = 0; at < meters.length; at++) {
+    const account = accounts[at] as Account
+    const left = (meters[at] as Meter).amount - account.spentShown - account.others - account.reserved
+    if (found >= 0 && left >= least) continue
+    found = at
     least = left
   }
-  return found && holds && standingHere(found, holds)
+  return found < 0 ? undefined : standingHere(meters[found] as Meter, accounts[found] as Account)
 }
