@@ -5,7 +5,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { cpu, folder, KEY, load, startFlaggedGateway, startUpstream, stopAll } from './processes.mjs'
+import { cpu, folder, KEY, load, startFlaggedGateway, startUpstream, stopAll, warmUp } from './processes.mjs'
 import { median } from './report.mjs'
 import { chatRequest } from './workloads.mjs'
 
@@ -24,6 +24,7 @@ const durable = await startLimited(`{ type: file, path: "${join(folder, 'durable
 const count = join(folder, 'commits')
 const counted = await startLimited(`{ type: ${here('counting-store.mjs')}, options: { count: "${count}" } }`)
 
+if (!quick) await warmUp([without, limited, durable], chatRequest(SIZES[0], { max_tokens: 256 }))
 for (const size of SIZES) {
   const requests = Math.ceil(REQUESTS / (1 + size / 16_384))
   await compare('limits', limited, size, requests)

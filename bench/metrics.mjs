@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '../scripts/free-port.mjs'
 import { measureMemory } from './metrics-memory.mjs'
-import { cpu, folder, KEY, load, startFlaggedGateway, startUpstream, stopAll } from './processes.mjs'
+import { cpu, folder, KEY, load, startFlaggedGateway, startUpstream, stopAll, warmUp } from './processes.mjs'
 import { median } from './report.mjs'
 import { chatRequest } from './workloads.mjs'
 
@@ -35,6 +35,7 @@ const jobs = {
     body: chatRequest(256, { stream: true }),
   },
 }
+if (!quick) await warmUp([without, measured], chatRequest(256))
 for (const [name, job] of Object.entries(jobs)) {
   const ratios = []
   await both(job)

@@ -6,7 +6,7 @@ import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '../scripts/free-port.mjs'
-import { cpu, folder, KEY, load, startFlaggedGateway, startUpstream, stopAll } from './processes.mjs'
+import { cpu, folder, KEY, load, startFlaggedGateway, startUpstream, stopAll, warmUp } from './processes.mjs'
 import { median } from './report.mjs'
 import { chatRequest } from './workloads.mjs'
 
@@ -48,6 +48,7 @@ const jobs = {
   'a JSON request of 256 bytes': { unit: 'request', requests: REQUESTS, connections: 32, body: chatRequest(256) },
   'a stream': { unit: 'event', requests: STREAMS, connections: 64, body: chatRequest(256, { stream: true }) },
 }
+if (!quick) await warmUp([without, ...Object.values(variants)], chatRequest(256))
 for (const [name, job] of Object.entries(jobs)) {
   const ratios = Object.fromEntries(Object.keys(variants).map(variant => [variant, []]))
   for (let round = -1; round < ROUNDS; round++) {
