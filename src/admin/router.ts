@@ -12,11 +12,17 @@ export function routeOf(table: readonly AdminRoute[], method: string, path: stri
     const params = paramsOf(route.path, path)
     return params === undefined ? [] : [{ route, params }]
   })
-  const found = there.find(({ route }) => route.method === method)
+  const found = there.find(({ route }) => serves(route, method))
   if (found !== undefined) return found
   if (there.length === 0) throw new AdminError(404, 'not_found', 'the admin API has no such path')
-  const allow = there.map(({ route }) => route.method)
+  const allow = there.flatMap(({ route }) => (serves(route, 'HEAD') ? ['GET', 'HEAD'] : [route.method]))
   throw new AdminError(405, 'method_not_allowed', `only ${allow.join(', ')} is accepted here`, { allow })
+}
+
+/** HEAD is a GET whose body is not sent: not of a stream, which may never end, and not where a browser signs in. */
+export function serves({ method, stream, isNavigation }: AdminRoute, asked: string): boolean {
+  if (asked !== 'HEAD') return asked === method
+  return method === 'GET' && stream === undefined && isNavigation !== true
 }
 
 /** The path's parameters, decoded; undefined where it is another path. */

@@ -13,7 +13,7 @@ import { type Session, sessionOf } from './console/session.js'
 import { openRealtime } from './console/sockets.js'
 import type { AdminHost } from './host.js'
 import { AdminError, type AdminRoute, type StreamAnswer, type TextAnswer } from './route.js'
-import { checkBody, queryOf, routeOf } from './router.js'
+import { checkBody, queryOf, routeOf, serves } from './router.js'
 
 /** Largest body of a request, bytes. */
 const MAX_BODY_BYTES = 64 * 1024
@@ -190,7 +190,7 @@ function isOwn(origin: string, host: string | undefined): boolean {
 }
 
 function isOpen({ table, host }: AdminTools, method: string, path: string): boolean {
-  return table.some(route => route.path === path && route.method === method && route.isOpen?.(host) === true)
+  return table.some(route => route.path === path && serves(route, method) && route.isOpen?.(host) === true)
 }
 
 /** The key alone, once, in the header alone; its digest is compared in constant time. */

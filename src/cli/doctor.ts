@@ -1,5 +1,6 @@
 import { InvalidArgumentError, Option } from 'commander'
 import { placeOf } from '../core/config-place.js'
+import { numbered } from '../core/numbered.js'
 import type { SecretKeeper } from '../runtime/managed-secrets.js'
 import { type Define, example, version } from './command.js'
 import type { Check, Patient, Result } from './diagnosis/result.js'
@@ -113,8 +114,8 @@ function text(results: readonly Result[], io: Io): string {
   const count = (wanted: Result['state']): number => results.filter(({ state }) => state === wanted).length
   const [faults, warnings] = [count('fault'), count('warning')]
   const said = [
-    ...(faults === 0 ? [] : [red(`${faults} fault${faults === 1 ? '' : 's'}`)]),
-    ...(warnings === 0 ? [] : [yellow(`${warnings} warning${warnings === 1 ? '' : 's'}`)]),
+    ...(faults === 0 ? [] : [red(numbered(faults, 'fault'))]),
+    ...(warnings === 0 ? [] : [yellow(numbered(warnings, 'warning'))]),
   ]
   return [...lines, '', said.length === 0 ? green('nothing to mend') : said.join(', ')].join('\n')
 }

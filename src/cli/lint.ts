@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { Option } from 'commander'
 import { isAddress, placeOf } from '../core/config-place.js'
+import { numbered } from '../core/numbered.js'
 import type { Problem } from '../core/problems.js'
 import { type Define, example } from './command.js'
 import { CommandError, coloured, EXIT, type Io, paints, print } from './io.js'
@@ -63,7 +64,7 @@ async function report(problems: readonly Problem[], file: string, { format }: Op
   const { green, red, yellow } = paints(coloured(io.stdout, io.env))
   const counts = (['error', 'warning', 'note'] as const).flatMap(severity => {
     const number = problems.filter(problem => problem.severity === severity).length
-    return number === 0 ? [] : [`${number} ${severity}${number === 1 ? '' : 's'}`]
+    return number === 0 ? [] : [numbered(number, severity)]
   })
   const paint = problems.some(({ severity }) => severity === 'error') ? red : counts.length > 0 ? yellow : green
   print(io.stdout, `${paint(file)}: ${counts.length === 0 ? 'nothing to report' : counts.join(', ')}`)

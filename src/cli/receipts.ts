@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander'
+import { numbered } from '../core/numbered.js'
 import type { Plan } from '../core/plan.js'
 import type { ReceiptsConfig } from '../core/receipts.js'
 import type { FoundReceipt } from '../runtime/receipts.js'
@@ -100,11 +101,14 @@ async function verify(file: string, options: Options, io: Io): Promise<number> {
     if (options.json) print(io.stdout, JSON.stringify({ isGood, ...report }, undefined, 2))
     else {
       const { bold, green, red } = paints(coloured(io.stdout, io.env))
-      const verdict = isGood ? green('none is missing or changed') : red(`${faulty} faults`)
-      print(io.stdout, `${receipts} receipts in ${chains} chains, ${days} days: ${verdict}`)
-      if (lost > 0) print(io.stdout, `not written: ${lost} receipts, as those after them say`)
-      if (torn > 0)
-        print(io.stdout, `unfinished: the last line of ${torn} chains; their processes were killed, or still write`)
+      const verdict = isGood ? green('none is missing or changed') : red(numbered(faulty, 'fault'))
+      const found = `${numbered(receipts, 'receipt')} in ${numbered(chains, 'chain')}, ${numbered(days, 'day')}`
+      print(io.stdout, `${found}: ${verdict}`)
+      if (lost > 0) print(io.stdout, `not written: ${numbered(lost, 'receipt')}, as those after them say`)
+      if (torn > 0) {
+        const ends = `the last line of ${numbered(torn, 'chain')}`
+        print(io.stdout, `unfinished: ${ends}; the processes were killed, or still write`)
+      }
       const rows = faults.map(one => [one.fault, one.day, one.chain, String(one.line ?? ''), one.message])
       if (!isGood) print(io.stdout, table({ head: ['fault', 'day', 'chain', 'line', 'what'], rows, paint: bold }))
       if (faulty > faults.length) print(io.stdout, `… and ${faulty - faults.length} more`)

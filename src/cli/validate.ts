@@ -2,6 +2,7 @@ import { Option } from 'commander'
 import { ABSENT_SECRET } from '../config/secret-rule.js'
 import type { Config } from '../core/config.js'
 import { isAddress, shownSource } from '../core/config-place.js'
+import { numbered } from '../core/numbered.js'
 import type { LoadedPlan, LocatedPlan } from '../runtime/load.js'
 import { type Define, example } from './command.js'
 import { CommandError, coloured, EXIT, type Io, paints, print } from './io.js'
@@ -112,9 +113,9 @@ async function reportText({ plan, config, problems }: LoadedPlan, source: string
     return
   }
   const facts = [
-    count(plan.upstreams.size, 'upstream'),
-    count(Object.keys(config.models).length, 'model'),
-    count(plan.routes.length, 'route'),
+    numbered(plan.upstreams.size, 'upstream'),
+    numbered(Object.keys(config.models).length, 'model'),
+    numbered(plan.routes.length, 'route'),
   ]
   print(io.stdout, `${green(file)} is valid: ${facts.join(', ')}`)
   for (const line of [...secretsOf(config), ...absentOf(config)]) print(io.stdout, `  ${line}`)
@@ -142,11 +143,7 @@ function absentOf({ upstreams, keys }: Config): readonly string[] {
 function tally(problems: LoadedPlan['problems']): string {
   const errors = problems.filter(({ severity }) => severity === 'error').length
   const warnings = problems.length - errors
-  return [count(errors, 'problem'), ...(warnings === 0 ? [] : [count(warnings, 'warning')])].join(', ')
-}
-
-function count(number: number, what: string): string {
-  return `${number} ${what}${number === 1 ? '' : 's'}`
+  return [numbered(errors, 'problem'), ...(warnings === 0 ? [] : [numbered(warnings, 'warning')])].join(', ')
 }
 
 /**

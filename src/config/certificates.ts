@@ -1,6 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { resolve } from 'node:path'
 import { createSecureContext } from 'node:tls'
+import { numbered } from '../core/numbered.js'
 import type { FileContent } from '../core/process-config.js'
 import { Secret } from '../core/secret.js'
 import type { Context } from './context.js'
@@ -112,5 +113,5 @@ function day(time: number): string {
 
 function left(milliseconds: number): string {
   const days = Math.floor(milliseconds / DAY_MS)
-  return days === 0 ? 'less than a day' : `${days} day${days === 1 ? '' : 's'}`
+  return days === 0 ? 'less than a day' : numbered(days, 'day')
 }

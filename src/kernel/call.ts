@@ -344,9 +344,10 @@ export class Call extends Slots implements Watched, InFlight, Ended {
     this.request.destroy()
   }
 
-  cut(error: GatewayError): void {
-    if (this.#settled) return
+  cut(error: GatewayError): boolean {
+    if (this.#settled) return false
     if (this.#work?.cut(error) !== true) this.fail(error)
+    return true
   }
 
   check(now: number): void {

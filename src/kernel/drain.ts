@@ -27,7 +27,7 @@ export class Drain implements Ended {
   constructor(call: Call, work: Unattended) {
     this.#call = call
     call.generation.lease()
-    this.#entered = call.kernel.enter({ cut: () => work.abandon() })
+    this.#entered = call.kernel.enter({ cut: () => this.#cut(work) })
     this.#watched = call.kernel.watchdog.add(work)
   }
 
@@ -37,6 +37,12 @@ export class Drain implements Ended {
     const { kernel } = this.#call
     kernel.watchdog.delete(this.#watched)
     kernel.records.add(this)
+  }
+
+  #cut(work: Unattended): boolean {
+    if (this.#isOver) return false
+    work.abandon()
+    return true
   }
 
   /** What it kept alive was recorded before it. */

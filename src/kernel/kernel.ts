@@ -25,8 +25,8 @@ const MAX_SOCKETS = 10_000
 
 /** A request in flight, as the process sees it. */
 export interface InFlight {
-  /** Ends the call because the process ends: streams get their error event. */
-  cut(error: GatewayError): void
+  /** Ends the call because the process ends: streams get their error event. False: it has ended, and waits to be recorded. */
+  cut(error: GatewayError): boolean
 }
 
 /** Serves requests: the pipeline. */

@@ -23,6 +23,12 @@ export class Records {
   readonly #record = (): void => {
     const ended = this.#ended
     this.#ended = []
-    for (const one of ended) one.record()
+    let at = 0
+    try {
+      for (; at < ended.length; at++) ended[at]?.record()
+    } finally {
+      // A fault of one of them loses no other.
+      for (const one of ended.slice(at + 1)) this.add(one)
+    }
   }
 }

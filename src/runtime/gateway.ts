@@ -329,8 +329,8 @@ export class Gateway {
 
   #cut(): void {
     this.#kernel.calls.visit(call => {
-      this.#cutCalls++
-      call.cut(new GatewayError('unavailable', 'The gateway is shutting down.', { retryAfter: 1000, phase: 'drain' }))
+      const more = { retryAfter: 1000, phase: 'drain' }
+      if (call.cut(new GatewayError('unavailable', 'The gateway is shutting down.', more))) this.#cutCalls++
     })
   }
 

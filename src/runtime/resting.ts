@@ -1,3 +1,4 @@
+import { numbered } from '../core/numbered.js'
 import { credentials } from '../features/credentials/index.js'
 import { health } from '../features/health/index.js'
 import type { ShownHealth } from '../features/health/shown.js'
@@ -37,8 +38,4 @@ function inWords({ reason, models = [], secrets = [], more = 0 }: ShownHealth): 
     ...(secrets.length === 0 ? [] : [`${numbered(secrets.length, 'secret')}: ${secrets[0]?.reason}`]),
     ...(count === 0 ? [] : [`${numbered(count, 'model')}: ${models[0]?.reason}`]),
   ].join(', ')
-}
-
-function numbered(count: number, word: string): string {
-  return `${count} ${word}${count === 1 ? '' : 's'}`
 }

@@ -146,7 +146,7 @@ t.test('what is wrong with a request is said', async t => {
     ['GET', '/admin/keys?after=x', undefined, 400, /after: expected/],
     ['GET', '/admin/tasks?after=x', undefined, 400, /after: expected/],
     ['GET', '/admin/config?section=all', undefined, 400, /section: expected one of keys/],
-    ['PUT', '/admin/keys', undefined, 405, /only GET, POST/],
+    ['PUT', '/admin/keys', undefined, 405, /only GET, HEAD, POST/],
     ['GET', '/admin/nothing', undefined, 404, /no such path/],
     ['GET', '/admin/keys/%zz', undefined, 404, /no such path/],
     ['POST', '/admin/drain', { now: true }, 400, /takes no body/],
@@ -159,6 +159,21 @@ t.test('what is wrong with a request is said', async t => {
   const large = await request(t, origin, '/admin/keys', { key: ADMIN_SECRET, body: `"${'x'.repeat(70_000)}"` })
   t.equal(large.status, 413)
   t.equal((await request(t, origin, '/admin/keys', { key: ADMIN_SECRET, body: '{"name":' })).status, 400)
+})
+
+t.test('HEAD is a GET without its body, but not of a stream', async t => {
+  const { origin } = await stage(t)
+  const headers = { authorization: `Bearer ${ADMIN_SECRET}` }
+  for (const [path, status] of [
+    ['/admin/keys', 200],
+    ['/admin/keys?limit=0', 400],
+    ['/admin/tail', 405],
+  ] as const) {
+    const answer = await fetch(origin + path, { method: 'HEAD', headers })
+    t.equal(answer.status, status, path)
+    t.equal(await answer.text(), '')
+  }
+  t.equal((await fetch(`${origin}/admin/keys`, { method: 'HEAD' })).status, 401)
 })
 
 t.test('lists come in pages that meet without a gap', async t => {

@@ -27,6 +27,9 @@ t.test('/metrics takes the admin key, needs none where it is open, and is not th
 
   const open = await measuredGateway(t, `${BASE}models: { "sim-*": sim }\n`, 'open')
   t.equal((await request(t, open.origin, '/metrics')).status, 200)
+  const head = await fetch(`${open.origin}/metrics`, { method: 'HEAD' })
+  t.equal(head.status, 200)
+  t.ok(Number(head.headers.get('content-length')) > 0)
   t.equal((await request(t, open.origin, '/admin/config')).status, 401, 'the rest is not open')
   t.equal((await request(t, open.origin, '/metrics', { method: 'POST' })).status, 401)
   t.equal((await request(t, open.gateway.origin, '/metrics', { key: open.gateway.key })).status, 404)

@@ -230,7 +230,7 @@ t.test('gateway receipts list, show and verify read what was written, and verify
   await receiptsOf(served.folder, 2)
   t.match(await cli(['verify'], served), {
     code: 0,
-    stdout: /^2 receipts in 1 chains, 1 days: none is missing or changed/,
+    stdout: /^2 receipts in 1 chain, 1 day: none is missing or changed/,
   })
   const listed = await cli(['list', '--model', 'sim-b'], served)
   const ids = answers.map(answer => answer.header('x-request-id') ?? '')

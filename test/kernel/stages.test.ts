@@ -191,9 +191,10 @@ t.test('a stage that fails at the end of a call stops neither its answer nor oth
 })
 
 t.test('a call that has ended is not cut while it waits for its record', async t => {
+  const cuts: boolean[] = []
   const late: Stage = {
     name: 'late',
-    settle: call => queueMicrotask(() => call.cut(new GatewayError('unavailable', 'Too late.'))),
+    settle: call => queueMicrotask(() => cuts.push(call.cut(new GatewayError('unavailable', 'Too late.')))),
   }
   const upstream = await startRawUpstream(t)
   upstream.answer(body('sound', { headers: { 'content-type': 'audio/mpeg' } }))
@@ -202,6 +203,7 @@ t.test('a call that has ended is not cut while it waits for its record', async t
   t.equal((await gateway.request('/v1/audio/speech', { body: speech })).text, 'sound')
   const line = await gateway.log.find(line => line.msg === 'request')
   t.match(line, { status: 200, outcome: 'ok', error: undefined })
+  t.same(cuts, [false])
 })
 
 t.test('a route has the stages that it needs, and no others', async t => {

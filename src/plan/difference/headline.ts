@@ -1,3 +1,4 @@
+import { numbered } from '../../core/numbered.js'
 import type { Change, RequestChange } from './change.js'
 
 /** Names of a list that a line shows. */
@@ -68,5 +69,5 @@ export function summary(changes: readonly Change[], left = 0): string {
   const counts = marks.map(mark => [changes.filter(one => one.marks.includes(mark)).length, mark] as const)
   const marked = counts.filter(([count]) => count > 0).map(([count, mark]) => `, ${count} ${mark}`)
   const count = changes.length + left
-  return `${count} change${count === 1 ? '' : 's'}${marked.join('')}`
+  return `${numbered(count, 'change')}${marked.join('')}`
 }

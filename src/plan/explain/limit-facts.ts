@@ -3,6 +3,7 @@ import type { Demand, VerbAmounts } from '../../core/amounts.js'
 import { boundText, priceText, usdText } from '../../core/bound-text.js'
 import type { Scope, ScopeLimits } from '../../core/bounds.js'
 import type { Caller } from '../../core/caller.js'
+import { numbered } from '../../core/numbered.js'
 import type { Exchange, Route } from '../../core/plan.js'
 import type { Priority } from '../../core/priority.js'
 import { worstOf } from '../../core/worst.js'
@@ -83,10 +84,10 @@ function boundsOf(limits: ScopeLimits): readonly string[] {
   const { bounds, in_flight, streams, max_output, body, queue, unpriced, when_store_fails } = limits
   return [
     ...bounds.map(bound => `${bound.unit} ${boundText(bound)}`),
-    ...(in_flight === undefined ? [] : [`${in_flight} requests at once`]),
-    ...(streams === undefined ? [] : [`${streams} streams at once`]),
-    ...(max_output === undefined ? [] : [`${max_output} tokens of output`]),
-    ...(body === undefined ? [] : [`bodies of ${body} bytes`]),
+    ...(in_flight === undefined ? [] : [`${numbered(in_flight, 'request')} at once`]),
+    ...(streams === undefined ? [] : [`${numbered(streams, 'stream')} at once`]),
+    ...(max_output === undefined ? [] : [`${numbered(max_output, 'token')} of output`]),
+    ...(body === undefined ? [] : [`bodies of ${numbered(body, 'byte')}`]),
     ...(queue === undefined ? [] : [`queue ${duration(queue)}`]),
     ...(unpriced === undefined ? [] : [`unpriced ${unpriced}`]),
     ...(when_store_fails === undefined ? [] : [`${when_store_fails} if the store fails`]),

@@ -1,3 +1,4 @@
+import { numbered } from '../../../core/numbered.js'
 import type { Rule } from '../rule.js'
 
 const DAY_MS = 86_400_000
@@ -14,7 +15,7 @@ export const keyExpiresSoon: Rule = {
       if (disabled || expires === undefined || expires <= now) continue
       const days = Math.floor((expires - now) / DAY_MS)
       if (days > SOON_DAYS) continue
-      const when = days === 0 ? 'within a day' : `in ${days} ${days === 1 ? 'day' : 'days'}`
+      const when = days === 0 ? 'within a day' : `in ${numbered(days, 'day')}`
       yield { path: ['keys', name, 'expires'], message: `the key ${JSON.stringify(name)} expires ${when}` }
     }
   },
