@@ -17,7 +17,7 @@ export class Records {
 
   /** Resolves when what has ended so far is recorded. */
   async done(): Promise<void> {
-    if (this.#ended.length > 0) await new Promise<void>(resolve => setImmediate(resolve))
+    while (this.#ended.length > 0) await new Promise<void>(resolve => setImmediate(resolve))
   }
 
   readonly #record = (): void => {
@@ -27,8 +27,13 @@ export class Records {
     try {
       for (; at < ended.length; at++) ended[at]?.record()
     } finally {
-      // A fault of one of them loses no other.
-      for (const one of ended.slice(at + 1)) this.add(one)
+      if (at < ended.length) this.#continue(ended.slice(at + 1))
     }
+  }
+
+  /** A fault of one of them loses no other. */
+  #continue(rest: readonly Ended[]): void {
+    if (this.#ended.length === 0 && rest.length > 0) setImmediate(this.#record)
+    this.#ended.unshift(...rest)
   }
 }

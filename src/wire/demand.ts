@@ -107,14 +107,15 @@ function largest(paths: AmountPaths['output'], at: Values): number | undefined {
   return most
 }
 
+/** Characters of the texts at the paths; a number says how many there are. */
 function lengthAt(paths: AmountPaths['characters'], at: Values): number {
   let sum = 0
   for (const path of paths) {
     const value = at(path)
     if (typeof value === 'string') sum += [...value].length
-    else if (typeof value === 'number') sum += value
+    else if (typeof value === 'number') sum += Math.max(0, value)
   }
-  return sum
+  return Math.min(MAX_AMOUNT, Math.ceil(sum))
 }
 
 /** What a session is reserved with at a time: it says nothing of what it will take. */

@@ -289,3 +289,42 @@ async function found(gateway: TestGateway): Promise<LedgerRecord> {
   if (record === undefined) throw new Error('no record was written')
   return record
 }
+
+t.test('infinite and negative numbers at a path of characters pass no budget and spoil no ledger', async t => {
+  const up = await startRawUpstream(t)
+  up.answer(json({ ok: true }))
+  const gateway = await startTestGateway(
+    t,
+    `version: 1
+store: { type: file, path: ./data }
+keys:
+  caller: { secret: { env: CALLER_KEY }, models: ["*"], limits: { budget: 0.01 USD/day, tokens: 1M/day } }
+protocols: { say: { amounts: { characters: [input, instructions] }, binary: true } }
+upstreams: { first: { base: "${up.origin}", speaks: { say: POST /say } } }
+models: { m: first }
+prices: { first/m: { character: 0.001 } }
+routes: { POST /v1/say: { protocol: say, model: body.model } }
+`,
+  )
+  const say = async (input: string, more = ''): Promise<number> => {
+    const body = `{"model":"m","input":${input}${more}}`
+    return (await gateway.request('/v1/say', { body })).status
+  }
+  for (const [input, more] of [
+    ['1e999', ''],
+    [`"${'x'.repeat(10_000)}"`, ',"instructions":-1e999'],
+    ['1e999', ',"instructions":-1e999'],
+  ] as const)
+    t.equal(await say(input, more), 429, input.slice(0, 9))
+  t.equal(await say('-1e999'), 200, 'nothing is said')
+  t.equal(await say('"hello"'), 200, 'and the account is as it was')
+  const records = await ledgerRecords(gateway)
+  t.equal(
+    records.reduce((sum, { cost }) => sum + cost, 0),
+    5000,
+  )
+  t.same(
+    records.flatMap(({ units }) => units.character ?? []),
+    [5],
+  )
+})

@@ -18,7 +18,6 @@ t.test('what has ended is recorded at the end of the turn, in order', async t =>
     },
   })
   await records.done()
-  await records.done()
   t.same(seen, ['a', 'b', 'c', 'd'], 'also what a record ends')
 })
 
@@ -33,15 +32,16 @@ t.test('a record that throws loses no other', async t => {
     process.removeAllListeners('uncaughtException')
     for (const listener of listeners) process.on('uncaughtException', listener)
   })
-  for (const name of ['a', 'b', 'c'])
+  for (const name of ['a', 'b', 'c', 'd'])
     records.add({
       record: () => {
         seen.push(name)
-        if (name === 'b') throw new Error('of b')
+        if (name !== 'b') return
+        records.add({ record: () => void seen.push('of b') })
+        throw new Error('of b')
       },
     })
   await records.done()
-  await records.done()
-  t.same(seen, ['a', 'b', 'c'])
+  t.same(seen, ['a', 'b', 'c', 'd', 'of b'])
   t.match(faults, [{ message: 'of b' }])
 })

@@ -103,3 +103,17 @@ t.test('links of a body count as those of its document, however it is written', 
     }),
   )
 })
+
+t.test('numbers at a path of characters count, from 0 to 10^12', t => {
+  const say: AmountPaths = { ...NONE, characters: [['input'], ['instructions']] }
+  for (const [body, characters] of [
+    ['{"input":"h\u00e9llo"}', 5],
+    ['{"input":1234.5}', 1235],
+    ['{"input":1e999}', 1e12],
+    ['{"input":-1e999}', 0],
+    ['{"input":-5,"instructions":"four"}', 4],
+    ['{"input":1e999,"instructions":-1e999}', 1e12],
+  ] as const)
+    t.equal(demandOfBytes(Buffer.from(body), say).characters, characters, body)
+  t.end()
+})

@@ -59,7 +59,7 @@ function membersOf(record: Uncharged, names: Names): string {
   const { id, at, units, cost, outcome, generation } = record
   const marks = `${record.unpriced === true ? ',"unpriced":true' : ''}${record.estimated === true ? ',"estimated":true' : ''}`
   return (
-    `{"id":"${id}","at":${at}${names.text},"units":{${countMembers(units)}},"cost":${cost}${marks}` +
+    `{"id":"${id}","at":${at}${names.text},"units":{${countMembers(units)}},"cost":${Number.isFinite(cost) ? cost : 0}${marks}` +
     `${textMember('mirror_of', record.mirror_of)},"outcome":"${outcome}","generation":${generation}`
   )
 }

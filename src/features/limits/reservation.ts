@@ -158,6 +158,7 @@ export function amountOf(amounts: Whole, unit: Unit): number {
   }
 }
 
+/** Amounts to reserve. NaN stays, since no bound has room for it. */
 export function wholeOf({ requests, tokens, budget, in_flight, streams }: Amounts): Whole {
   return {
     requests: whole(requests),
@@ -168,13 +169,19 @@ export function wholeOf({ requests, tokens, budget, in_flight, streams }: Amount
   }
 }
 
-/** Of places nothing is used up. */
+/** What was used: NaN is nothing, and of places nothing is used up. */
 function spentOf({ requests, tokens, budget }: Amounts): Whole {
-  return { requests: whole(requests), tokens: whole(tokens), budget: whole(budget), in_flight: 0, streams: 0 }
+  return {
+    requests: whole(requests) || 0,
+    tokens: whole(tokens) || 0,
+    budget: whole(budget) || 0,
+    in_flight: 0,
+    streams: 0,
+  }
 }
 
 function whole(amount: number | undefined): number {
-  return amount === undefined ? 0 : Math.ceil(amount) || 0
+  return amount === undefined ? 0 : Math.max(0, Math.ceil(amount))
 }
 
 /** A part for each account. */

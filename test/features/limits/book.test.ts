@@ -57,6 +57,26 @@ async function ledgerOf(store: Accounts): Promise<readonly LedgerRecord[]> {
   return found
 }
 
+t.test('bounds have no room for NaN, negative amounts take nothing, and both leave accounts as they were', async t => {
+  const time = new VirtualTime()
+  const scope = scopeOf('alice', [bound('tokens', 100, 'total'), bound('budget', 100, 'total')])
+  const book = bookOf(t, time, memory())
+  await refused(time, book.reserve(claims(scope, { tokens: 1, budget: Number.NaN })))
+  await refused(time, book.reserve(claims(scope, { tokens: Number.POSITIVE_INFINITY })))
+  const negative = await reserved(
+    time,
+    book.reserve(claims(scope, { tokens: Number.NEGATIVE_INFINITY, budget: -1000 })),
+  )
+  await refused(time, book.reserve(claims(scope, { tokens: 101 })))
+  book.settle(negative, { tokens: Number.NaN, budget: -5 })
+  book.settle(await reserved(time, book.reserve(claims(scope, { tokens: 100, budget: 100 }))), { tokens: 100 })
+  await refused(time, book.reserve(claims(scope, { tokens: 1 })))
+  t.match(await time.until(book.read([scope])), [
+    { unit: 'tokens', used: 100, reserved: 0 },
+    { unit: 'budget', used: 0, reserved: 0 },
+  ])
+})
+
 t.test('what is reserved and used never passes a bound, and comes back if it was not used', async t => {
   const time = new VirtualTime()
   const book = bookOf(t, time, memory())
