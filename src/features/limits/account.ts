@@ -65,9 +65,6 @@ export class Account {
   flying = false
   /** The next commit gives it back, although the store is not shared. */
   leaving = false
-  /** The last batch that it is charged in, and its place there. */
-  batch: object | undefined
-  batchAt = 0
   /** Forgotten: a meter that still has it gets a new one. */
   gone = false
 

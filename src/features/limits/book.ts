@@ -8,7 +8,7 @@ import { type Clock, SYSTEM_CLOCK } from './clock.js'
 import { Committer, REMEMBERED_MS, type Transferred } from './committer.js'
 import { Estate } from './estate.js'
 import { Holdings, unitsIn } from './holdings.js'
-import { makeEntry, type Uncharged } from './ledger-entry.js'
+import { entryOf, makeEntry, type Uncharged } from './ledger-entry.js'
 import {
   type Amounts,
   amountOf,
@@ -107,7 +107,9 @@ export class Book {
 
   /** The second half, once: what was charged goes to the store, with its record. */
   write(reservation: Reservation, record?: Uncharged): void {
-    if (reservation.isCharged || record !== undefined) this.#committer.add(reservation, record)
+    // Bytes at once: the collector moves records that wait for a commit.
+    const entry = record === undefined ? undefined : entryOf(record, reservation)
+    if (reservation.isCharged || entry !== undefined) this.#committer.add(reservation, entry)
   }
 
   /**
@@ -257,9 +259,8 @@ export class Book {
 
   #draft(claims: readonly Claim[]): Reservation {
     const now = this.#clock.now()
-    const [first] = claims
-    const isOne = claims.length === 1 && first !== undefined
-    return new Reservation(claims, isOne ? [this.#part(first, now)] : claims.map(claim => this.#part(claim, now)))
+    const parts = claims.map(claim => this.#part(claim, now))
+    return new Reservation(claims, parts)
   }
 
   #part({ scopes, amounts }: Claim, now: number): Part {

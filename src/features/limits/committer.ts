@@ -4,7 +4,6 @@ import { type Account, FORGETS_MS, PACE_MS } from './account.js'
 import { type Clock, SteadyClock } from './clock.js'
 import { IDLE_MS } from './holdings.js'
 import { leaseSize } from './lease-size.js'
-import type { Uncharged } from './ledger-entry.js'
 import { amountOf, type Reservation } from './reservation.js'
 import { Batch, MAX_CHANGES, MAX_SETTLED } from './settled-batch.js'
 
@@ -138,16 +137,16 @@ export class Committer {
   }
 
   /** Writes what a reservation used, together with its record. */
-  add(reservation: Reservation, record: Uncharged | undefined): void {
-    const isLost = record !== undefined && this.isFull && !reservation.accounts.some(({ unit }) => unit === 'budget')
+  add(reservation: Reservation, entry: Entry | undefined): void {
+    const isLost = entry !== undefined && this.isFull && !reservation.accounts.some(({ unit }) => unit === 'budget')
     if (isLost) this.#lost++
-    else if (record !== undefined) {
+    else if (entry !== undefined) {
       let batch = this.#batches.at(-1)
       if (batch === undefined || batch.isFull) {
         batch = new Batch()
         this.#batches.push(batch)
       }
-      batch.add(reservation, record)
+      batch.add(reservation, entry)
       this.#waitingEntries++
       this.#wake()
       return
@@ -288,13 +287,12 @@ export class Committer {
     }
     const transfers = this.#transfers.splice(0, MAX_TRANSFERS)
     for (const transfer of transfers) if (!isEmpty(transfer)) transfer.reservation.accounts.forEach(include)
-    const batch = this.#batches.shift() ?? NOTHING_SETTLED
-    for (const [at, account] of batch.accounts.entries()) {
+    const { used, entries } = this.#batches.shift() ?? NOTHING_SETTLED
+    for (const [account, amount] of used) {
       include(account)
-      account.sent += batch.amounts[at] as number
+      account.sent += amount
     }
-    const entries = batch.entries()
-    const settled = batch.size
+    const settled = entries.length
     this.#waitingEntries -= settled
     this.#taken += settled
     const marked = this.#dirty.splice(0, Math.max(0, MAX_CHANGES - accounts.length))
