@@ -3,6 +3,7 @@ import { type Database, open, type RootDatabase } from 'lmdb'
 import { StoreError } from '../core/store.js'
 import { hasStore, prepareFolder, storeErrorOf } from './data-folder.js'
 import { Holder } from './file-holders.js'
+import { openAlone, WriteTurns } from './file-openings.js'
 import { withTimeout } from './with-timeout.js'
 
 /** How long a write may wait for other processes and for the disk, milliseconds. */
@@ -36,6 +37,12 @@ interface OpenFile {
  */
 const OPEN = new Map<string, OpenFile>()
 
+/**
+ * How often this process has the file of a folder open, also while it closes it. To look into the lock file by oneself
+ * then would let go the lock on it, as POSIX has it: the next process would take itself for the first, and begin anew.
+ */
+const unclosed = new Map<string, number>()
+
 function acquire(folder: string): RootDatabase {
   const known = OPEN.get(folder)
   if (known !== undefined) {
@@ -44,13 +51,15 @@ function acquire(folder: string): RootDatabase {
   }
   // Turn batching would leave rejections of a failed commit that cannot be caught. Commits that overlap the flush of
   // the previous one sometimes lose a write, and pages with it, if several processes share a file.
-  const root = open({
+  const options = {
     path: folder,
     maxDbs: MAX_DATABASES,
     cache: false,
     eventTurnBatching: false,
     overlappingSync: false,
-  })
+  }
+  const root = openAlone(folder, () => open(options))
+  unclosed.set(folder, (unclosed.get(folder) ?? 0) + 1)
   OPEN.set(folder, { root, users: 1 })
   return root
 }
@@ -60,6 +69,19 @@ async function release(folder: string): Promise<void> {
   if (known === undefined || --known.users > 0) return
   OPEN.delete(folder)
   await known.root.close()
+  const left = (unclosed.get(folder) ?? 1) - 1
+  if (left > 0) unclosed.set(folder, left)
+  else unclosed.delete(folder)
+}
+
+/** The folder, however it is written, if this process has its store open; undefined where it has not. */
+function openPlace(folder: string): string | undefined {
+  try {
+    const place = realpathSync(folder)
+    return unclosed.has(place) ? place : undefined
+  } catch {
+    return undefined
+  }
 }
 
 /** The open file: how it is read and written, and what its errors mean. */
@@ -70,19 +92,22 @@ export class FileEnvironment {
   readonly #place: string
   readonly #root: RootDatabase
   readonly #holder: Holder
+  readonly #turns: WriteTurns
   #closed = false
 
   /** Throws {@link StoreError} where the folder cannot be used, holds something else, or is of a later version. */
   constructor(folder: string, schema: Schema, now: () => number) {
     this.folder = folder
     this.now = now
-    prepareFolder(folder)
-    this.#place = realpathSync(folder)
+    const place = openPlace(folder)
+    if (place === undefined) prepareFolder(folder)
+    this.#place = place ?? realpathSync(folder)
     try {
       this.#holder = new Holder(folder, schema.version)
     } catch (error) {
       throw storeErrorOf(error, folder)
     }
+    this.#turns = new WriteTurns(this.#place, this.#holder)
     try {
       this.#root = acquire(this.#place)
     } catch (error) {
@@ -100,11 +125,11 @@ export class FileEnvironment {
 
   /** Bytes by key; with versions if `ifVersion` is needed. */
   bytes<K extends Key>(name: string, useVersions = false): Database<Buffer, K> {
-    return this.#root.openDB({ name, encoding: 'binary', useVersions })
+    return this.begin(() => this.#root.openDB({ name, encoding: 'binary', useVersions }))
   }
 
   json<V, K extends Key | string>(name: string): Database<V, K> {
-    return this.#root.openDB({ name, encoding: 'json' })
+    return this.begin(() => this.#root.openDB({ name, encoding: 'json' }))
   }
 
   /** The library keeps a snapshot for a millisecond, in which another process may have committed. */
@@ -148,6 +173,7 @@ export class FileEnvironment {
     this.#closed = true
     await this.#root.flushed
     await release(this.#place)
+    this.#turns.end()
     this.#holder.release()
   }
 
@@ -158,7 +184,7 @@ export class FileEnvironment {
 
   private upgrade({ version, migrate }: Schema): void {
     const meta = this.json<number, string>('meta')
-    this.#root.transactionSync(() => {
+    const toVersion = (): void => {
       const written = meta.get('schema')
       if (written === version) return
       if (written !== undefined && written > version) {
@@ -169,15 +195,28 @@ export class FileEnvironment {
       }
       if (written !== undefined) migrate(this, written)
       meta.putSync('schema', version)
-    })
+    }
+    this.begin(() => this.#root.transactionSync(toVersion))
+  }
+
+  /** Writes what a new file lacks. Where this process has the file open already, there is nothing left to write. */
+  private begin<T>(write: () => T): T {
+    return (OPEN.get(this.#place)?.users ?? 0) > 1 ? write() : this.#turns.writeSync(write)
   }
 
   private async commit<T>(begin: () => Promise<T>): Promise<T> {
     this.checkOpen()
     try {
-      const done = await begin()
-      await this.#root.flushed
-      return done
+      const turn = this.#turns.enter()
+      if (turn !== undefined) await turn
+      try {
+        this.checkOpen()
+        const done = await begin()
+        await this.#root.flushed
+        return done
+      } finally {
+        this.#turns.leave()
+      }
     } catch (error) {
       throw error instanceof StoreError ? error : await this.faultOf(error)
     }
@@ -196,17 +235,24 @@ export class FileEnvironment {
 
 /** The schema version of a folder's store; undefined if it has none. Changes nothing. Throws {@link StoreError}. */
 export async function writtenSchema(folder: string): Promise<number | undefined> {
-  if (!hasStore(folder)) return undefined
+  const place = openPlace(folder)
+  const known = place === undefined ? undefined : OPEN.get(place)
+  if (known !== undefined) return schemaIn(known.root)
+  if (place === undefined && !hasStore(folder)) return undefined
   try {
-    const root = open({ path: folder, maxDbs: MAX_DATABASES, cache: false, readOnly: true })
+    const root = openAlone(folder, () => open({ path: folder, maxDbs: MAX_DATABASES, cache: false, readOnly: true }))
     try {
-      return root.openDB<number, string>({ name: 'meta', encoding: 'json' }).get('schema')
+      return schemaIn(root)
     } finally {
       await root.close()
     }
   } catch (error) {
     throw storeErrorOf(error, folder)
   }
+}
+
+function schemaIn(root: RootDatabase): number | undefined {
+  return root.openDB<number, string>({ name: 'meta', encoding: 'json' }).get('schema')
 }
 
 const EIO = 5

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
   chmodSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -148,6 +149,71 @@ t.test('several processes count one record up together and lose no step', async 
     [0, 0, 0, 0, 0, 0],
   )
   t.equal(text(await store.get('things', 'ann', 'shared')), '1200')
+})
+
+t.test('processes that open the store while others write take no write away', async t => {
+  const folder = join(temporary(t), 'store')
+  const store = new FileStore(folder)
+  t.teardown(() => store.close())
+  await store.create(lasting('shared', Buffer.from('0')))
+  const children = ['count', 'open', 'count', 'open', 'count', 'open'].map((what, n) => write(t, folder, what, `${n}`))
+  const codes = await Promise.all(children.map(child => once(child, 'exit')))
+  t.same(
+    codes.map(([code]) => code),
+    [0, 0, 0, 0, 0, 0],
+  )
+  t.equal(text(await store.get('things', 'ann', 'shared')), '600')
+  t.notOk(existsSync(join(folder, 'openings')), 'nothing is left of the openings')
+})
+
+t.test('a write waits while another process opens the store, and for none that is gone', async t => {
+  const folder = join(temporary(t), 'store')
+  const { machine, host } = await machineOf(folder)
+  const [store, other] = [new FileStore(folder), new FileStore(join(temporary(t), 'other'))]
+  t.teardown(() => Promise.all([store.close(), other.close()]))
+  const openings = join(folder, 'openings')
+  const [own = ''] = readdirSync(join(folder, 'holders'))
+  const opening = (pid: number): string => join(openings, `0_${pid}_token_${machine}_${host}`)
+  mkdirSync(openings)
+  writeFileSync(opening(process.ppid), '')
+  const writes = ['a', 'b', 'c'].map(key => store.create(lasting(key)))
+  for (const key of ['x', 'y', 'z']) await other.create(lasting(key))
+  t.equal(await store.get('things', 'ann', 'a'), undefined)
+  t.equal(statSync(join(folder, 'holders', own)).size, 0, 'the other process can see that this one does not write')
+  rmSync(opening(process.ppid))
+  t.ok((await Promise.all(writes)).every(record => record !== undefined))
+  const child = write(t, folder, 'open', 'gone')
+  await once(child, 'exit')
+  mkdirSync(openings, { recursive: true })
+  writeFileSync(opening(child.pid as number), '')
+  t.not(await store.create(lasting('d')), undefined)
+  t.notOk(existsSync(openings))
+})
+
+t.test('a process that is stopped while it writes keeps no other from opening the store', async t => {
+  const folder = join(temporary(t), 'store')
+  await new FileStore(folder).close()
+  const { machine, host } = await machineOf(folder)
+  writeFileSync(join(folder, 'holders', `2_${process.ppid}_token_${machine}_${host}`), '-')
+  const store = new FileStore(folder)
+  t.teardown(() => store.close())
+  t.not(await store.create(lasting('a')), undefined)
+})
+
+t.test('a store that is opened twice and looked at keeps its lock', { skip: process.platform !== 'linux' }, async t => {
+  const folder = join(temporary(t), 'store')
+  const store = new FileStore(folder)
+  t.teardown(() => store.close())
+  const { ino } = statSync(join(folder, 'lock.mdb'))
+  const isLocked = (): boolean =>
+    new RegExp(` READ +${process.pid} \\S+:${ino} 0 0`).test(readFileSync('/proc/locks', 'utf8'))
+  t.ok(isLocked())
+  const second = new FileStore(folder)
+  t.ok(isLocked(), 'opened twice')
+  t.equal((await FileStore.inspect(folder)).written, 2)
+  t.ok(isLocked(), 'looked at')
+  await second.close()
+  t.ok(isLocked(), 'closed once')
 })
 
 t.test('a process that is killed while writing blocks no other', async t => {
@@ -454,11 +520,12 @@ function pageOf(file: Buffer, page: number): Buffer {
 }
 
 /** How this machine is called in marks. */
-async function machineOf(folder: string): Promise<{ readonly machine: string }> {
+async function machineOf(folder: string): Promise<{ readonly machine: string; readonly host: string }> {
   const store = new FileStore(folder)
   const [name = ''] = readdirSync(join(folder, 'holders'))
   await store.close()
-  return { machine: name.split('_')[3] ?? '' }
+  const [, , , machine = '', ...host] = name.split('_')
+  return { machine, host: host.join('_') }
 }
 
 function lasting(key: string, value?: Buffer): ReturnType<typeof draft> {

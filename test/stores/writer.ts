@@ -2,10 +2,10 @@ import { FileStore } from '../../src/stores/file.js'
 import { wholeValue } from './values.js'
 
 // A process that writes into a store until it is killed, and says on its standard output what is committed.
-// Arguments: the folder, `create`, `count` or `blob`, and a name for its keys.
+// Arguments: the folder, `create`, `count`, `open` or `blob`, and a name for its keys.
 
 const [folder = '', what = '', name = ''] = process.argv.slice(2)
-const store = new FileStore(folder)
+let store = new FileStore(folder)
 const expires = Date.now() + 3_600_000
 
 async function create(): Promise<void> {
@@ -27,6 +27,15 @@ async function count(): Promise<void> {
   await store.close()
 }
 
+/** Opens the store anew, 100 times. */
+async function open(): Promise<void> {
+  for (let done = 0; done < 100; done++) {
+    await store.close()
+    store = new FileStore(folder)
+  }
+  await store.close()
+}
+
 /** Puts a blob that never ends, and says when its first piece is on the way. */
 async function blob(): Promise<void> {
   const source = async function* (): AsyncGenerator<Uint8Array> {
@@ -37,4 +46,5 @@ async function blob(): Promise<void> {
   await store.blobs.put({ namespace: 'films', owner: 'ann', key: name }, source(), { expires, limit: 1e9 })
 }
 
-await (what === 'create' ? create() : what === 'count' ? count() : blob())
+const works: Record<string, () => Promise<void>> = { create, count, open, blob }
+await works[what]?.()
