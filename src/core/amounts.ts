@@ -58,6 +58,7 @@ export interface Demand {
   readonly requests: number
   /** Of video. */
   readonly seconds: number
-  /** Of sound to be heard, by its bytes. */
+  /** Of sound to be heard, at most and most likely. */
   readonly audioSeconds: number
+  readonly likelyAudioSeconds: number
 }

@@ -3,6 +3,7 @@ import type { JsonObject } from '../core/json.js'
 import type { Spool } from '../stores/spool.js'
 import type { Edit } from '../wire/json-splice.js'
 import type { ReadForm } from '../wire/multipart-changes.js'
+import type { SoundFile } from '../wire/sound.js'
 
 /** A form, spooled beside the request, so that another target may be tried. */
 export interface FormBody {
@@ -11,6 +12,7 @@ export interface FormBody {
   readonly form: ReadForm
   /** The form as request schemas see it. */
   readonly document: Readonly<Record<string, unknown>>
+  readonly files: readonly SoundFile[]
   /** The value of a text field. */
   readonly value: (name: string) => string | undefined
 }

@@ -46,6 +46,7 @@ export async function readForm(call: Call, route: Route): Promise<FormBody> {
     spool,
     form: read,
     document: documentOf(read),
+    files: form.files.map(({ start, end, beginning }) => ({ size: end - start, head: beginning })),
     value: name => form.field(name)?.value,
   }
 }

@@ -26,8 +26,7 @@ class CallRequest implements Request {
   }
 
   get form(): Request['form'] {
-    const body = this.#body
-    return body.type === 'form' ? { size: body.spool.length, value: name => body.value(name) } : undefined
+    return this.#body.type === 'form' ? this.#body : undefined
   }
 
   get stream(): boolean {

@@ -9,7 +9,7 @@ import { forgetMark, isGone, isMine, isStale, markOf, nameOf, namesIn, newMark, 
 // used twice (LMDB's ITS#9496, which the library's copy of LMDB still has). So no process writes while another one opens:
 // one that opens leaves a mark, and waits for those that write; one that writes leaves a mark, and then looks for openings.
 
-/** How long an opening waits for others that write: one that goes on longer is stopped, and commits nothing. */
+/** How long an opening waits for others that write: one that needs longer is stopped, and commits nothing. */
 const PATIENCE_MS = 2000
 const POLL_MS = 1
 /** How long a process still counts as writing after its last write: most writes then change no file but the store's. */
@@ -35,7 +35,7 @@ export class WriteTurns {
   readonly #folder: string
   readonly #holder: Holder
   #writes = 0
-  /** Fulfilled when no process opens the store any more; waiting writes go on in their order. */
+  /** Fulfilled when no process opens the store any more; waiting writes continue in their order. */
   #paused: Promise<void> | undefined
   #rest: NodeJS.Timeout | undefined
 

@@ -4,15 +4,17 @@ import { NOTHING, type Values, valuesOfBytes, valuesOfDocument, valuesOfMembers 
 import { inputOfBytes, mayHaveLink } from './input-of-bytes.js'
 import { type InputSize, LIKELY_MEDIA_TOKENS, MEDIA_TOKENS, NO_INPUT } from './input-size.js'
 import type { MemberSpan } from './json-scan.js'
+import { durationOf, type SoundFile } from './sound.js'
 
 /** What one search may search; more documents are further searches. */
 const DOCUMENTS_PER_SEARCH = 100
-/** Sound of the lowest usual rate (8 kbit/s): it lasts no longer than its bytes at this rate. */
-const BYTES_PER_AUDIO_SECOND = 1000
 /** Of video, where the request does not say: no server makes more by itself. */
 const UNSAID_SECONDS = 16
 /** A larger number is a mistake, or meant to make sums overflow. */
 const MAX_AMOUNT = 1e12
+
+const NO_FILES: readonly SoundFile[] = []
+const SILENCE = { most: 0, likely: 0 }
 
 const NO_PATHS: AmountPaths = {
   output: [],
@@ -28,7 +30,7 @@ const NO_PATHS: AmountPaths = {
 
 /** What a request with a JSON body asks for. `paths`: of the protocol in which it is written. */
 export function demandOfBytes(bytes: Buffer, paths: AmountPaths = NO_PATHS): Demand {
-  return demand(inputOfBytes(bytes), valuesOfBytes(bytes, paths), paths, bytes.length)
+  return demand(inputOfBytes(bytes), valuesOfBytes(bytes, paths), paths, bytes)
 }
 
 /** The same of a small one that has been parsed. */
@@ -37,7 +39,7 @@ export function demandOfDocument(
   bytes: Buffer,
   paths: AmountPaths = NO_PATHS,
 ): Demand {
-  return demand(inputOfBytes(bytes, mayHaveLink(text)), valuesOfDocument(document), paths, bytes.length)
+  return demand(inputOfBytes(bytes, mayHaveLink(text)), valuesOfDocument(document), paths, bytes)
 }
 
 /** The same of one in which a scan has found the members that the paths name, and whether there may be links. */
@@ -46,23 +48,33 @@ export function demandOfScan(
   bytes: Buffer,
   paths: AmountPaths = NO_PATHS,
 ): Demand {
-  return demand(inputOfBytes(bytes, mayLink), valuesOfMembers(bytes, noted), paths, bytes.length)
+  return demand(inputOfBytes(bytes, mayLink), valuesOfMembers(bytes, noted), paths, bytes)
 }
 
-/** The same of a form of that many bytes, by the values of its fields. */
-export function demandOfForm(size: number, valueAt: (name: string) => unknown, paths: AmountPaths = NO_PATHS): Demand {
+/** What is known of a form. */
+export interface ReadFields {
+  readonly spool: { readonly length: number }
+  readonly files: readonly SoundFile[]
+  readonly value: (name: string) => string | undefined
+}
+
+/** The same of a form, by the values of its fields and the beginnings of its files. */
+export function demandOfForm(form: ReadFields, paths: AmountPaths = NO_PATHS): Demand {
   // Files of a form are media; their text fields are short.
-  const input = { tokens: Math.min(size, MEDIA_TOKENS), likely: Math.min(size, LIKELY_MEDIA_TOKENS), links: 0 }
-  return demand(input, path => valueAt(path.join('.')), paths, size)
+  const { length } = form.spool
+  const input = { tokens: Math.min(length, MEDIA_TOKENS), likely: Math.min(length, LIKELY_MEDIA_TOKENS), links: 0 }
+  return demand(input, path => form.value(path.join('.')), paths, form.files)
 }
 
 /** The same of a request without a body, or with one that is not read. */
 export function demandOfNothing(paths: AmountPaths = NO_PATHS): Demand {
-  return demand(NO_INPUT, NOTHING, paths, 0)
+  return demand(NO_INPUT, NOTHING, paths, NO_FILES)
 }
 
-function demand(input: InputSize, at: Values, paths: AmountPaths, size: number): Demand {
+/** `media`: the whole body, or the files in it. */
+function demand(input: InputSize, at: Values, paths: AmountPaths, media: Buffer | readonly SoundFile[]): Demand {
   const items = largest(paths.items, at)
+  const sound = paths.audio ? durationOf(media) : SILENCE
   return {
     input: input.tokens,
     likelyInput: input.likely,
@@ -76,13 +88,14 @@ function demand(input: InputSize, at: Values, paths: AmountPaths, size: number):
     requests: paths.batch ? (items ?? 0) : 1,
     searches: paths.items.length === 0 || paths.batch ? 0 : Math.max(1, Math.ceil((items ?? 1) / DOCUMENTS_PER_SEARCH)),
     seconds: paths.seconds.length === 0 ? 0 : (largest(paths.seconds, at) ?? UNSAID_SECONDS),
-    audioSeconds: paths.audio ? Math.ceil(size / BYTES_PER_AUDIO_SECOND) : 0,
+    audioSeconds: sound.most,
+    likelyAudioSeconds: sound.likely,
   }
 }
 
 /** The same where what is sent says otherwise. `paths`: of the protocol in which it is sent. */
 export function demandAsSent(known: Demand, at: Values, paths: AmountPaths): Demand {
-  const sent = demand(NO_INPUT, at, paths, 0)
+  const sent = demand(NO_INPUT, at, paths, NO_FILES)
   const says = (of: AmountPaths['output']): boolean => largest(of, at) !== undefined
   return {
     ...known,
@@ -131,4 +144,5 @@ export const SESSION: Demand = {
   requests: 1,
   seconds: 0,
   audioSeconds: 0,
+  likelyAudioSeconds: 0,
 }

@@ -3,6 +3,7 @@ import { type MultipartEvent, MultipartReader } from './multipart.js'
 import type { PartHead } from './multipart-head.js'
 import { type FormLimits, MultipartError } from './multipart-problems.js'
 import { PendingBytes } from './pending-bytes.js'
+import { SOUND_HEAD_BYTES } from './sound.js'
 
 interface FormOptions {
   /** Names of the fields that decide what happens: each may occur once, as plain text, and in no other spelling. */
@@ -16,6 +17,8 @@ export interface FormPart {
   readonly head: PartHead
   readonly start: number
   readonly end: number
+  /** The first {@link SOUND_HEAD_BYTES} of a file; of a field none. */
+  readonly beginning: Buffer
 }
 
 /** A part without a file name whose type is not media. */
@@ -31,8 +34,11 @@ interface OpenPart {
   readonly start: number
   readonly isField: boolean
   readonly isControl: boolean
+  /** What is kept of a file. */
+  beginning: Buffer
 }
 
+const NOTHING = Buffer.alloc(0)
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 /** Transfer encodings that leave the bytes as they are (RFC 2045 §6.2). */
 const IDENTITY = new Set(['7bit', '8bit', 'binary'])
@@ -106,7 +112,7 @@ export class MultipartForm {
   private take(event: MultipartEvent): void {
     if (event.type === 'part') this.#part = this.begin(event.head, event.start)
     else if (event.type === 'part-end') this.finish(event.end)
-    else if (event.type === 'data' && this.#part?.isField === true) this.hold(event.bytes)
+    else if (event.type === 'data' && this.#part !== undefined) this.read(this.#part, event.bytes)
   }
 
   private begin(head: PartHead, start: number): OpenPart {
@@ -129,7 +135,7 @@ export class MultipartForm {
       this.#seen.add(control)
       if (!isField || !isPlain(head)) throw notText(control)
     }
-    return { name, head, start, isField, isControl: control !== undefined }
+    return { name, head, start, isField, isControl: control !== undefined, beginning: NOTHING }
   }
 
   /** The control field that some reader takes this part for. */
@@ -139,6 +145,14 @@ export class MultipartForm {
       if (control !== undefined) return control
     }
     return undefined
+  }
+
+  private read(part: OpenPart, bytes: Buffer): void {
+    if (part.isField) this.hold(bytes)
+    else if (part.beginning.length < SOUND_HEAD_BYTES) {
+      const more = bytes.subarray(0, SOUND_HEAD_BYTES - part.beginning.length)
+      part.beginning = Buffer.concat([part.beginning, more])
+    }
   }
 
   private hold(bytes: Buffer): void {
@@ -159,16 +173,16 @@ export class MultipartForm {
     const part = this.#part
     this.#part = undefined
     if (part === undefined) return
-    const { name, head, start, isField, isControl } = part
+    const { name, head, start, isField, isControl, beginning } = part
     if (!isField) {
-      this.#files.push({ name, head, start, end })
+      this.#files.push({ name, head, start, end, beginning })
       return
     }
     const bytes = this.#pending.take()
     this.#before += bytes.length
     const value = isPlain(head) ? textOf(bytes, head) : undefined
     if (isControl && value === undefined) throw notText(name)
-    this.#fields.push({ name, head, start, end, value })
+    this.#fields.push({ name, head, start, end, beginning, value })
   }
 }
 

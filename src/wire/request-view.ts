@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { AmountPaths, Demand } from '../core/amounts.js'
 import type { Sticky } from '../core/strategy.js'
 import type { Asked } from '../core/when.js'
-import { demandOfBytes, demandOfForm, demandOfNothing } from './demand.js'
+import { demandOfBytes, demandOfForm, demandOfNothing, type ReadFields } from './demand.js'
 import { showsImages } from './image-marks.js'
 import { parsePath } from './json-path.js'
 import { JsonValues } from './json-values.js'
@@ -29,8 +29,8 @@ const PREVIOUS = ['previous_response_id']
 export interface Request {
   /** A body in JSON. */
   readonly body: Buffer | undefined
-  /** A body that is a form of that size. */
-  readonly form: { readonly size: number; value(name: string): string | undefined } | undefined
+  /** A body that is a form. */
+  readonly form: ReadFields | undefined
   readonly stream: boolean
   /** Name of the caller's key. */
   readonly key: string
@@ -139,7 +139,7 @@ export class RequestView implements Asked {
   #readDemand(): Demand {
     const { body, form, paths } = this.#request
     if (body !== undefined) return demandOfBytes(body, paths)
-    return form === undefined ? demandOfNothing(paths) : demandOfForm(form.size, name => form.value(name), paths)
+    return form === undefined ? demandOfNothing(paths) : demandOfForm(form, paths)
   }
 }
 

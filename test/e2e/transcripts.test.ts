@@ -22,9 +22,9 @@ interface Simulated {
   say(text: string): Promise<File>
 }
 
-async function simulated(t: Test): Promise<Simulated> {
+async function simulated(t: Test, prices = ''): Promise<Simulated> {
   const models = '{ "sim-*": sim, ear: { upstream: sim, as: sim-transcribe } }'
-  const yaml = `version: 1\n${CALLER}\nupstreams: { sim: { kind: simulator } }\nmodels: ${models}\n`
+  const yaml = `version: 1\n${CALLER}\nupstreams: { sim: { kind: simulator } }\nmodels: ${models}\n${prices}`
   const gateway = await startTestGateway(t, yaml)
   const sdk = new OpenAI({ apiKey: gateway.key, baseURL: `${gateway.origin}/v1`, maxRetries: 0 })
   const say = async (input: string): Promise<File> => {
@@ -77,6 +77,18 @@ t.test('SDK: verbose JSON tells times of segments and words, and is billed by th
   }
   const line = await gateway.log.find(one => String(one.route).endsWith(PATH))
   t.equal(line.audio_seconds, answer.usage?.seconds)
+})
+
+t.test('SDK: an uncompressed recording without reported seconds costs as much as one with them', async t => {
+  const { sdk, say, gateway } = await simulated(t, 'prices: { sim-transcribe: { audio_second: 0.01 } }\n')
+  const file = await say(TEXT)
+  const ask = { model: 'sim-transcribe', file }
+  const { usage } = await sdk.audio.transcriptions.create({ ...ask, response_format: 'verbose_json' })
+  const reported = await gateway.log.find(one => String(one.route).endsWith(PATH))
+  await sdk.audio.transcriptions.create({ ...ask, response_format: 'text' })
+  const counted = await gateway.log.find(one => String(one.route).endsWith(PATH) && one.id !== reported.id)
+  t.equal(reported.cost_usd, Math.round((usage?.seconds ?? 0) * 1e4) / 1e6)
+  t.equal(counted.cost_usd, reported.cost_usd)
 })
 
 t.test('SDK: speakers of a conversation are told apart, and named where their voices are known', async t => {

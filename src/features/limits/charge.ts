@@ -11,8 +11,6 @@ import { BYTES_PER_TOKEN } from '../../wire/input-size.js'
 const EVENT_BYTES = 220
 /** Bytes of a whole answer around its text. */
 const ANSWER_BYTES = 400
-/** What sound most likely lasts of what its bytes may last: 32 kbit/s. */
-const LIKELY_SOUND = 1 / 4
 
 const NO_UNITS: Units = Object.freeze({})
 const NOTHING: Used = { units: NO_UNITS, tokens: 0, cost: 0, isEstimated: false }
@@ -38,8 +36,7 @@ export function usedBy(ended: Ended): Used {
   if (!isSent || paths?.free === true) return NOTHING
   const isAnswered = outcome.phase === 'ok' || outcome.begun
   if (usage === undefined && !isAnswered && outcome.phase !== 'cancelled') return NOTHING
-  const likely =
-    demand.audioSeconds === 0 ? demand : { ...demand, audioSeconds: Math.ceil(demand.audioSeconds * LIKELY_SOUND) }
+  const likely = demand.audioSeconds === 0 ? demand : { ...demand, audioSeconds: demand.likelyAudioSeconds }
   const others = isAnswered ? otherUnits(likely, price, demand.images) : NO_UNITS
   if (usage !== undefined) {
     const reached = usageReached(usage, ended)

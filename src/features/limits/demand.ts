@@ -8,7 +8,7 @@ export function demandOf(body: Body, paths: AmountPaths | undefined): Demand {
     case 'bytes':
       return body.demand ?? demandOfBytes(body.bytes, paths)
     case 'form':
-      return demandOfForm(body.spool.length, name => body.value(name), paths)
+      return demandOfForm(body, paths)
     case 'none':
     case 'stream':
       return demandOfNothing(paths)
