@@ -262,13 +262,12 @@ export class Attempt implements UpstreamHandler, Source, Worker {
   complete(upstreamEnded: boolean, whole = 0): void {
     if (this.#phase === 'over') return
     this.record('ok', this.call.error, this.isDraining ? 0 : whole)
-    if (upstreamEnded) {
-      this.#phase = 'over'
-      return
+    if (upstreamEnded) this.#phase = 'over'
+    else {
+      this.enter('lingering')
+      // The call settles now, but this connection still needs a watchdog.
+      this.#watched = this.call.kernel.watchdog.add(this)
     }
-    this.enter('lingering')
-    // The call settles now, but this connection still needs a watchdog.
-    this.#watched = this.call.kernel.watchdog.add(this)
   }
 
   failed(condition: RetryCondition, error: GatewayError, answer?: Failure['answer'], said?: Failure['said']): void {
@@ -387,10 +386,11 @@ export class Attempt implements UpstreamHandler, Source, Worker {
     this.#controller?.abort(new Error('the exchange is over'))
   }
 
-  private record(phase: string, error: GatewayError | undefined, whole = 0): void {
+  private record(end: string, error: GatewayError | undefined, whole = 0): void {
     if (this.#noted) return
     this.#noted = true
-    this.#gated.end(this.isDraining ? 'cancelled' : phase, this.#status, error, whole)
+    const phase = this.isDraining ? 'cancelled' : end
+    this.#gated.end(phase, this.#status, error, whole)
     this.#drain?.end()
     const { upstream, model } = this.exchange
     const milliseconds = Math.round((performance.now() - this.#started) * 100) / 100

@@ -15,6 +15,7 @@ import { addDroppedHeader, errorHeaders } from './answer-head.js'
 import type { AttemptUsage } from './attempt-usage.js'
 import type { Body } from './body.js'
 import { Cancellation } from './cancellation.js'
+import { Drains } from './drains.js'
 import type { Generation } from './generation.js'
 import { clientRequestId, pathOf, queryOf } from './heads.js'
 import { traceOf } from './inner.js'
@@ -97,6 +98,8 @@ export class Call extends Slots implements Watched, InFlight, Ended {
   #match: Match | Miss | undefined
   #chain: CallHooks | undefined
   #settled = false
+  /** It is recorded after them. */
+  #drains: Drains | undefined
   /** Nothing more can be sent: the answer is complete, broken off, or has lost its client. */
   #closed = false
   #stalledSince: number | undefined
@@ -345,7 +348,7 @@ export class Call extends Slots implements Watched, InFlight, Ended {
   }
 
   cut(error: GatewayError): boolean {
-    if (this.#settled) return false
+    if (this.#settled) return this.#drains?.cut() ?? false
     if (this.#work?.cut(error) !== true) this.fail(error)
     return true
   }
@@ -376,10 +379,15 @@ export class Call extends Slots implements Watched, InFlight, Ended {
     this.kernel.watchdog.delete(this.#watched)
     for (const settle of this.chain.settle) settle(this)
     this.ended = performance.now()
-    this.kernel.records.add(this)
+    if (this.#drains?.isOver !== false) this.kernel.records.add(this)
   }
 
-  /** At the end of the turn in which it ended. */
+  get drains(): Drains {
+    this.#drains ??= new Drains(() => this.#settled && this.kernel.records.add(this))
+    return this.#drains
+  }
+
+  /** At the end of the turn in which all of it ended. */
   record(): void {
     for (const record of this.chain.record) record(this)
     this.generation.release()

@@ -138,7 +138,7 @@ export class Gateway {
       health: this.#health,
       plans: () => this.#reloads,
     })
-    recordTasks(pipeline)
+    recordTasks(pipeline, this.#log)
     pipeline.serviceOf(checks)?.prepare(plan.checks)
     this.#admin = plan.admin && new Admin(plan.admin, this.#adminParts(pipeline, options))
     this.closed = new Promise(ended => {

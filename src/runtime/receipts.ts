@@ -7,18 +7,21 @@ import { limits } from '../features/limits/index.js'
 import { ContentSealer } from '../features/receipts/capture.js'
 import { receipts } from '../features/receipts/index.js'
 import type { Pipeline } from '../kernel/pipeline.js'
+import type { Log } from '../sinks/log.js'
 import { Folder } from '../sinks/receipts/folder.js'
 import type { Part, Shelf } from '../sinks/receipts/shelf.js'
 import { Shelved } from '../sinks/receipts/store.js'
 import { openStore } from './stores.js'
 
-/** What tasks cost is known after their requests: they have receipts of their own. */
-export function recordTasks(pipeline: Pipeline): void {
+/** What tasks cost is known after their requests: they have log lines and receipts of their own. */
+export function recordTasks(pipeline: Pipeline, log: Log): void {
   const [ledger, service] = [pipeline.serviceOf(limits), pipeline.serviceOf(receipts)]
-  if (ledger === undefined || service === undefined) return
+  if (ledger === undefined) return
   const { onTaskCharged } = ledger
   ledger.onTaskCharged = record => {
-    service.taskCharged(record)
+    const { id, key, group, model, target, upstream, route, cost, generation } = record
+    log.info({ id, key, group, model, target, upstream, route, cost_usd: cost / 1e6, generation }, 'task charged')
+    service?.taskCharged(record)
     onTaskCharged(record)
   }
 }

@@ -42,6 +42,7 @@ models:
   instead: { targets: [{ upstream: other, as: "sim-text?status=529" }], fallbacks: { overloaded: [plain] } }
   fails: { targets: [{ upstream: other, as: "sim-text?status=500" }], retry: { attempts: 1 } }
   slow: { targets: [{ upstream: sim, as: "sim-text?pace=20ms&tokens=400" }] }
+  drained: { targets: [{ upstream: sim, as: "sim-text?pace=5ms&tokens=60" }], on_client_abort: drain }
   clip: { targets: [{ upstream: sim, as: "sim-video?polls=0" }] }
   voice: { targets: [{ upstream: sim, as: sim-realtime }] }
 `
@@ -58,7 +59,8 @@ const KINDS: readonly ((gateway: WorkingGateway) => Promise<unknown>)[] = [
   gateway => chat(gateway, 'fails'),
   gateway => post(gateway, '/v1/messages', { model: 'plain', max_tokens: 99, messages: MESSAGES }),
   gateway => chat(gateway, 'plain', { user: CANARY, metadata: { of: CANARY } }),
-  goAway,
+  gateway => goAway(gateway, 'slow'),
+  gateway => goAway(gateway, 'drained'),
   gateway => chat(gateway, `unknown-${CANARY}`),
   gateway => post(gateway, '/v1/videos', { model: 'clip', prompt: CANARY }),
   speak,
@@ -84,9 +86,9 @@ function chat(gateway: WorkingGateway, model: string, more: object = {}): Promis
 }
 
 /** Leaves amid a stream. */
-async function goAway(gateway: WorkingGateway): Promise<void> {
+async function goAway(gateway: WorkingGateway, model: string): Promise<void> {
   const abort = new AbortController()
-  const body = { model: 'slow', stream: true, messages: MESSAGES }
+  const body = { model, stream: true, messages: MESSAGES }
   const answer = await post(gateway, '/v1/chat/completions', body, abort.signal)
   await answer.body?.getReader().read()
   abort.abort()
@@ -206,6 +208,9 @@ t.test(
     t.ok(costOf(records) > 0)
     t.equal(inMicro(page, 'gateway_cost_usd_total'), costOf(records))
     t.equal(inMicro(page, 'gateway_group_cost_usd_total'), costOf(records))
+    const charges = [...lines, ...gateway.logged('task charged')]
+    const paid = charges.reduce((sum, line) => sum + Number(line.cost_usd ?? 0), 0)
+    t.equal(Math.round(paid * 1e6), costOf(records), 'cost in the log')
     const tasks = gateway.logged('task changed').filter(({ to }) => to === 'succeeded').length
     t.equal(page.sum('gateway_task_duration_seconds_count', { state: 'succeeded' }), tasks)
     t.ok(tasks > 0)

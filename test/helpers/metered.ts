@@ -25,9 +25,18 @@ export function withFeature(own: Feature): readonly Feature[] {
   return [...FEATURES.slice(0, at), own, ...FEATURES.slice(at)]
 }
 
+interface Meter {
+  readonly stage: Stage
+  readonly ended: Journal<Metered>
+  /** Ids of calls. */
+  readonly settled: Journal<string>
+  readonly order: string[]
+}
+
 /** A stage that notes each attempt, and when the end of its answer and of its call came. */
-export function meter(): { readonly stage: Stage; readonly ended: Journal<Metered>; readonly order: string[] } {
+export function meter(): Meter {
   const ended = new Journal<Metered>('attempts')
+  const settled = new Journal<string>('settled calls')
   const order: string[] = []
   const stage: Stage = {
     name: 'meter',
@@ -37,9 +46,12 @@ export function meter(): { readonly stage: Stage; readonly ended: Journal<Metere
       ended.push(meteredOf(attempt, outcome))
     },
     beforeEnd: () => void order.push('end'),
-    settle: () => void order.push('settle'),
+    settle(call) {
+      order.push('settle')
+      settled.push(call.id)
+    },
   }
-  return { stage, ended, order }
+  return { stage, ended, settled, order }
 }
 
 function meteredOf({ exchange, number, isSent, usage }: AttemptView, outcome: Outcome): Metered {

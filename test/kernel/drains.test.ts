@@ -58,7 +58,7 @@ async function draining(test: Test, more = '', onClientAbort: 'cancel' | 'drain'
 
 /** Leaves once `seen` has come (at once where there is nothing to see), and lets the upstream continue when the call has settled. */
 async function leave(
-  { up, gateway, order }: Draining,
+  { up, gateway, order, settled }: Draining,
   body: object,
   first: Script,
   rest: Script,
@@ -74,7 +74,7 @@ async function leave(
   if (seen === undefined) await up.requests.count(1)
   else await client.body(await client.head(), got => got.includes(seen))
   client.socket.destroy()
-  await gateway.log.find(line => line.msg === 'request')
+  await settled.count(1)
   if (order[0] !== 'before 1' || order.includes('after 1')) throw new Error(`too early: ${order.join(',')}`)
   resolve()
 }
@@ -104,6 +104,14 @@ t.test('a relayed and a translated stream are read to their usage', async t => {
   t.match(one, { phase: 'cancelled', status: 200, begun: true, total: 11, events: 1, error: 'client_gone' })
   t.equal(one?.bytes, chatEvent('one').length, 'what was delivered, and no more')
   t.same(relayed.order, ['before 1', 'settle', 'after 1'])
+  const line = await relayed.gateway.log.find(({ msg }) => msg === 'request')
+  t.match(line, {
+    status: 499,
+    upstream: 'up',
+    attempts: [{ phase: 'cancelled' }],
+    output_tokens: 4,
+    cost_usd: 0.000004,
+  })
   const translated = await draining(t)
   const first = begun(...[START, BLOCK, delta('Hel')].map(event))
   await leave(translated, { model: 't', stream: true }, first, ended(...[delta('lo'), ...END].map(event)), 'Hel')
@@ -193,41 +201,45 @@ t.test('without that word the upstream is left at once', async t => {
   t.match(await stage.ended.count(1), [{ phase: 'cancelled', begun: true, total: undefined }])
 })
 
-t.test('the end of the process waits until an attempt that outlived its call is recorded', async t => {
-  const order: string[] = []
-  let idle: () => Promise<void> = async () => undefined
-  const { promise: left, resolve: leaves } = withResolvers<void>()
-  const recorder: Feature = {
-    name: 'recorder',
-    open(kernel) {
-      idle = () => kernel.idle()
-      return {}
-    },
-    compile: ({ route }) =>
-      route?.caller === undefined
-        ? undefined
-        : {
-            name: 'recorder',
-            beforeAttempt: () => undefined,
-            recordAttempt: ({ usage }, { phase }) => void order.push(`${phase} ${usage?.total}`),
-            record: () => leaves(),
-          },
-  }
-  const up = await startRawUpstream(t)
-  const { promise: ready, resolve: answer } = withResolvers<void>()
-  up.answer(async peer => {
-    await ready
-    await json({ ...CHAT_ANSWER, usage: USAGE })(peer)
-  })
-  const upstreams = `upstreams: { up: ${upstreamYaml(up.origin, 'on_client_abort: drain')} }\n`
-  const yaml = `version: 1\n${CALLER}\n${upstreams}models: { m: up }\nprices: { m: { output: 1 } }\n`
-  const gateway = await startTestGateway(t, yaml, { features: withFeature(recorder) })
-  const client = await gateway.open('/v1/chat/completions', { body: CHAT })
-  await up.requests.count(1)
-  client.socket.destroy()
-  await left
-  const waited = idle().then(() => order.push('idle'))
-  answer()
-  await waited
-  t.same(order, ['cancelled 11', 'idle'])
-})
+t.test(
+  'the end of the process waits until an attempt that outlived its call is recorded, and then the call',
+  async t => {
+    const order: string[] = []
+    let idle: () => Promise<void> = async () => undefined
+    const { promise: left, resolve: leaves } = withResolvers<void>()
+    const recorder: Feature = {
+      name: 'recorder',
+      open(kernel) {
+        idle = () => kernel.idle()
+        return {}
+      },
+      compile: ({ route }) =>
+        route?.caller === undefined
+          ? undefined
+          : {
+              name: 'recorder',
+              beforeAttempt: () => undefined,
+              recordAttempt: ({ usage }, { phase }) => void order.push(`${phase} ${usage?.total}`),
+              settle: () => leaves(),
+              record: ({ usage }) => void order.push(`call ${usage?.total}`),
+            },
+    }
+    const up = await startRawUpstream(t)
+    const { promise: ready, resolve: answer } = withResolvers<void>()
+    up.answer(async peer => {
+      await ready
+      await json({ ...CHAT_ANSWER, usage: USAGE })(peer)
+    })
+    const upstreams = `upstreams: { up: ${upstreamYaml(up.origin, 'on_client_abort: drain')} }\n`
+    const yaml = `version: 1\n${CALLER}\n${upstreams}models: { m: up }\nprices: { m: { output: 1 } }\n`
+    const gateway = await startTestGateway(t, yaml, { features: withFeature(recorder) })
+    const client = await gateway.open('/v1/chat/completions', { body: CHAT })
+    await up.requests.count(1)
+    client.socket.destroy()
+    await left
+    const waited = idle().then(() => order.push('idle'))
+    answer()
+    await waited
+    t.same(order, ['cancelled 11', 'call 11', 'idle'])
+  },
+)
