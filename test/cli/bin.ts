@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { packageRoot } from '../../src/core/package-root.js'
@@ -81,12 +82,28 @@ export function run(args: readonly string[], options?: Options): Promise<Result>
   return new Bin(args, options).ended
 }
 
-/** Starts a command that continues; killed at the end of the test. */
+/** Starts a command that continues; killed at the end of the test, with its workers, which would write into their folder. */
 export function start(t: Test, args: readonly string[], options?: Options): Bin {
   const bin = new Bin(args, options)
   t.teardown(async () => {
+    const workers = childrenOf(bin.child.pid)
     bin.child.kill('SIGKILL')
+    for (const pid of workers) kill(pid)
     await bin.ended
   })
   return bin
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // It has just ended.
+  }
+}
+
+/** None where the system does not tell. */
+function childrenOf(pid = 0): readonly number[] {
+  const list = `/proc/${pid}/task/${pid}/children`
+  return existsSync(list) ? readFileSync(list, 'utf8').split(' ').filter(Boolean).map(Number) : []
 }

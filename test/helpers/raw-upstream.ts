@@ -229,7 +229,8 @@ export class Peer {
 
   /** Resolves when the other side has closed. */
   async gone(): Promise<void> {
-    if (this.socket.destroyed || this.socket.readableEnded) return
+    // A socket that is destroyed tells of it later: only then is it known who closed it.
+    if (this.socket.closed || this.socket.readableEnded) return
     await new Promise<void>(resolve => {
       this.socket.once('end', resolve).once('close', resolve)
     })
