@@ -98,7 +98,7 @@ export class Call extends Slots implements Watched, InFlight, Ended {
   #match: Match | Miss | undefined
   #chain: CallHooks | undefined
   #settled = false
-  /** It is recorded after them. */
+  /** The call is recorded after them. */
   #drains: Drains | undefined
   /** Nothing more can be sent: the answer is complete, broken off, or has lost its client. */
   #closed = false
@@ -383,7 +383,7 @@ export class Call extends Slots implements Watched, InFlight, Ended {
   }
 
   get drains(): Drains {
-    this.#drains ??= new Drains(() => this.#settled && this.kernel.records.add(this))
+    this.#drains ??= new Drains(() => this.ended > 0 && this.kernel.records.add(this))
     return this.#drains
   }
 

@@ -68,10 +68,13 @@ async function release(folder: string): Promise<void> {
   const known = OPEN.get(folder)
   if (known === undefined || --known.users > 0) return
   OPEN.delete(folder)
-  await known.root.close()
-  const left = (unclosed.get(folder) ?? 1) - 1
-  if (left > 0) unclosed.set(folder, left)
-  else unclosed.delete(folder)
+  try {
+    await known.root.close()
+  } finally {
+    const left = (unclosed.get(folder) ?? 1) - 1
+    if (left > 0) unclosed.set(folder, left)
+    else unclosed.delete(folder)
+  }
 }
 
 /** The folder, however it is written, if this process has its store open; undefined where it has not. */
@@ -171,10 +174,14 @@ export class FileEnvironment {
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
+    await this.#turns.begun()
     await this.#root.flushed
-    await release(this.#place)
-    this.#turns.end()
-    this.#holder.release()
+    try {
+      await release(this.#place)
+    } finally {
+      this.#turns.end()
+      this.#holder.release()
+    }
   }
 
   /** The library ends the process where it is used after its end. */
@@ -210,7 +217,6 @@ export class FileEnvironment {
       const turn = this.#turns.enter()
       if (turn !== undefined) await turn
       try {
-        this.checkOpen()
         const done = await begin()
         await this.#root.flushed
         return done
@@ -236,10 +242,10 @@ export class FileEnvironment {
 /** The schema version of a folder's store; undefined if it has none. Changes nothing. Throws {@link StoreError}. */
 export async function writtenSchema(folder: string): Promise<number | undefined> {
   const place = openPlace(folder)
-  const known = place === undefined ? undefined : OPEN.get(place)
-  if (known !== undefined) return schemaIn(known.root)
   if (place === undefined && !hasStore(folder)) return undefined
   try {
+    const known = place === undefined ? undefined : OPEN.get(place)
+    if (known !== undefined) return schemaIn(known.root)
     const root = openAlone(folder, () => open({ path: folder, maxDbs: MAX_DATABASES, cache: false, readOnly: true }))
     try {
       return schemaIn(root)

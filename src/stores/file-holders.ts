@@ -6,6 +6,7 @@ import {
   isGone,
   isMine,
   isOnThisMachine,
+  isStale,
   type Mark,
   markOf,
   nameOf,
@@ -47,15 +48,21 @@ export class Holder {
     this.#timer.unref()
   }
 
-  get isWriting(): boolean {
-    return this.#isWriting
+  /** Tells other processes that this one writes: {@link isWritten} sees it at once. Throws where that cannot be written. */
+  beginWriting(): void {
+    if (this.#isWriting) return
+    if (this.#file !== undefined) ftruncateSync(this.#file, 1)
+    this.#isWriting = true
   }
 
-  /** Tells other processes whether this one writes; {@link isWritten} sees it at once. */
-  set isWriting(isWriting: boolean) {
-    if (isWriting === this.#isWriting) return
-    this.#isWriting = isWriting
-    if (this.#file !== undefined) ftruncateSync(this.#file, isWriting ? 1 : 0)
+  endWriting(): void {
+    if (!this.#isWriting) return
+    try {
+      if (this.#file !== undefined) ftruncateSync(this.#file, 0)
+      this.#isWriting = false
+    } catch {
+      // The end of the next write tries again.
+    }
   }
 
   release(): void {
@@ -100,7 +107,8 @@ export function isWritten(folder: string): boolean {
     const mark = markOf(name)
     if (mark === undefined || isMine(mark)) return false
     const path = join(holders, name)
-    return (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0 && !isGone(mark, path)
+    const isMarked = (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0
+    return isMarked && !isGone(mark, path) && !isStale(path)
   })
 }
 

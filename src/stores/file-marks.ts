@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { openSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { openSync, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
 import { hostname } from 'node:os'
 
 /** After what time without renewal the mark of a process that cannot be asked counts as left behind, milliseconds. */
@@ -17,9 +17,9 @@ export interface Mark {
   readonly host: string
 }
 
-/** A new mark of this process, until {@link forgetMark}. */
+/** A new mark of this process, until {@link forgetMark}. The token says in which namespace its number counts. */
 export function newMark(schema: number): Mark {
-  const token = randomBytes(6).toString('hex')
+  const token = `${randomBytes(6).toString('hex')}-${namespace()}`
   mine.add(token)
   return { schema, pid: process.pid, token, machine: machine(), host: hostname() }
 }
@@ -66,14 +66,19 @@ export function isOnThisMachine(mark: Mark): boolean {
   return mark.machine === machine() || mark.host === hostname()
 }
 
-/** Whether the process is gone. In another container the same number may be another process. */
+/**
+ * Whether the process is gone. In another container its number may be another process, or none that can be seen: only that it no
+ * longer renews its mark tells there. Marks of before have no namespace.
+ */
 export function isGone(mark: Mark, path: string): boolean {
+  const [, from] = mark.token.split('-')
+  if (from !== undefined && from !== namespace()) return isStale(path)
   if (mark.host === hostname()) return !lives(mark.pid)
   return isStale(path) || (isOnThisMachine(mark) && !lives(mark.pid))
 }
 
-export function isStale(path: string): boolean {
-  return Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0) > STALE_AFTER_MS
+export function isStale(path: string, milliseconds = STALE_AFTER_MS): boolean {
+  return Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0) > milliseconds
 }
 
 function lives(pid: number): boolean {
@@ -93,6 +98,15 @@ function isZombie(pid: number): boolean {
     return stat.startsWith('Z', stat.lastIndexOf(')') + 2)
   } catch {
     return false
+  }
+}
+
+/** Of the numbers of processes; empty where there is one. */
+function namespace(): string {
+  try {
+    return readlinkSync('/proc/self/ns/pid').replace(/\D/g, '')
+  } catch {
+    return ''
   }
 }
 

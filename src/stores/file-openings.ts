@@ -9,8 +9,10 @@ import { forgetMark, isGone, isMine, isStale, markOf, nameOf, namesIn, newMark, 
 // used twice (LMDB's ITS#9496, which the library's copy of LMDB still has). So no process writes while another one opens:
 // one that opens leaves a mark, and waits for those that write; one that writes leaves a mark, and then looks for openings.
 
-/** How long an opening waits for others that write: one that needs longer is stopped, and commits nothing. */
-const PATIENCE_MS = 2000
+/** How long an opening waits for others that write: one that needs longer is stopped, and commits nothing meanwhile. */
+const PATIENCE_MS = 5000
+/** After what time the mark of an opening is left behind, or its process stopped: writes wait 10 s for their turn at most. */
+const OPENING_STALE_AFTER_MS = 8000
 const POLL_MS = 1
 /** How long a process still counts as writing after its last write: most writes then change no file but the store's. */
 const REST_AFTER_MS = 50
@@ -51,21 +53,27 @@ export class WriteTurns {
 
   leave(): void {
     if (--this.#writes > 0) return
-    if (this.#paused !== undefined) this.#holder.isWriting = false
+    if (this.#paused !== undefined) this.#holder.endWriting()
     else this.#rest ??= setTimeout(() => this.rest(), REST_AFTER_MS).unref()
+  }
+
+  /** Fulfilled when all writes that wait have begun. */
+  async begun(): Promise<void> {
+    while (this.#paused !== undefined) {
+      await this.#paused.catch(() => undefined)
+      await new Promise(resolve => setImmediate(resolve))
+    }
   }
 
   /** Writes at once, before any other write begins; blocks the thread while another process opens the store. */
   writeSync<T>(write: () => T): T {
     if (this.#writes > 0) return write()
-    while (!this.begin()) {
-      this.#holder.isWriting = false
-      pause()
-    }
+    while (!this.begin()) pause()
     try {
       return write()
     } finally {
-      this.leave()
+      this.#writes--
+      this.#holder.endWriting()
     }
   }
 
@@ -74,8 +82,11 @@ export class WriteTurns {
   }
 
   private begin(): boolean {
-    this.#holder.isWriting = true
-    if (isOpening(this.#folder)) return false
+    this.#holder.beginWriting()
+    if (isOpening(this.#folder)) {
+      if (this.#writes === 0) this.#holder.endWriting()
+      return false
+    }
     this.#writes++
     return true
   }
@@ -88,7 +99,6 @@ export class WriteTurns {
   }
 
   private async opened(): Promise<void> {
-    if (this.#writes === 0) this.#holder.isWriting = false
     try {
       do await sleep(POLL_MS)
       while (isOpening(this.#folder))
@@ -99,7 +109,7 @@ export class WriteTurns {
 
   private rest(): void {
     this.#rest = undefined
-    if (this.#writes === 0) this.#holder.isWriting = false
+    if (this.#writes === 0) this.#holder.endWriting()
   }
 }
 
@@ -118,17 +128,17 @@ function announce(folder: string): Opening {
     isKnown: () => !isSeen || existsSync(path),
     end: () => {
       forgetMark(mark)
-      rmSync(path, { force: true })
+      remove(path)
       removeEmpty(openings)
     },
   }
 }
 
-/** False where nothing can be written: the library does not lock then, and sets no number. */
+/** False where this process may not write, so that it cannot lock either, or where the disk has no room: hardly anyone writes then. */
 function leave(openings: string, path: string): boolean {
   for (;;) {
     try {
-      mkdirSync(openings, { recursive: true, mode: 0o700 })
+      mkdirSync(openings, { recursive: true, mode: 0o755 })
       const file = openMark(path)
       if (file !== undefined) closeSync(file)
       return file !== undefined
@@ -141,19 +151,38 @@ function leave(openings: string, path: string): boolean {
   }
 }
 
-/** Whether another process opens the store. What one that is gone has left behind is taken away. */
+/** Whether another process opens the store. What one that is gone has left behind is taken away, where that is allowed. */
 function isOpening(folder: string): boolean {
   const openings = openingsOf(folder)
   if (!existsSync(openings)) return false
+  const names = namesOf(openings)
+  if (names === undefined) return !isStale(openings, OPENING_STALE_AFTER_MS)
   let found = false
-  for (const name of namesIn(openings)) {
+  for (const name of names) {
     const [mark, path] = [markOf(name), join(openings, name)]
     if (mark !== undefined && isMine(mark)) continue
-    if (mark === undefined || isGone(mark, path) || isStale(path)) rmSync(path, { force: true })
+    if (mark === undefined || isGone(mark, path) || isStale(path, OPENING_STALE_AFTER_MS)) remove(path)
     else found = true
   }
   if (!found) removeEmpty(openings)
   return found
+}
+
+/** Undefined where another user has made the folder, who lets no one read it. */
+function namesOf(openings: string): readonly string[] | undefined {
+  try {
+    return namesIn(openings)
+  } catch {
+    return undefined
+  }
+}
+
+function remove(path: string): void {
+  try {
+    rmSync(path, { force: true })
+  } catch {
+    // It is another user's.
+  }
 }
 
 function removeEmpty(folder: string): void {

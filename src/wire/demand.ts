@@ -13,7 +13,6 @@ const UNSAID_SECONDS = 16
 /** A larger number is a mistake, or meant to make sums overflow. */
 const MAX_AMOUNT = 1e12
 
-const NO_FILES: readonly SoundFile[] = []
 const SILENCE = { most: 0, likely: 0 }
 
 const NO_PATHS: AmountPaths = {
@@ -68,13 +67,13 @@ export function demandOfForm(form: ReadFields, paths: AmountPaths = NO_PATHS): D
 
 /** The same of a request without a body, or with one that is not read. */
 export function demandOfNothing(paths: AmountPaths = NO_PATHS): Demand {
-  return demand(NO_INPUT, NOTHING, paths, NO_FILES)
+  return demand(NO_INPUT, NOTHING, paths)
 }
 
-/** `media`: the whole body, or the files in it. */
-function demand(input: InputSize, at: Values, paths: AmountPaths, media: Buffer | readonly SoundFile[]): Demand {
+/** `media`: the whole body, or the files in it. Absent: it is not read. */
+function demand(input: InputSize, at: Values, paths: AmountPaths, media?: Buffer | readonly SoundFile[]): Demand {
   const items = largest(paths.items, at)
-  const sound = paths.audio ? durationOf(media) : SILENCE
+  const sound = paths.audio && media !== undefined ? durationOf(media) : SILENCE
   return {
     input: input.tokens,
     likelyInput: input.likely,
@@ -95,7 +94,7 @@ function demand(input: InputSize, at: Values, paths: AmountPaths, media: Buffer 
 
 /** The same where what is sent says otherwise. `paths`: of the protocol in which it is sent. */
 export function demandAsSent(known: Demand, at: Values, paths: AmountPaths): Demand {
-  const sent = demand(NO_INPUT, at, paths, NO_FILES)
+  const sent = demand(NO_INPUT, at, paths)
   const says = (of: AmountPaths['output']): boolean => largest(of, at) !== undefined
   return {
     ...known,

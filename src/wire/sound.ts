@@ -1,5 +1,7 @@
 /** Sound of the lowest usual rate (8 kbit/s): it lasts no longer than its bytes at this rate. */
 const LOWEST_BYTES_PER_SECOND = 1000
+/** 192 kHz of eight channels with 32 bits each. */
+const MOST_BYTES_PER_SECOND = 192_000 * 8 * 4
 /** What sound most likely lasts of what its bytes may last: 32 kbit/s. */
 const LIKELY_SHARE = 1 / 4
 
@@ -24,7 +26,7 @@ interface Duration {
   readonly likely: number
 }
 
-/** How long files, or a body that is one, last as sound: as the heads of uncompressed ones say, else by their bytes. */
+/** How long files, or a body that is one, last as sound: as the heads of uncompressed ones say, else by their bytes. At least a second. */
 export function durationOf(media: Buffer | readonly SoundFile[]): Duration {
   const files = Buffer.isBuffer(media) ? [{ size: media.length, head: media }] : media
   let most = 0
@@ -35,7 +37,7 @@ export function durationOf(media: Buffer | readonly SoundFile[]): Duration {
     most += longest
     likely += rate === undefined ? longest * LIKELY_SHARE : longest
   }
-  return { most: Math.ceil(most), likely: Math.ceil(likely) }
+  return { most: Math.max(1, Math.ceil(most)), likely: Math.max(1, Math.ceil(likely)) }
 }
 
 /**
@@ -49,6 +51,6 @@ function waveRate(head: Buffer): number | undefined {
   const format = named === EXTENSIBLE && head.length >= SUB_FORMAT + 2 ? head.readUInt16LE(SUB_FORMAT) : named
   if (format !== PCM && format !== FLOAT) return undefined
   const frame = Math.min(head.readUInt16LE(32), head.readUInt16LE(22) * Math.ceil(head.readUInt16LE(34) / 8))
-  const rate = head.readUInt32LE(24) * frame
-  return rate > 0 ? rate : undefined
+  const rate = Math.min(head.readUInt32LE(28), head.readUInt32LE(24) * frame)
+  return rate > 0 && rate <= MOST_BYTES_PER_SECOND ? rate : undefined
 }

@@ -1,4 +1,5 @@
 import t, { type Test } from 'tap'
+import { Drain } from '../../src/kernel/drain.js'
 import type { Feature } from '../../src/kernel/stages.js'
 import { CHAT_ANSWER, chatEvent, chunk, DONE, json, LAST_CHUNK, startStream } from '../helpers/answers.js'
 import { CALLER, CHAT, startTestGateway, type TestGateway, upstreamYaml } from '../helpers/gateway.js'
@@ -199,6 +200,42 @@ t.test('without that word the upstream is left at once', async t => {
   const leaving = leave(stage, { stream: true }, begun(chatEvent('one')), ended(USED, DONE), 'one')
   await t.rejects(leaving, { message: 'too early: before 1,after 1,settle' })
   t.match(await stage.ended.count(1), [{ phase: 'cancelled', begun: true, total: undefined }])
+})
+
+t.test('a call whose answer ends in the moment in which its client goes is recorded once', async t => {
+  const recorded: string[] = []
+  let idle: () => Promise<void> = async () => undefined
+  const recorder: Feature = {
+    name: 'recorder',
+    open(kernel) {
+      idle = () => kernel.idle()
+      return {}
+    },
+    compile: ({ route }) =>
+      route?.caller === undefined
+        ? undefined
+        : {
+            name: 'recorder',
+            admit(call) {
+              const work = { check: () => undefined, abandon: () => undefined }
+              call.cancellation.add({ cancel: () => new Drain(call, work).end() })
+            },
+            record: ({ id }) => void recorded.push(id),
+          },
+  }
+  const up = await startRawUpstream(t)
+  up.answer(peer => peer.gone())
+  const yaml = `version: 1\n${CALLER}\nupstreams: { up: ${upstreamYaml(up.origin)} }\nmodels: { m: up }\n`
+  const gateway = await startTestGateway(t, yaml, { features: withFeature(recorder) })
+  for (const number of [1, 2]) {
+    const client = await gateway.open('/v1/chat/completions', { body: CHAT })
+    await up.requests.count(number)
+    client.socket.destroy()
+    await gateway.log.count(number, ({ msg }) => msg === 'request')
+  }
+  await idle()
+  t.equal(recorded.length, 2)
+  t.equal(new Set(recorded).size, 2)
 })
 
 t.test(

@@ -36,6 +36,7 @@ t.test('a head that contradicts itself lasts as long as it may', async t => {
   t.equal(durationOf(changed(file, 32, 400)).most, 6, 'a larger frame')
   t.equal(durationOf(changed(file, 22, 8)).most, 6, 'more channels')
   t.equal(durationOf(changed(file, 28, 9_000_000, 4)).most, 6, 'more bytes a second')
+  t.equal(durationOf(changed(file, 28, 16_000, 4)).most, 12, 'fewer bytes a second')
   t.equal(durationOf(changed(file, 24, 8000, 4)).most, 12, 'fewer samples a second')
 })
 
@@ -51,5 +52,7 @@ t.test('everything else lasts as long as its bytes may, and most likely a quarte
     changed(file, 12, 0x4b4e, 2),
   ]
   for (const head of others) t.same(durationOf([{ size: 8000, head }]), { most: 8, likely: 2 })
-  t.same(durationOf([]), { most: 0, likely: 0 })
+  const loud = changed(changed(changed(file, 28, 9e9 % 2 ** 32, 4), 24, 9e8, 4), 32, 64)
+  t.same(durationOf([{ size: 8000, head: changed(loud, 22, 32) }]), { most: 8, likely: 2 }, 'more than anyone records')
+  t.same(durationOf([]), { most: 1, likely: 1 }, 'a form that names its sound elsewhere')
 })

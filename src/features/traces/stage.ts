@@ -51,7 +51,7 @@ export class TracesStage implements Stage {
   recordAttempt(attempt: AttemptView, outcome: Outcome): void {
     const traced = TracedCall.of(attempt.call, this.#sampler)
     const ended = traced.ended(attempt, outcome)
-    // The call may have ended before it: its answer was read to its end although the client had gone.
+    // The call may have been recorded before it.
     if (ended === undefined || traced.isKept !== true) return
     this.#writer.write(clock => this.#spans.attempt(ended, traced, clock))
   }
