@@ -204,36 +204,23 @@ t.test('without that word the upstream is left at once', async t => {
 
 t.test('a call whose answer ends in the moment in which its client goes is recorded once', async t => {
   const recorded: string[] = []
-  let idle: () => Promise<void> = async () => undefined
-  const recorder: Feature = {
+  const work = { check: () => undefined, abandon: () => undefined }
+  const features = withStage({
     name: 'recorder',
-    open(kernel) {
-      idle = () => kernel.idle()
-      return {}
-    },
-    compile: ({ route }) =>
-      route?.caller === undefined
-        ? undefined
-        : {
-            name: 'recorder',
-            admit(call) {
-              const work = { check: () => undefined, abandon: () => undefined }
-              call.cancellation.add({ cancel: () => new Drain(call, work).end() })
-            },
-            record: ({ id }) => void recorded.push(id),
-          },
-  }
+    admit: call => call.cancellation.add({ cancel: () => new Drain(call, work).end() }),
+    record: ({ id }) => void recorded.push(id),
+  })
   const up = await startRawUpstream(t)
   up.answer(peer => peer.gone())
   const yaml = `version: 1\n${CALLER}\nupstreams: { up: ${upstreamYaml(up.origin)} }\nmodels: { m: up }\n`
-  const gateway = await startTestGateway(t, yaml, { features: withFeature(recorder) })
+  const gateway = await startTestGateway(t, yaml, { features })
   for (const number of [1, 2]) {
     const client = await gateway.open('/v1/chat/completions', { body: CHAT })
     await up.requests.count(number)
     client.socket.destroy()
     await gateway.log.count(number, ({ msg }) => msg === 'request')
   }
-  await idle()
+  await gateway.gateway.close()
   t.equal(recorded.length, 2)
   t.equal(new Set(recorded).size, 2)
 })
