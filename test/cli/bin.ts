@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { packageRoot } from '../../src/core/package-root.js'
+import { childrenOf } from '../helpers/children.js'
 
 const BIN = join(packageRoot(), 'bin', 'gateway.js')
 
@@ -100,10 +100,4 @@ function kill(pid: number): void {
   } catch {
     // It has just ended.
   }
-}
-
-/** None where the system does not tell. */
-function childrenOf(pid = 0): readonly number[] {
-  const list = `/proc/${pid}/task/${pid}/children`
-  return existsSync(list) ? readFileSync(list, 'utf8').split(' ').filter(Boolean).map(Number) : []
 }

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
 import pg from 'pg'
 import t from 'tap'
@@ -7,6 +6,7 @@ import { StoreError } from '../../src/core/store.js'
 import { openStore } from '../../src/runtime/stores.js'
 import { PostgresStore } from '../../src/stores/postgres.js'
 import { MIGRATIONS } from '../../src/stores/postgres-migrations.js'
+import { childrenOf } from '../helpers/children.js'
 import { attempt, spending, sums } from '../helpers/spenders.js'
 import { standStill } from '../helpers/stand-still.js'
 import { heard } from '../helpers/store-events.js'
@@ -155,7 +155,7 @@ t.test('F-S4 and its kin', { skip: withoutPostgres }, async t => {
     const store = await PostgresStore.open(postgresConfig('/', server.port, { timeout: 1000, wait: 1000 }), events)
     await store.create(lasting('a'))
     const pid = server.process.pid ?? 0
-    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number)
+    const children = childrenOf(pid)
     for (const one of [pid, ...children]) process.kill(one, 'SIGSTOP')
     const faults: string[] = []
     for (; told.items.length === 0 && faults.length < 100; await setImmediate()) {

@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs'
 import { setImmediate as turn } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import { type Answered, ask, awayStage, nothingLost, type Process, soon, taken } from '../helpers/away-stage.js'
+import { childrenOf } from '../helpers/children.js'
 import { postgresConfig, redisConfig, storeYaml, temporary } from '../helpers/store-kinds.js'
 import { type StoreServer, startPostgres, startRedis, withoutPostgres, withoutRedis } from '../helpers/store-servers.js'
 import { FILM } from '../helpers/task-upstream.js'
@@ -94,7 +94,7 @@ const POSTGRES: readonly Fault[] = [
     name: 'F-S4 stopped, and continued',
     strike: async server => {
       const pid = server.process.pid ?? 0
-      const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number)
+      const children = childrenOf(pid)
       for (const one of [pid, ...children]) process.kill(one, 'SIGSTOP')
       return async () => {
         for (const one of [pid, ...children]) process.kill(one, 'SIGCONT')

@@ -1,33 +1,16 @@
-import type { Commit, LeaseState } from '../../src/core/accounts.js'
 import { FileStore } from '../../src/stores/file.js'
 import { ACCOUNTS, LIFE_MS, spendingOf } from './spending.js'
 
 // A process that takes leases and spends them until it is killed, and says on its standard output which commit is done.
 // Arguments: the folder, the name of the writer, and a bound: where one is given, the process ends when it is reached.
 
-const MAX_REPEATS = 3
-
 const [folder = '', writer = '', bound] = process.argv.slice(2)
 const store = new FileStore(folder)
-
-/**
- * As limits do it: a commit whose outcome is not known is repeated with its number. LMDB may fail a transaction when another process
- * was killed in one.
- */
-async function committed(commit: Commit): Promise<readonly LeaseState[]> {
-  for (let repeats = 1; repeats <= MAX_REPEATS; repeats++)
-    try {
-      return await store.accounts.commit(commit)
-    } catch (error) {
-      process.stderr.write(`# REPEATED: commit ${commit.number} of ${commit.writer}: ${error}\n`)
-    }
-  return store.accounts.commit(commit)
-}
 
 async function spend(): Promise<void> {
   for (let number = 1; ; number++) {
     const now = Date.now()
-    await committed({ ...spendingOf(writer, number), remembered: now + LIFE_MS, now })
+    await store.accounts.commit({ ...spendingOf(writer, number), remembered: now + LIFE_MS, now })
     process.stdout.write(`${number}\n`)
   }
 }
@@ -40,7 +23,7 @@ async function race(bound: number): Promise<void> {
     const until = now + LIFE_MS
     const change = { account: ACCOUNTS[0], lease: writer, bound, expires: until + LIFE_MS, until }
     const commit = { writer, number, remembered: until, now, entries: [] }
-    const [state] = await committed({ ...commit, leases: [{ ...change, spend: held, hold: 3 }] })
+    const [state] = await store.accounts.commit({ ...commit, leases: [{ ...change, spend: held, hold: 3 }] })
     lease = state?.lease ?? 0
     process.stdout.write(`${number}\n`)
   }
