@@ -3,6 +3,7 @@
 // usage: node bench/book.mjs [--quick]
 import { createHash } from 'node:crypto'
 import { Book } from '../dist/features/limits/book.js'
+import { claimOf } from '../dist/features/limits/reservation.js'
 import { MemoryAccounts } from '../dist/stores/memory-accounts.js'
 
 const isQuick = process.argv.includes('--quick')
@@ -18,8 +19,8 @@ const scopes = [
   { type: 'key', name: 'alice', limits: { bounds, in_flight: 1000 } },
   { type: 'group', name: 'research', limits: { bounds, in_flight: 1000 } },
 ]
-const admission = [{ scopes, amounts: { requests: 1, in_flight: 1 } }]
-const attempt = [{ scopes, amounts: { tokens: 2000, budget: 300 } }]
+const admission = [claimOf(scopes, { requests: 1, in_flight: 1 })]
+const attempt = [claimOf(scopes, { tokens: 2000, budget: 300 })]
 const used = { tokens: 700, budget: 90 }
 const record = { id: 'r/1', at: Date.now(), key: 'alice', group: 'research', model: 'm', upstream: 'u', route: 'r' }
 const full = { ...record, units: { input: 500, output: 200 }, cost: 90, outcome: 'ok', generation: 1 }

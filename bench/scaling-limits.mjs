@@ -1,6 +1,7 @@
 // Rates and budgets of many gateways on one store, in virtual time: the real code of leases (`features/limits`) and the store's
 // real accounts, all requests with one key.
 import { Book } from '../dist/features/limits/book.js'
+import { claimOf } from '../dist/features/limits/reservation.js'
 import { MemoryAccounts } from '../dist/stores/memory-accounts.js'
 import { VirtualClock } from './virtual-clock.mjs'
 
@@ -75,7 +76,7 @@ async function simulate(gateways, perGateway, seconds, job) {
         // Who is away sends what it gets to the next one.
         const book = books[isLess && isFar(index) ? (index + 1 + (at % (FAR_EVERY - 1))) % gateways : index]
         counts.asked++
-        const taken = book.reserve([{ scopes: scopesAt(index, at), amounts }])
+        const taken = book.reserve([claimOf(scopesAt(index, at), amounts)])
         if (taken instanceof Promise) void taken.then(one => begun(book, one, true))
         else begun(book, taken, false)
       }

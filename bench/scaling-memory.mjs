@@ -4,6 +4,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { atOnce } from '../dist/core/steps.js'
 import { Book } from '../dist/features/limits/book.js'
+import { claimOf } from '../dist/features/limits/reservation.js'
 import { compileKeys } from '../dist/plan/keys.js'
 import { MemoryAccounts } from '../dist/stores/memory-accounts.js'
 import { VirtualClock } from './virtual-clock.mjs'
@@ -41,7 +42,7 @@ export async function memoryOfKeys(row) {
   const accounts = new MemoryAccounts(() => {})
   const scopes = Array.from({ length: KEYS }, (_, n) => ({ type: 'key', name: `key-${n}`, limits: { bounds: BOUNDS } }))
   const ask = async book => {
-    const asked = Promise.all(scopes.map(scope => book.reserve([{ scopes: [scope], amounts: WORST }])))
+    const asked = Promise.all(scopes.map(scope => book.reserve([claimOf([scope], WORST)])))
     await clock.pass(300)
     for (const one of await asked) book.settle(one, USED)
     await clock.pass(300)

@@ -44,12 +44,12 @@ const MAX_REPORT_CHARS = 2_000
 const MAX_LINE_CHARS = 400
 const MAX_STDERR_CHARS = 16_384
 /** Of a test that sets none itself. */
-const TEST_TIMEOUT_SECONDS = 120
+const TEST_TIMEOUT_SECONDS = 240
 const KILL_AFTER_MS = 5_000
 /** What a test reports although it passes: what it left out, and what it measured. */
 const NOTICE = /^# (SKIPPED|SAMPLED|MEASURED)/
 /** When more files fail, load is not the reason. */
-const MAX_RERUN_FILES = 5
+const MAX_RERUN_FILES = 12
 const SLOW_FILES_SHOWN = 12
 /** More share what they load with more others, and leave less to run side by side at the end. */
 const MAX_FILES_OF_A_PROCESS = 8

@@ -29,6 +29,8 @@ export interface AdminHost {
   callerOf(key: StoredKey): Caller | undefined
   /** What is wrong with the terms of a key, by the rules of the file. */
   faultsOf(name: string, terms: Readonly<Record<string, unknown>>): readonly string[]
+  /** What of terms that fit has no effect, or less than they say. */
+  warningsOf(name: string, terms: Readonly<Record<string, unknown>>): readonly string[]
   /** Reads the files again. Problems with an error: nothing has changed. */
   reload(): Promise<{ readonly isValid: boolean; readonly problems: readonly Problem[] }>
   /** What served before, and serves now, the newest first. */

@@ -1,3 +1,5 @@
+import { boundText } from '../core/bound-text.js'
+import type { ScopeLimits } from '../core/bounds.js'
 import type { KeyConfig } from '../core/config.js'
 import { EXPOSED } from '../core/exposed.js'
 import { PRIORITIES } from '../core/priority.js'
@@ -45,8 +47,10 @@ export const NEW_KEY: Schema = objectOf(
   ['name', 'source', 'secret'],
 )
 
-export function storedView({ name, created, secrets, terms }: StoredKey, { plan }: AdminHost): object {
-  const warning = plan.keys.has(name) ? 'the file has a key of that name, which wins: this one is refused' : undefined
+export function storedView({ name, created, secrets, terms }: StoredKey, host: AdminHost): object {
+  const faults = host.faultsOf(name, terms)
+  const unfit = faults.length === 0 ? undefined : `unfit for the file, and refused: ${faults.join('; ')}`
+  const warning = host.plan.keys.has(name) ? SHADOWED : unfit
   return {
     name,
     source: 'store',
@@ -57,18 +61,39 @@ export function storedView({ name, created, secrets, terms }: StoredKey, { plan 
   }
 }
 
+/** The same after its terms were set: also with what of them has no effect. */
+export function changedView(key: StoredKey, host: AdminHost): object {
+  const shadowed = host.plan.keys.has(key.name) ? [SHADOWED] : []
+  const warnings = [...shadowed, ...host.warningsOf(key.name, key.terms)]
+  return { ...storedView(key, host), ...(warnings.length === 0 ? {} : { warning: warnings.join('; ') }) }
+}
+
+const SHADOWED = 'the file has a key of that name, which wins: this one is refused'
+
 /** `regions`: with those that its groups allow. */
 export function fileView(name: string, key: KeyConfig, { plan }: AdminHost): object {
-  const { models, disabled, strict, expose, generations, expires, secrets, absent } = key
+  const { group, models, limits, routes, networks, priority, disabled, strict, expose, generations } = key
+  const { expires, secrets, absent } = key
   const regions = plan.keys.holderOf(name)?.caller.regions
+  // Members that are undefined are left out of the answer.
   return {
-    ...{ name, source: 'file', secrets: secrets.length, models, disabled, strict },
+    ...{ name, source: 'file', secrets: secrets.length, group, models },
+    ...(limits === undefined ? {} : { limits: writtenLimits(limits) }),
+    ...{ routes, networks, priority, disabled, strict, expose, generations },
     ...(regions === undefined ? {} : { regions: [...regions] }),
-    ...(expose === undefined ? {} : { expose }),
-    ...(generations === undefined ? {} : { generations }),
     ...(expires === undefined ? {} : { expires: new Date(expires).toISOString() }),
     ...(absent === undefined ? {} : { warning: absent }),
   }
+}
+
+/** As the file says them: several bounds of one unit are a list. */
+function writtenLimits({ bounds, body, ...others }: ScopeLimits): object {
+  const written: Record<string, unknown> = {}
+  for (const unit of ['requests', 'tokens', 'budget'] as const) {
+    const texts = bounds.filter(one => one.unit === unit).map(boundText)
+    if (texts.length > 0) written[unit] = texts.length === 1 ? texts[0] : texts
+  }
+  return { ...written, ...others, ...(body === undefined ? {} : { body: String(body) }) }
 }
 
 /** Throws `invalid_request` where the terms do not fit. */

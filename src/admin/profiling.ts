@@ -21,8 +21,8 @@ function checkIdle(): void {
   if (isBusy) throw new AdminError(409, 'busy', 'this process is being profiled already')
 }
 
-/** Profiles the process: JSON as Chrome's tools and others read it. */
-export async function cpuProfile(seconds: number): Promise<string> {
+/** Profiles the process until no one waits for it any more: JSON as Chrome's tools and others read it. */
+export async function cpuProfile(seconds: number, gone: AbortSignal): Promise<string> {
   checkIdle()
   isBusy = true
   const session = new Session()
@@ -31,7 +31,7 @@ export async function cpuProfile(seconds: number): Promise<string> {
     await post(session, 'Profiler.enable')
     await post(session, 'Profiler.setSamplingInterval', { interval: SAMPLING_INTERVAL_US })
     await post(session, 'Profiler.start')
-    await delay(seconds * MS_PER_SECOND)
+    await delay(seconds * MS_PER_SECOND, undefined, { signal: gone }).catch(() => undefined)
     const text = JSON.stringify((await post(session, 'Profiler.stop')).profile)
     if (text.length > MAX_PROFILE_CHARS)
       throw new AdminError(409, 'too_large', 'the profile is too large: ask for fewer seconds')

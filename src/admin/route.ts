@@ -64,6 +64,8 @@ export interface AdminRequest {
   readonly isEncrypted: boolean
   /** That of the console; absent: the request has the admin key. */
   readonly session: Session | undefined
+  /** Aborted once the client has gone, or has its answer. */
+  readonly gone: AbortSignal
   /** For the answer. */
   setCookie(cookie: string): void
 }

@@ -7,7 +7,9 @@ import { GatewayError } from '../core/errors.js'
 import { isObject, type JsonObject } from '../core/json.js'
 import type { AdminPlan } from '../core/process-config.js'
 import { StoreError } from '../core/store.js'
+import { knowAllConnections } from '../transport/all-connections.js'
 import { serveInPlace, UPGRADES, wantsSocket } from '../transport/serve-in-place.js'
+import { costNow } from '../wire/json-cost.js'
 import { answerFile } from './console/files.js'
 import { type Session, sessionOf } from './console/session.js'
 import { openRealtime } from './console/sockets.js'
@@ -46,6 +48,7 @@ export function createAdminServer(settings: AdminPlan, tools: AdminTools): Serve
     maxHeaderSize: MAX_HEAD_BYTES,
     requestTimeout: REQUEST_TIMEOUT_MS,
     headersTimeout: HEADERS_TIMEOUT_MS,
+    handshakeTimeout: HEADERS_TIMEOUT_MS,
   }
   const server =
     tls === undefined
@@ -61,6 +64,7 @@ export function createAdminServer(settings: AdminPlan, tools: AdminTools): Serve
     if (wantsSocket(request)) void serveSocket(request, socket, head, digest(), tools)
     else serveInPlace(server, request, socket, head)
   })
+  knowAllConnections(server)
   return server
 }
 
@@ -108,6 +112,8 @@ async function serve(
   let cause: unknown
   let by: string | undefined
   const cookies: string[] = []
+  const gone = new AbortController()
+  response.once('close', () => gone.abort())
   if (tools.host.plan.admin?.console === true && answerFile(request, response, path)) return
   try {
     const isEncrypted = 'encrypted' in request.socket
@@ -119,11 +125,11 @@ async function serve(
     if (session !== undefined && session !== 'key' && route.isNavigation !== true) checkSession(request, route, session)
     by = session === 'key' ? undefined : session?.name
     const query = queryOf(route, mark < 0 ? '' : url.slice(mark + 1))
-    const given = await bodyOf(request, route)
+    const given = await bodyOf(request, route, tools.host.plan.limits.depth)
     const setCookie = (cookie: string): void => void cookies.push(cookie)
     const { headers } = request
     const { accept } = headers
-    const asked = { params, query, body: given, headers, accept, client, isEncrypted, setCookie }
+    const asked = { params, query, body: given, headers, accept, client, isEncrypted, gone: gone.signal, setCookie }
     body = await route.handle({ ...asked, session: session === 'key' ? undefined : session }, tools.host)
     status = route.status
     if (route.isText === true) {
@@ -155,7 +161,10 @@ async function sendPieces(response: ServerResponse, usual: string, given: Stream
   const safe = { 'x-content-type-options': 'nosniff', 'content-security-policy': "default-src 'none'; sandbox" }
   response.writeHead(status, { ...headers, 'content-type': type, 'cache-control': 'no-store', ...safe, ...named })
   response.flushHeaders()
-  await pipeline(Readable.from(pieces), response).catch(() => response.destroy())
+  const source = Readable.from(pieces)
+  await pipeline(source, response).catch(() => response.destroy())
+  // Where the client had left before: newer versions of Node do not begin then.
+  source.destroy()
 }
 
 /** A session of the console, where the plan has one. */
@@ -201,13 +210,16 @@ function isAllowed({ headersDistinct }: IncomingMessage, digest: string | undefi
   return timingSafeEqual(hash('sha256', presented, 'buffer'), Buffer.from(digest, 'hex'))
 }
 
-async function bodyOf(request: IncomingMessage, route: AdminRoute): Promise<JsonObject> {
+/** `depth`: the deepest nesting, which is that of clients' requests. */
+async function bodyOf(request: IncomingMessage, route: AdminRoute, depth: number): Promise<JsonObject> {
   const bytes = await bytesOf(request, route.maxBytes ?? MAX_BODY_BYTES)
   if (bytes.length === 0) {
     checkBody(route, {})
     return {}
   }
   if (route.body === undefined) throw new AdminError(400, 'invalid_request', 'this endpoint takes no body')
+  if (costNow(bytes, bytes.length).depth > depth)
+    throw new AdminError(400, 'invalid_request', `the body is nested deeper than ${depth} levels`)
   let given: unknown
   try {
     given = JSON.parse(bytes.toString('utf8'))
@@ -220,13 +232,19 @@ async function bodyOf(request: IncomingMessage, route: AdminRoute): Promise<Json
 }
 
 async function bytesOf(request: IncomingMessage, most: number): Promise<Buffer> {
+  const tooLarge = new AdminError(413, 'too_large', `a body has at most ${most} bytes`)
+  if (Number(request.headers['content-length']) > most) throw tooLarge
   const pieces: Buffer[] = []
   let size = 0
-  // The answer still needs the connection of a request that is not read to its end.
-  for await (const piece of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-    size += piece.length
-    if (size > most) throw new AdminError(413, 'too_large', `a body has at most ${most} bytes`)
-    pieces.push(piece)
+  try {
+    // The answer still needs the connection of a request that is not read to its end.
+    for await (const piece of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+      size += piece.length
+      if (size > most) throw tooLarge
+      pieces.push(piece)
+    }
+  } catch (error) {
+    throw error === tooLarge ? error : new AdminError(499, 'client_gone', 'the client has gone away')
   }
   return Buffer.concat(pieces)
 }

@@ -118,7 +118,7 @@ async function withStoredKey(loaded: Ready, file: string, options: Options, io: 
     )
     return loaded
   }
-  const { callerOf, openStoredKeys } = await import('../runtime/store-keys.js')
+  const { callerOf, faultsOf, openStoredKeys } = await import('../runtime/store-keys.js')
   const { keys, store } = await openStoredKeys(plan)
   try {
     const found = await keys.find(key)
@@ -128,8 +128,10 @@ async function withStoredKey(loaded: Ready, file: string, options: Options, io: 
         ? await mustLoad(file, await withVariables(io, options), { counted: true })
         : loaded
     const caller = callerOf(found, counting.plan)
-    if (caller === undefined)
-      print(io.stderr, `the terms of the key ${key} of the store do not fit this file: it is refused`)
+    if (caller === undefined) {
+      const faults = faultsOf(key, found.terms, plan).join('; ')
+      print(io.stderr, `the key ${key} of the store is refused, because its terms do not fit this file: ${faults}`)
+    }
     return { ...counting, ...(caller === undefined ? {} : { caller }) }
   } finally {
     await store.close()

@@ -23,7 +23,7 @@ export interface Io {
   readonly remote?: RemoteOptions
 }
 
-export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number }
+export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number; readonly rows?: number }
 
 /** Exit codes: all went well; what was asked for failed; the command line or a file given on it could not be used. */
 export const EXIT = { ok: 0, failed: 1, usage: 2 } as const

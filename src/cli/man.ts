@@ -1,5 +1,6 @@
-import { mkdir, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeFolder } from '../core/folders.js'
 import { type Define, example, version } from './command.js'
 import { CommandError, EXIT } from './io.js'
 
@@ -22,7 +23,7 @@ export const manCommand: Define = (parent, io, end) => {
         if (node === undefined) throw new CommandError(`there is no command "gateway ${words.join(' ')}"`)
         io.stdout.write(manPage(node, version()))
       } else {
-        await mkdir(into, { recursive: true })
+        await makeFolder(into)
         for (const node of nodes) await writeFile(join(into, pageName(node)), manPage(node, version()))
       }
       end(EXIT.ok)

@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander'
+import { parseMoment } from '../config/units.js'
 import { numbered } from '../core/numbered.js'
 import type { Plan } from '../core/plan.js'
 import type { ReceiptsConfig } from '../core/receipts.js'
@@ -167,6 +168,7 @@ async function show(id: string, file: string, options: ShowOptions, io: Io): Pro
 
 function dayOf(text: string): string {
   if (!/^\d{4}-\d\d-\d\d$/.test(text)) throw new InvalidArgumentError('A day, such as 2026-11-23.')
+  if (parseMoment(text) === undefined) throw new InvalidArgumentError('There is no such day.')
   return text
 }
 

@@ -14,7 +14,7 @@ import { CommandError, coloured, EXIT, type Io, print } from './io.js'
 import { givenText, invalid, printProblems } from './loading.js'
 import { type ServiceManager, serviceManager } from './service-manager.js'
 import type { KeptKey } from './serving.js'
-import { nextSignal } from './signals.js'
+import { nextTwoSignals } from './signals.js'
 import { FILE_WORDS, fileOf, type SourceOptions, takesAddress, takesSource, withVariables } from './source.js'
 
 interface ServeOptions extends SourceOptions {
@@ -63,7 +63,7 @@ export async function serve(file: string, options: ServeOptions, io: Io): Promis
   const given = await servedText(file, io).catch(startFailure)
   const kept = new Map<string, KeptKey>()
   const shows = options.showKey === true ? 'always' : io.stdout.isTTY === true ? 'once' : 'never'
-  const { gateway, signal, text } = await start(
+  const { gateway, signals, text } = await start(
     { ...(await startOptions(file, options, kept, io)), ...given },
     { kept, shows },
     io,
@@ -71,7 +71,7 @@ export async function serve(file: string, options: ServeOptions, io: Io): Promis
   for (const signal of reloadSignals())
     process.on(signal, () => void gateway.reload().catch(error => print(io.stderr, `reload failed: ${error.message}`)))
   const manager = serviceManager(io)
-  const ended = untilEnd(gateway, signal, manager, io)
+  const ended = untilEnd(gateway, signals, manager, io)
   print(io.stdout, text)
   manager.ready()
   return ended
@@ -113,8 +113,8 @@ async function startOptions(
 
 interface Started {
   readonly gateway: Serving
-  /** The first one that ends it, awaited from the moment that it listens. */
-  readonly signal: Promise<NodeJS.Signals>
+  /** The two that end it, awaited from the moment that it listens. */
+  readonly signals: ReturnType<typeof nextTwoSignals>
   /** What to print for the user. */
   readonly text: string
 }
@@ -133,7 +133,7 @@ async function start(options: StartOptions, { kept, shows }: OwnKeys, io: Io): P
   ])
   try {
     const gateway = await startServing(options).catch(error => startKept(error, options, io))
-    const signal = nextSignal()
+    const signals = nextTwoSignals()
     const { plan, config, problems } = gateway.loaded
     await printProblems(problems.slice(0, MAX_WARNINGS), io.stderr, io)
     const more = problems.length - MAX_WARNINGS
@@ -142,7 +142,7 @@ async function start(options: StartOptions, { kept, shows }: OwnKeys, io: Io): P
     const { env, fromFiles } = io
     const { origin, adminOrigin } = gateway
     const serving = { plan, config, kept, origin, adminOrigin, env, fromFiles }
-    return { gateway, signal, text: banner(serving, { colour: coloured(io.stdout, io.env), shows }) }
+    return { gateway, signals, text: banner(serving, { colour: coloured(io.stdout, io.env), shows }) }
   } catch (error) {
     if (!(error instanceof ConfigError)) return startFailure(error)
     await printProblems(error.problems, io.stderr, io)
@@ -172,7 +172,7 @@ function startFailure(error: unknown): never {
 
 async function untilEnd(
   gateway: Serving,
-  first: Promise<NodeJS.Signals>,
+  [first, second]: ReturnType<typeof nextTwoSignals>,
   manager: ServiceManager,
   io: Io,
 ): Promise<number> {
@@ -180,8 +180,6 @@ async function untilEnd(
   // The admin API has asked for it.
   if (signal === undefined) return EXIT.ok
   manager.stopping()
-  // Listened for before it is announced: without a listener a signal would kill the process.
-  const second = nextSignal()
   print(io.stdout, `${signal}: draining; a second signal exits at once`)
   const ended = await Promise.race([gateway.close(), second])
   if (ended === undefined) return EXIT.ok

@@ -62,6 +62,7 @@ function create(name: string): Work {
     if (made === undefined)
       throw new CommandError(`the store has a key ${name}; revoke it first, or rotate it`, EXIT.failed)
     warnOfName(name, ready, io)
+    await warnOfTerms(made.key, ready, io)
     return show(made, options, io)
   }
 }
@@ -80,10 +81,14 @@ function rotate(name: string): Work {
     if (keep === undefined) throw new CommandError('--keep: write a duration such as 10m or 1h')
     const made = await keys.rotate(name, keep)
     if (made === undefined) throw unknown(name, ready)
+    if (made === 'full') throw new CommandError(FULL, EXIT.failed)
     warnOfName(name, ready, io)
     return show(made, options, io)
   }
 }
+
+const FULL =
+  'the key has as many valid secrets as it may have: wait until one ends, or rotate without --keep, which ends them all'
 
 function limit(name: string): Work {
   return async (keys, ready, options, io) => {
@@ -98,7 +103,10 @@ function limit(name: string): Work {
     await mustFit(name, next(before.terms), ready)
     const key = await keys.change(name, next)
     if (key === undefined) throw unknown(name, ready)
-    print(io.stdout, options.json ? JSON.stringify(shown(key, ready)) : `${name}: ${JSON.stringify(key.terms.limits)}`)
+    warnOfName(name, ready, io)
+    await warnOfTerms(key, ready, io)
+    if (options.json) print(io.stdout, JSON.stringify(await shown(key, ready)))
+    else print(io.stdout, `${name}: ${JSON.stringify(key.terms.limits)}`)
     return EXIT.ok
   }
 }
@@ -120,7 +128,7 @@ const list: Work = async (keys, ready, options, io) => {
   for (;;) {
     const page = await keys.list(PAGE_KEYS, after)
     for (const key of page) {
-      const all = shown(key, ready)
+      const all = await shown(key, ready)
       const { models = ['*'], limits, group = '' } = key.terms
       add(all, [
         key.name,
@@ -146,13 +154,16 @@ function fileState({ disabled, expires, secrets, absent }: KeyConfig): string {
   return secrets.length === 0 ? (absent ?? 'no secret') : 'active'
 }
 
-function shown(key: StoredKey, { plan }: Ready): KeyTerms & { readonly name: string; readonly state: string } {
+async function shown(key: StoredKey, { plan }: Ready): Promise<KeyTerms & { readonly state: string }> {
   const created = new Date(key.created).toISOString()
-  return { name: key.name, source: 'store', created, ...key.terms, state: storedState(key, plan) }
+  return { name: key.name, source: 'store', created, ...key.terms, state: await storedState(key, plan) }
 }
 
-function storedState({ name, terms }: StoredKey, { keys }: Ready['plan']): string {
-  if (keys.has(name)) return 'refused: the file has a key of that name'
+async function storedState({ name, terms }: StoredKey, plan: Ready['plan']): Promise<string> {
+  if (plan.keys.has(name)) return 'refused: the file has a key of that name'
+  const { faultsOf } = await import('../runtime/store-keys.js')
+  const [fault] = faultsOf(name, terms, plan)
+  if (fault !== undefined) return `unfit: ${fault}`
   if (terms.disabled === true) return 'disabled'
   const expires = typeof terms.expires === 'string' ? parseMoment(terms.expires) : undefined
   return expires !== undefined && expires <= Date.now() ? 'expired' : 'active'
@@ -174,9 +185,18 @@ async function mustFit(name: string, terms: KeyTerms, ready: Ready): Promise<voi
 }
 
 function warnOfName(name: string, { plan }: Ready, io: Io): void {
-  if (!plan.keys.has(name)) return
+  if (plan.keys.has(name)) warn(`the file has a key ${name}, which wins: the one of the store is refused`, io)
+}
+
+/** What the lints of the file say of such terms. */
+async function warnOfTerms({ name, terms }: StoredKey, { plan, config }: Ready, io: Io): Promise<void> {
+  const { warningsOf } = await import('../runtime/store-keys.js')
+  for (const warning of warningsOf(name, terms, plan, config)) warn(warning, io)
+}
+
+function warn(message: string, io: Io): void {
   const { yellow } = paints(coloured(io.stderr, io.env))
-  print(io.stderr, `${yellow('warning:')} the file has a key ${name}, which wins: the one of the store is refused`)
+  print(io.stderr, `${yellow('warning:')} ${message}`)
 }
 
 function unknown(name: string, { plan }: Ready): CommandError {
@@ -185,7 +205,8 @@ function unknown(name: string, { plan }: Ready): CommandError {
 }
 
 async function withKeys(file: string | undefined, options: Options, io: Io, work: Work): Promise<number> {
-  const ready = await mustLoad(fileOf(file, options), await withVariables(io, options))
+  // Keys of the store may have limits: then the gateway counts, and knows prices.
+  const ready = await mustLoad(fileOf(file, options), await withVariables(io, options), { counted: true })
   const { openStoredKeys } = await import('../runtime/store-keys.js')
   let store: Store | undefined
   try {

@@ -1,8 +1,9 @@
 import { InvalidArgumentError } from 'commander'
+import { isMilliseconds, isStatus } from '../features/tail/filter.js'
 import { adminApiOf, askAdmin, goodAnswer } from './admin-api.js'
 import { type Define, example } from './command.js'
 import { eventsOf } from './events.js'
-import { coloured, EXIT, type Io, type Paints, paints, print, printable } from './io.js'
+import { CommandError, coloured, EXIT, type Io, type Paints, paints, print, printable } from './io.js'
 import { FILE_WORDS, fileOf, type SourceOptions, takesSource, withVariables } from './source.js'
 
 interface Options extends SourceOptions {
@@ -23,8 +24,8 @@ export const tailCommand: Define = (parent, io, end) => {
     .option('--admin <origin>', 'where its admin API is, instead of the address in the file')
     .option('--key <name>', 'only requests of this key')
     .option('--model <name>', 'only requests for this model, by its name for clients')
-    .option('--status <status>', 'only requests with this status: 404, or 5xx')
-    .option('--slow <milliseconds>', 'only requests that took at least so long')
+    .option('--status <status>', 'only requests with this status: 404, or 5xx', status)
+    .option('--slow <milliseconds>', 'only requests that took at least so long', milliseconds)
     .option('--limit <number>', 'end after so many requests', count)
     .option('--json', 'print one JSON object per request')
     .addHelpText('after', example('gateway tail --status 5xx', 'gateway tail --key team-search --slow 2000'))
@@ -41,19 +42,28 @@ async function tail(file: string, { admin, limit, json, ...options }: Options, i
     if (value !== undefined) query.set(name, value)
   }
   const text = query.toString()
-  const { body } = await goodAnswer(await askAdmin(api, `/admin/tail${text === '' ? '' : `?${text}`}`))
+  const gone = new AbortController()
+  // Of a pipe whose reader has ended.
+  io.stdout.once('error', () => gone.abort())
+  const { signal } = gone
+  const { body } = await goodAnswer(await askAdmin(api, `/admin/tail${text === '' ? '' : `?${text}`}`, { signal }))
   const colours = paints(coloured(io.stdout, io.env))
   let shown = 0
-  for await (const { event, data } of eventsOf(body)) {
-    if (event === '') continue
-    if (event === 'lost') {
-      print(io.stderr, `${lostOf(data)} requests are not shown: they came too fast`)
-      continue
+  try {
+    for await (const { event, data } of eventsOf(body)) {
+      if (event === 'lost') print(io.stderr, `${lostOf(data)} requests are not shown: they came too fast`)
+      if (event === '' || event === 'lost') continue
+      print(io.stdout, json ? data : lineOf(JSON.parse(data) as RequestLine, colours))
+      if (++shown === limit) return EXIT.ok
     }
-    print(io.stdout, json ? data : lineOf(JSON.parse(data) as RequestLine, colours))
-    if (++shown === limit) break
+  } catch (error) {
+    if (signal.aborted) return EXIT.ok
+    throw error
   }
-  return EXIT.ok
+  throw new CommandError(
+    'the gateway has ended the connection: it stops, or another process takes its place',
+    EXIT.failed,
+  )
 }
 
 function lostOf(data: string): number {
@@ -91,6 +101,16 @@ function lineOf(line: RequestLine, { green, yellow, red, dim }: Paints): string 
     ...(error === undefined ? [] : [error]),
   ]
   return `${dim(time.slice(11, 23))} ${paint(String(status))} ${printable(parts.join('  '))}`
+}
+
+function status(text: string): string {
+  if (!isStatus(text)) throw new InvalidArgumentError('A status such as 404, or a class such as 5xx.')
+  return text
+}
+
+function milliseconds(text: string): string {
+  if (!isMilliseconds(text)) throw new InvalidArgumentError('A number of milliseconds, such as 200.')
+  return text
 }
 
 function count(text: string): number {

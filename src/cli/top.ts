@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { InvalidArgumentError } from 'commander'
 import { type AdminApi, adminApiOf, askAdmin, goodAnswer } from './admin-api.js'
 import { type Define, example } from './command.js'
-import { coloured, EXIT, type Io, paints, print } from './io.js'
+import { coloured, EXIT, type Io, type Paint, paints, print } from './io.js'
 import { readSamples, type Sample, sumBy } from './samples.js'
 import { nextSignal } from './signals.js'
 import { FILE_WORDS, fileOf, type SourceOptions, takesSource, withVariables } from './source.js'
@@ -16,10 +16,12 @@ interface Options extends SourceOptions {
 
 const MS_PER_SECOND = 1000
 const DEFAULT_SECONDS = 2
-/** Rows of each table. */
+/** Rows of each table, unless a terminal has its own number. */
 const MAX_ROWS = 20
-/** Clears the screen and goes to its first place. */
-const CLEAR = '\x1b[H\x1b[2J'
+/** Clears the screen and goes to its first place. Lines are cut off at its edge until the page ends. */
+const [PAGE, PAGE_END] = ['\x1b[H\x1b[2J\x1b[?7l', '\x1b[?7h']
+/** The head of a page, and an empty line and the titles of each table. */
+const LINES_BESIDE_ROWS = 5
 const BREAKERS = ['closed', 'half open', 'open']
 
 /** `gateway top`: what a running gateway does at the moment. */
@@ -44,12 +46,15 @@ async function top(file: string, { admin, interval, once }: Options, io: Io): Pr
   const { bold } = paints(coloured(io.stdout, io.env))
   const stop = new AbortController()
   if (isLive) void nextSignal().then(() => stop.abort())
+  io.stdout.once('error', () => stop.abort())
   let before = await look(api)
   do {
     await delay(interval * MS_PER_SECOND, undefined, { signal: stop.signal }).catch(() => undefined)
     if (stop.signal.aborted) break
     const now = await look(api)
-    print(io.stdout, `${isLive ? CLEAR : ''}${shown(before, now, bold)}`)
+    const { head, tables } = shown(before, now)
+    if (isLive) print(io.stdout, PAGE + page(head, tables, bold, io.stdout.rows || undefined) + PAGE_END)
+    else print(io.stdout, page(head, tables, bold))
     before = now
   } while (isLive)
   return EXIT.ok
@@ -65,7 +70,35 @@ async function look(api: AdminApi): Promise<Look> {
   return { at: performance.now(), samples: readSamples(await answer.text()) }
 }
 
-function shown(before: Look, now: Look, paint: (text: string) => string): string {
+/** The last line of a screen stays empty. `screen`: lines of it. */
+function page(head: string, [one, other]: readonly [Table, Table], paint: Paint, screen?: number): string {
+  if (screen === undefined)
+    return [head, ...[one, other].flatMap(each => ['', table({ ...each, paint, maxRows: MAX_ROWS })])].join('\n')
+  const room = screen - 1 - LINES_BESIDE_ROWS
+  const rooms = [Math.max(Math.floor(room / 2), room - other.rows.length)]
+  rooms.push(room - Math.min(one.rows.length, rooms[0] ?? 0))
+  const texts = [one, other].flatMap((each, at) => [
+    '',
+    table({ ...each, paint, maxRows: rowsIn(rooms[at] ?? 0, each) }),
+  ])
+  return [head, ...texts]
+    .join('\n')
+    .split('\n')
+    .slice(0, screen - 1)
+    .join('\n')
+}
+
+/** A line says how many others there are. */
+function rowsIn(lines: number, { rows }: Table): number {
+  return rows.length <= lines ? rows.length : Math.max(0, lines - 1)
+}
+
+interface Shown {
+  readonly head: string
+  readonly tables: readonly [Table, Table]
+}
+
+function shown(before: Look, now: Look): Shown {
   const seconds = (now.at - before.at) / MS_PER_SECOND
   const rate = (
     name: string,
@@ -88,12 +121,14 @@ function shown(before: Look, now: Look, paint: (text: string) => string): string
     `${(total('process_memory_usage_bytes') / 1024 ** 2).toFixed(0)} MiB`,
     `generation ${total('gateway_config_generation')}`,
   ].join(', ')
-  return [head, '', models(requests, rate, paint), '', upstreams(now, rate, paint)].join('\n')
+  return { head, tables: [models(requests, rate), upstreams(now, rate)] }
 }
 
 type Rate = (name: string, label: string, only?: Readonly<Record<string, string>>) => ReadonlyMap<string, number>
 
-function models(requests: ReadonlyMap<string, number>, rate: Rate, paint: (text: string) => string): string {
+type Table = Pick<Parameters<typeof table>[0], 'head' | 'rows'>
+
+function models(requests: ReadonlyMap<string, number>, rate: Rate): Table {
   const tokens = 'gen_ai_client_token_usage_sum'
   const label = 'gen_ai_request_model'
   const [input, output] = ['input', 'output'].map(type => rate(tokens, label, { gen_ai_token_type: type }))
@@ -102,17 +137,17 @@ function models(requests: ReadonlyMap<string, number>, rate: Rate, paint: (text:
     .filter(([name]) => name !== '')
     .toSorted(([a, one], [b, other]) => other - one || (a < b ? -1 : 1))
     .map(([name, one]) => [name, ...[one, failed.get(name), input?.get(name), output?.get(name)].map(text)])
-  return table({ head: ['model', 'req/s', 'failed/s', 'input tok/s', 'output tok/s'], rows, paint, maxRows: MAX_ROWS })
+  return { head: ['model', 'req/s', 'failed/s', 'input tok/s', 'output tok/s'], rows }
 }
 
-function upstreams({ samples }: Look, rate: Rate, paint: (text: string) => string): string {
+function upstreams({ samples }: Look, rate: Rate): Table {
   const [busy, waiting] = ['in_use', 'waiting'].map(use => sumBy(samples, `gateway_upstream_pool_${use}`, 'upstream'))
   const attempts = rate('gateway_upstream_attempts_total', 'upstream')
   const rows = [...sumBy(samples, 'gateway_upstream_breaker_state', 'upstream')].map(([name, state]) => {
     const breaker = BREAKERS[state] ?? ''
     return [name, String(busy?.get(name) ?? 0), String(waiting?.get(name) ?? 0), text(attempts.get(name)), breaker]
   })
-  return table({ head: ['upstream', 'in flight', 'waiting', 'attempts/s', 'breaker'], rows, paint, maxRows: MAX_ROWS })
+  return { head: ['upstream', 'in flight', 'waiting', 'attempts/s', 'breaker'], rows }
 }
 
 function text(rate: number | undefined): string {

@@ -127,6 +127,11 @@ export function compact(...groups: readonly Members[]): JsonObject {
   return out
 }
 
+/** The latest word for each of these members; what is said of others is not kept. */
+export function latest(names: readonly string[], before: JsonObject, now: JsonObject): JsonObject {
+  return compact(Object.fromEntries(names.map(name => [name, now[name] ?? before[name]])))
+}
+
 /** The text as a JSON object; `''` is `{}`; undefined where it is not one. */
 export function parseObject(text: string): JsonObject | undefined {
   if (text.trim() === '') return {}

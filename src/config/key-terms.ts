@@ -15,15 +15,18 @@ import { Variables } from './variables.js'
 /** A secret that no one has: keys of the store have theirs elsewhere, and the schema wants one. */
 const NO_SECRET = { hash: `sha256:${'0'.repeat(64)}` }
 
-/** What the terms of a key mean, or what is wrong with them, in one sentence each. */
-type ReadTerms = { readonly config: KeyConfig } | { readonly faults: readonly string[] }
+/** What the terms of a key mean, with what has no effect, or what is wrong with them, in one sentence each. */
+type ReadTerms =
+  | { readonly config: KeyConfig; readonly warnings: readonly string[] }
+  | { readonly faults: readonly string[] }
 
-/** Reads the terms of a key that is not in a file, in the words of an entry of `keys`, by the same rules. */
+/** Reads the terms of a key that is not in a file, in the words of an entry of `keys`, by the same rules. `models` are for warnings. */
 export function readKeyTerms(
   name: string,
   terms: Readonly<Record<string, Json>>,
   groups: Iterable<string> = [],
   regions: ReadonlySet<string> = new Set(),
+  models: readonly string[] = [],
 ): ReadTerms {
   const report = new Report()
   const known = Object.fromEntries([...groups].map(group => [group, {}]))
@@ -40,15 +43,16 @@ export function readKeyTerms(
     now: Date.now(),
     budget: { characters: 0 },
   }
-  const config = readKeys(gather([document], 'keys', report), gather([document], 'groups', report), [], context)[name]
-  if (config !== undefined && !report.failed) {
-    const reached = config.regions ?? []
-    if (reached.length === 0 || reached.some(region => regions.has(region))) return { config }
-    return { faults: [`regions: no upstream is in ${reached.join(', ')}`] }
-  }
+  const entries = gather([document], 'keys', report)
+  const config = readKeys(entries, gather([document], 'groups', report), models, context)[name]
   const own = `keys.${name}.`
-  const faults = report.sorted().filter(({ severity }) => severity === 'error')
-  return {
-    faults: faults.map(({ path, message }) => `${path.startsWith(own) ? `${path.slice(own.length)}: ` : ''}${message}`),
-  }
+  const told = (kind: string): readonly string[] =>
+    report
+      .sorted()
+      .filter(({ severity }) => severity === kind)
+      .map(({ path, message }) => `${path.startsWith(own) ? `${path.slice(own.length)}: ` : ''}${message}`)
+  if (config === undefined || report.failed) return { faults: told('error') }
+  const reached = config.regions ?? []
+  if (reached.length === 0 || reached.some(region => regions.has(region))) return { config, warnings: told('warning') }
+  return { faults: [`regions: no upstream is in ${reached.join(', ')}`] }
 }

@@ -9,6 +9,7 @@ import type { ReadModel } from './models.js'
 import { type Priced, warnOfUnfitPrices } from './price-fit.js'
 import { quoted } from './report.js'
 import { suggest } from './suggest.js'
+import type { ReadUpstream } from './upstreams.js'
 
 interface Linted {
   readonly keys: Readonly<Record<string, KeyConfig>>
@@ -17,17 +18,27 @@ interface Linted {
   readonly groupEntries: ReadonlyMap<string, { readonly site: Site }>
   readonly prices: ReadonlyMap<string, { readonly site: Site }>
   readonly models: ReadonlyMap<string, ReadModel>
+  readonly upstreams: ReadonlyMap<string, ReadUpstream>
   readonly routes: readonly string[]
   readonly priced: Priced | undefined
 }
 
 const COUNTS = ['in_flight', 'streams', 'max_output', 'body'] as const
+const TOGETHER = 'all of its keys together'
+/** What the limits of a group are for. */
+const SHARES: Readonly<Record<(typeof COUNTS)[number], string>> = {
+  in_flight: TOGETHER,
+  streams: TOGETHER,
+  max_output: 'each answer',
+  body: 'each request',
+}
 
 /** Warns of limits that never decide, of routes that no one has, and of prices of nothing. */
 export function lintLimits(linted: Linted, context: Context): void {
   for (const { holder, site } of holdersOf(linted)) {
     warnOfLooseLimits(holder, groupsOf(holder, linted.groups), site, context)
   }
+  warnOfIdleQueues(linted, context)
   warnOfUnknownRoutes(linted, context)
   warnOfUnusedPrices(linted, context)
   if (linted.priced !== undefined) warnOfUnfitPrices(linted.priced, context)
@@ -59,8 +70,8 @@ function warnOfLooseLimits(
   { report }: Context,
 ): void {
   if (limits === undefined) return
-  const warn = (place: Site, own: string, group: string, theirs: string): void => {
-    const message = `${own} has no effect: the group ${quoted(group)} allows ${theirs} for all of its keys together`
+  const warn = (place: Site, own: string, group: string, theirs: string, share = TOGETHER): void => {
+    const message = `${own} has no effect: the group ${quoted(group)} allows ${theirs} for ${share}`
     report.warn('loose-limit', place, message)
   }
   for (const [group, { limits: outer }] of chain) {
@@ -73,7 +84,7 @@ function warnOfLooseLimits(
     for (const name of COUNTS) {
       const [own, theirs] = [limits[name], outer?.[name]]
       if (own !== undefined && theirs !== undefined && theirs < own)
-        warn(site.child('limits', name), String(own), group, String(theirs))
+        warn(site.child('limits', name), String(own), group, String(theirs), SHARES[name])
     }
   }
 }
@@ -83,6 +94,31 @@ function placeOf(bound: Bound, { bounds }: ScopeLimits, site: Site): Site {
   const index = bounds.filter(({ unit }) => unit === bound.unit).indexOf(bound)
   const item = site.child('limits', bound.unit, index)
   return item.document.tree.has(item.path) ? item : site.child('limits', bound.unit)
+}
+
+/** A queue where nothing makes requests wait: neither its holder nor what serves together with it has a bound. */
+function warnOfIdleQueues({ models, upstreams }: Linted, { report }: Context): void {
+  const warn = (place: Site): void =>
+    report.warn('idle-queue', place.child('limits', 'queue'), 'no limit is here that requests could wait for')
+  const modelsOf = new Map<string, ReadModel[]>()
+  for (const model of models.values()) {
+    const { limits, targets } = model.config
+    const servers = targets.map(({ upstream }) => upstreams.get(upstream)?.config.limits)
+    if (isIdle([limits, ...servers])) warn(model.site)
+    for (const { upstream } of targets) modelsOf.set(upstream, [...(modelsOf.get(upstream) ?? []), model])
+  }
+  for (const [name, { config, sites }] of upstreams) {
+    const served = modelsOf.get(name) ?? []
+    const [site] = sites
+    if (site !== undefined && isIdle([config.limits, ...served.map(model => model.config.limits)])) warn(site)
+  }
+}
+
+/** Whether the first of these has a queue, and none a bound. */
+function isIdle(all: readonly (ScopeLimits | undefined)[]): boolean {
+  const isBounding = (limits: ScopeLimits | undefined): boolean =>
+    limits !== undefined && (limits.bounds.length > 0 || limits.in_flight !== undefined || limits.streams !== undefined)
+  return all[0]?.queue !== undefined && !all.some(isBounding)
 }
 
 function warnOfUnknownRoutes(linted: Linted, { report }: Context): void {

@@ -1,4 +1,4 @@
-import { parseNetwork } from '../core/client-address.js'
+import { networkMeant, parseNetwork } from '../core/client-address.js'
 import { DEFAULTS } from '../core/defaults.generated.js'
 import type { FileContent, ListenConfig } from '../core/process-config.js'
 import { readAuthorities, readPair, readRevocations } from './certificates.js'
@@ -74,7 +74,8 @@ function readOrigin(text: string, site: Site, { report }: Context): string {
 /** An address or a network, as it is written. */
 export function readNetwork(text: string, site: Site, { report }: Context): string {
   if (parseNetwork(text) === undefined) {
-    report.error('bad-value', site, 'expected an address or a network, such as 192.0.2.10 or 10.0.0.0/8')
+    const message = 'expected an address or a network, such as 192.0.2.10 or 10.0.0.0/8'
+    report.error('bad-value', site, message, { meant: () => networkMeant(text) })
   }
   return text
 }

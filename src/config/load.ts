@@ -172,7 +172,7 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
     checkReachable({ upstreams, models, routes, retry: settings.retry, protocols: [...protocols.keys()] }, context)
   }
   const config: Config = {
-    ...{ ...settings, ...withTraceContent(settings.telemetry, keys, keyEntries, context) },
+    ...{ ...settings, ...withTraceContent(main, settings.telemetry, keys, keyEntries, context) },
     ...{ ...egressOfNone(egress), ...readManaged(main, context) },
     ...(accounting === undefined ? {} : { accounting }),
     ...{ groups, keys, ...schemas, ...(identity === undefined ? {} : { identity }) },

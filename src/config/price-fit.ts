@@ -1,7 +1,7 @@
 import type { AccountingConfig } from '../core/accounting-config.js'
 import type { Price, PriceUnit } from '../core/bounds.js'
 import type { ProtocolConfig } from '../core/config.js'
-import { amountsOf, fits, unitsBilled } from '../core/price-fit.js'
+import { amountsOf, fits, unitsBilled, unitsOfPrice } from '../core/price-fit.js'
 import { findPrice, PriceList } from '../core/price-list.js'
 import type { Context } from './context.js'
 import type { ReadModel } from './models.js'
@@ -77,9 +77,7 @@ export function warnOfUnfitPrices(priced: Priced, { report }: Context): void {
       const price = prices.find(upstream, as, name)
       const site = targets[index]
       if (price === undefined || site === undefined || prices.fits(price, upstream)) continue
-      const units = Object.keys(price)
-        .filter(unit => unit !== 'above')
-        .join(', ')
+      const units = [...unitsOfPrice(price)].join(', ')
       const message = `the price of ${quoted(name)} has only ${units}, in which ${quoted(upstream)} charges nothing: its requests are counted as free`
       report.warn('unfit-price', site, message)
     }

@@ -67,10 +67,15 @@ function filesIn(folder: string): readonly string[] {
 function readPrice(raw: RawPriceOrFree, site: Site, { report }: Context): Price {
   if (raw === 'free') return FREE
   const rates = readRates(raw, site, report)
-  const steps = Object.entries(raw.above ?? {}).map(([written, step]) => ({
-    tokens: tokensOf(written),
-    rates: readRates(step, site.child('above', written), report),
+  const written = Object.entries(raw.above ?? {}).map(([text, step]) => ({
+    tokens: tokensOf(text),
+    ...{ step, place: site.child('above', text) },
   }))
+  for (const [at, { tokens, place }] of written.entries()) {
+    if (written.findIndex(one => one.tokens === tokens) === at) continue
+    report.error('repeated-step', place, `the step above ${tokens} tokens is written twice; remove one of them`)
+  }
+  const steps = written.map(({ tokens, step, place }) => ({ tokens, rates: readRates(step, place, report) }))
   return steps.length === 0 ? rates : { ...rates, above: steps.sort((one, other) => one.tokens - other.tokens) }
 }
 

@@ -55,7 +55,7 @@ const BUDGET_FORM = 'expected an amount of USD and a window, such as 500 USD/mon
 
 /** `600/min`, `2M/day`. */
 export function parseRate(text: string, unit: 'requests' | 'tokens'): Parsed {
-  const [, number = '', factor = '', word = ''] = /^(\d{1,16}(?:\.\d{1,6})?)([kM]?) ?\/ ?([a-z]+)$/.exec(text) ?? []
+  const [, number = '', factor = '', word = ''] = /^(\d{1,20}(?:\.\d{1,6})?)([kM]?) ?\/ ?([a-z]+)$/.exec(text) ?? []
   const window = Object.hasOwn(WINDOWS, word) ? WINDOWS[word] : undefined
   if (window === undefined) return { fault: RATE_FORM, meant: rateMeant(text) }
   return bounded({ unit, amount: rounded(Number(number) * (FACTORS[factor] ?? 1)), window })
@@ -63,7 +63,7 @@ export function parseRate(text: string, unit: 'requests' | 'tokens'): Parsed {
 
 /** `500 USD/month`, `10 USD`. */
 export function parseBudget(text: string): Parsed {
-  const match = /^(\d{1,12}(?:\.\d{1,6})?) ?USD(?: ?\/ ?([a-z]+))?$/.exec(text)
+  const match = /^(\d{1,20}(?:\.\d{1,6})?) ?USD(?: ?\/ ?([a-z]+))?$/.exec(text)
   const word = match?.[2] ?? 'total'
   const window = Object.hasOwn(WINDOWS, word) ? WINDOWS[word] : undefined
   if (match === null || window === undefined) return { fault: BUDGET_FORM, meant: budgetMeant(text) }

@@ -933,6 +933,7 @@ export type RawProtocol = {
     readonly input_audio?: RawCountPath
     readonly output_audio?: RawCountPath
     readonly seconds?: RawCountPath
+    readonly searches?: RawCountPath
     readonly reasoning?: RawCountPath
   }
   readonly amounts?: {
@@ -945,6 +946,7 @@ export type RawProtocol = {
     readonly audio?: boolean
     readonly batch?: boolean
     readonly free?: boolean
+    readonly token_bytes?: number
   }
   readonly members?: RawMembers
   readonly vectors?: { readonly at: string; readonly format: string }

@@ -1,5 +1,6 @@
 import type { ErrorObject } from 'ajv'
 import { quoted } from './report.js'
+import { parseDuration } from './units.js'
 
 const TYPES: Readonly<Record<string, string>> = {
   string: 'a text',
@@ -116,7 +117,8 @@ function duration(text: string): string | undefined {
   if (/^\d+$/.test(text)) return `${text}${text.length < 4 ? 's' : 'ms'}`
   const [, count, word = ''] = /^(\d{1,6}) ?([a-z]+)$/i.exec(text) ?? []
   const unit = UNITS.find(([pattern]) => pattern.test(word))
-  return unit === undefined ? undefined : `${Number(count) * unit[2]}${unit[1]}`
+  const meant = unit && `${Number(count) * unit[2]}${unit[1]}`
+  return meant === undefined || parseDuration(meant) === undefined ? undefined : meant
 }
 
 function isDuration(error: ErrorObject): boolean {

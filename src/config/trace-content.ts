@@ -2,7 +2,7 @@ import type { KeyConfig } from '../core/config.js'
 import { DEFAULTS } from '../core/defaults.generated.js'
 import type { TelemetryConfig } from '../core/telemetry.js'
 import { type Context, interpolate } from './context.js'
-import type { Site } from './document.js'
+import type { Document, Site } from './document.js'
 import type { Entries } from './entries.js'
 import type { RawKey, RawKeyTrace } from './raw.generated.js'
 import { quoted } from './report.js'
@@ -27,6 +27,7 @@ export function readTraceContent(
 
 /** Settings of traces that know whether spans hold content, which is an error where no spans are sent. */
 export function withTraceContent(
+  main: Document,
   telemetry: TelemetryConfig | undefined,
   keys: Readonly<Record<string, KeyConfig>>,
   entries: Entries<RawKey>,
@@ -36,6 +37,8 @@ export function withTraceContent(
   if (telemetry?.traces !== undefined) {
     return { telemetry: { ...telemetry, traces: { ...telemetry.traces, hasContent: traced.length > 0 } } }
   }
+  // A section that does not fit is reported as that.
+  if (main.misfits.has('telemetry')) return {}
   for (const { name, site } of traced) {
     const message = `no spans are sent, so those of ${quoted(name)} hold nothing: add telemetry: { otlp: { endpoint: http://127.0.0.1:4318 } }`
     report.error('missing-key', site.child('trace'), message)

@@ -8,6 +8,7 @@ export type AmountsConfig = Readonly<
   readonly batch?: boolean
   /** Upstreams charge nothing. */
   readonly free?: boolean
+  readonly token_bytes?: number
 }
 
 /** Where requests say how much they ask for: paths, split, of which the largest number counts. None: it is not asked for. */
@@ -29,6 +30,8 @@ export interface AmountPaths {
   readonly batch: boolean
   /** Whether upstreams charge nothing. */
   readonly free: boolean
+  /** Bytes of a stream for each token of its answer. */
+  readonly tokenBytes?: number | undefined
 }
 
 /** What the verbs of a target may change of what a request asks for. */
@@ -58,6 +61,8 @@ export interface Demand {
   readonly requests: number
   /** Of video. */
   readonly seconds: number
+  /** Whether the request says them. */
+  readonly saysSeconds: boolean
   /** Of sound to be heard, at most and most likely. */
   readonly audioSeconds: number
   readonly likelyAudioSeconds: number

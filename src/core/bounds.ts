@@ -35,6 +35,8 @@ export interface Scope {
   readonly type: ScopeType
   readonly name: string
   readonly limits: ScopeLimits
+  /** The later of two of one holder has the larger number. Absent: 0. */
+  readonly made?: number
 }
 
 /** Units that a price can be for, as the configuration names them. */
@@ -105,6 +107,8 @@ export interface CallerPolicy {
   readonly mayUse?: (route: string) => boolean
   /** Whether it may come from an address; absent: from all. */
   readonly mayComeFrom?: (address: string) => boolean
+  /** The networks that this asks for: one of each list. */
+  readonly networks?: readonly (readonly string[])[]
 }
 
 /** What holds for all counting of one plan. */

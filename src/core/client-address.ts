@@ -1,17 +1,40 @@
-import { BlockList, isIP, isIPv4 } from 'node:net'
+import { BlockList, isIP, isIPv4, isIPv6, SocketAddress } from 'node:net'
 
 /** Entries of `x-forwarded-for` that are looked at, from its end: no chain of proxies is longer. */
 const MAX_HOPS = 32
 /** IPv4 addresses as a socket that takes both families has them (RFC 4291, 2.5.5.2). */
 const MAPPED = /^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i
+/** Bits of a mapped address before those of IPv4. */
+const MAPPED_BITS = 96
+const NETWORK = /^([0-9A-Fa-f.:]+)(?:\/(\d{1,3}))?$/
 
-/** `10.0.0.0/8`, `fd00::/8` or one address; undefined where the text is neither. */
+/**
+ * `10.0.0.0/8`, `fd00::/8` or one address; undefined where the text is neither. A network of mapped addresses is that of IPv4:
+ * one that is wider than all of them is refused, since it would hold every address of IPv4.
+ */
 export function parseNetwork(text: string): { readonly address: string; readonly prefix: number } | undefined {
-  const [, address = '', written] = /^([0-9A-Fa-f.:]+)(?:\/(\d{1,3}))?$/.exec(text) ?? []
+  const [, address = '', written] = NETWORK.exec(text) ?? []
   const family = isIP(address)
   const bits = family === 4 ? 32 : 128
   const prefix = written === undefined ? bits : Number(written)
-  return family === 0 || prefix > bits ? undefined : { address, prefix }
+  if (family === 0 || prefix > bits) return undefined
+  const mapped = mappedIn(address)
+  if (mapped === undefined) return { address, prefix }
+  return prefix < MAPPED_BITS ? undefined : { address: mapped, prefix: prefix - MAPPED_BITS }
+}
+
+/** What was probably meant by a network that is wider than the mapped addresses: `10.0.0.0/8` by `::ffff:10.0.0.0/8`. */
+export function networkMeant(text: string): string | undefined {
+  const [, address = '', prefix] = NETWORK.exec(text) ?? []
+  const mapped = mappedIn(address)
+  return mapped === undefined || Number(prefix) > 32 ? undefined : `${mapped}/${prefix}`
+}
+
+/** The address of IPv4 in a mapped one, however it is written; undefined for others. */
+function mappedIn(address: string): string | undefined {
+  if (!isIPv6(address)) return undefined
+  const plain = new SocketAddress({ address, family: 'ipv6' }).address
+  return MAPPED.test(plain) ? plain.replace(MAPPED, '') : undefined
 }
 
 /** A set of addresses. */

@@ -315,7 +315,8 @@ export type UsageConfig = Readonly<
       | 'reasoning'
       | 'input_audio'
       | 'output_audio'
-      | 'seconds',
+      | 'seconds'
+      | 'searches',
       string | readonly string[]
     >
   >

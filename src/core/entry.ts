@@ -16,7 +16,7 @@ export interface AttemptNote {
   readonly milliseconds: number
   /** It was made beside another one that had not answered in its time. */
   readonly hedge?: true
-  /** Why it failed, where another one followed; of the last one the entry itself has it. */
+  /** Why it failed, unless its answer had begun: then the entry alone has it. */
   readonly cause?: string | undefined
 }
 

@@ -4,7 +4,8 @@
  * {@link MAX_MESSAGE_BYTES} long.
  *
  * A feature finds it as `kernel.peers`. To share something: `tell` it, and `on` the same topic take what others tell. To put
- * figures together: `ask` the others, add what this process has, and answer the same question with `on`.
+ * figures together: `ask` the others, add what this process has, and answer the same question with `on`. What has to outlive
+ * workers without a store, the supervisor keeps: `report` it, and `consult` the supervisor about it.
  */
 export interface Peers {
   /** 1 and up; 0: this process is the only one, or the supervisor. */
@@ -13,6 +14,8 @@ export interface Peers {
   tell<Content>(topic: Topic<Content>, content: Content): boolean
   /** Tells the supervisor alone. */
   report<Content>(topic: Topic<Content>, content: Content): boolean
+  /** Asks the supervisor alone. Rejects where it fails, or does not answer in time (1 s, unless said). */
+  consult<Question, Answer>(topic: Topic<Question, Answer>, question: Question, timeoutMs?: number): Promise<Answer>
   /** Asks all other workers. Those that fail, end, or do not answer in time (1 s, unless said) are not among the answers. */
   ask<Question, Answer>(
     topic: Topic<Question, Answer>,
@@ -51,6 +54,7 @@ export const ALONE: Peers = {
   number: 0,
   tell: () => true,
   report: () => true,
+  consult: () => Promise.reject(new Error('there is no supervisor')),
   ask: async () => [],
   on: () => undefined,
 }

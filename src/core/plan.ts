@@ -1,5 +1,5 @@
 import type { AmountPaths } from './amounts.js'
-import type { Accounting, Tariff } from './bounds.js'
+import type { Accounting, Scope, ScopeType, Tariff } from './bounds.js'
 import type { Caller, KeyRing } from './caller.js'
 import type { Codec, Traits } from './codec.js'
 import type { Config } from './config.js'
@@ -91,11 +91,10 @@ export interface Plan extends Pick<Config, 'workers' | 'reload' | 'receipts' | '
   readonly canaries: readonly Canary[]
   /** Kinds of task results, by name. */
   readonly taskKinds: ReadonlyMap<string, TaskKind>
-  /**
-   * `path` is the raw, still encoded path without the query. Some paths are other routes' for requests with certain
-   * headers, given here by their lower-case names.
-   */
+  /** `path`: still encoded, without the query. Some are other routes' for requests with certain headers, by lower-case name. */
   match(method: string, path: string, headers?: Shown): Match | Miss
+  /** The bounds that a holder of the files has; undefined: none, or it is a key of the store. */
+  scopeOf(type: ScopeType, name: string): Scope | undefined
 }
 
 /** What requests show by their headers, by lower-case names. */
@@ -264,6 +263,8 @@ export interface Exchange extends ExchangeRouting, ExchangeChanges {
   readonly awaited?: TaskTarget
   /** Absent: the configuration has no limits and no prices. */
   readonly tariff?: Tariff
+  /** How requests name the most tokens of an answer. Absent: the configuration has no limits and no prices. */
+  readonly output?: Pick<Traits, 'max_output' | 'max_tokens_field'>
 }
 
 /** A pair of codecs of one operation, and what the encoder has to know of the model. */

@@ -32,12 +32,13 @@ export function unitsBilled(amounts: AmountsConfig | undefined): ReadonlySet<Pri
   return units
 }
 
+/** The units that a price or one of its steps names; none where it is free. */
+export function unitsOfPrice({ above = [], ...rates }: Price): ReadonlySet<PriceUnit> {
+  return new Set([rates, ...above.map(step => step.rates)].flatMap(one => Object.keys(one) as PriceUnit[]))
+}
+
 /** Whether a price says what something costs that is charged in these units. */
 export function fits(price: Price, units: ReadonlySet<PriceUnit>): boolean {
-  let isFree = true
-  for (const unit in price) {
-    if (units.has(unit as PriceUnit)) return true
-    isFree = false
-  }
-  return isFree
+  const priced = unitsOfPrice(price)
+  return priced.size === 0 || [...priced].some(unit => units.has(unit))
 }

@@ -308,6 +308,8 @@ export interface TextUsage extends Counted {
   readonly outputAudio?: number
   /** Only where `input` and `output` are both unknown. */
   readonly total?: number
+  /** Searches that the upstream made. */
+  readonly searches?: number
 }
 
 /** One whole answer. */

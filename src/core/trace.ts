@@ -3,8 +3,8 @@ import { randomHex } from './random-hex.js'
 const TRACE_BYTES = 16
 const SPAN_BYTES = 8
 
-/** Version, trace, parent and flags; versions after 00 may be longer. Source: W3C Trace Context, §3.2. */
-const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:$|-)/
+/** Version, trace, parent and flags; only versions after 00 may be longer than 55 characters. Source: W3C Trace Context, §3.2. */
+const TRACEPARENT = /^(?!ff|00.{54})[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:$|-)/
 /** The flag of a sampled trace. Source: W3C Trace Context, §3.2.2.5.1. */
 const SAMPLED = 1
 

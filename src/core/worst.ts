@@ -27,19 +27,20 @@ export function worstOf(
 ): Worst {
   const price = tariff?.price
   const input = paths?.free === true ? 0 : demand.input
-  const output = outputOf(
-    demand,
-    paths,
-    Math.min(maxOutput ?? UNKNOWN_OUTPUT_TOKENS, tariff?.maxOutput ?? UNKNOWN_OUTPUT_TOKENS),
-  )
+  const output = outputOf(demand, paths, maxOutput, tariff?.maxOutput)
   const ofTokens = paths?.batch === true ? 0 : worstCost(input, output, price)
   const cost = paths?.free === true ? 0 : ofTokens + costOf(otherUnits(demand, price, demand.images), price)
   return { input, output, tokens: input + output, cost }
 }
 
-function outputOf(demand: Demand, paths: AmountPaths | undefined, unsaid: number): number {
-  if (writesText(paths)) return (demand.output ?? unsaid) * demand.choices
-  return demand.images * TOKENS_PER_IMAGE + demand.characters * TOKENS_PER_CHARACTER
+function outputOf(demand: Demand, paths: AmountPaths | undefined, limit?: number, declared?: number): number {
+  if (!writesText(paths)) return demand.images * TOKENS_PER_IMAGE + demand.characters * TOKENS_PER_CHARACTER
+  const { output, choices } = demand
+  // Of a session: all others that ask for more than the limit are refused.
+  if (output !== undefined) return Math.min(output, limit ?? output) * choices
+  // A limit that is not sent bounds nothing.
+  const sent = paths !== undefined && paths.output.length > 0 ? limit : undefined
+  return Math.min(sent ?? declared ?? UNKNOWN_OUTPUT_TOKENS, declared ?? sent ?? UNKNOWN_OUTPUT_TOKENS) * choices
 }
 
 /** Whether answers are text of a length that the request may bound. */

@@ -13,7 +13,7 @@ import { fallbacks, heldBack } from './fallbacks/index.js'
 import { generations } from './generations/index.js'
 import { health } from './health/index.js'
 import { hedges } from './hedges/index.js'
-import { identity } from './identity/index.js'
+import { identity, requiredCertificates } from './identity/index.js'
 import { inFlight } from './in-flight/index.js'
 import { keys } from './keys/index.js'
 import { limits } from './limits/index.js'
@@ -50,8 +50,9 @@ export const FEATURES: readonly Feature[] = [
   modules,
   credentials,
   cors,
-  links,
   webConsole,
+  requiredCertificates,
+  links,
   clientSecrets,
   identity,
   keys,

@@ -57,7 +57,7 @@ export class Attempt implements UpstreamHandler, Source, Worker {
   /** Received bytes that wait for that, or for their turn, and how the transfer ended after them. */
   #rest: Buffer | undefined
   #ending: 'whole' | Error | undefined
-  /** Its slot in the watchdog, while it lingers. */
+  /** Its slot in the watchdog, while it lingers: its call has settled. */
   #watched = 0
   #drain: Drain | undefined
   /** Bytes that were read although the client had gone. */
@@ -226,8 +226,8 @@ export class Attempt implements UpstreamHandler, Source, Worker {
   private ended(how: 'whole' | Error): void {
     if (this.#phase === 'over') return
     if (this.#phase === 'lingering') this.stop()
-    else if (how === 'whole') this.#relay?.end()
-    else this.broken(how)
+    else if (how === 'whole' && this.#relay !== undefined) this.#relay.end()
+    else this.broken(how === 'whole' ? new Error('an end without an answer') : how)
   }
 
   private broken(cause: Error): void {
@@ -261,11 +261,11 @@ export class Attempt implements UpstreamHandler, Source, Worker {
 
   complete(upstreamEnded: boolean, whole = 0): void {
     if (this.#phase === 'over') return
+    this.#gated.isWhole = true
     this.record('ok', this.call.error, this.isDraining ? 0 : whole)
     if (upstreamEnded) this.#phase = 'over'
     else {
       this.enter('lingering')
-      // The call settles now, but this connection still needs a watchdog.
       this.#watched = this.call.kernel.watchdog.add(this)
     }
   }

@@ -9,6 +9,8 @@ import { NO_PARAMS, type Params } from '../core/params.js'
 import type { Choice, Exchange, Match, Miss, Route, Usage } from '../core/plan.js'
 import { unexpected } from '../core/refusals.js'
 import type { TraceContext } from '../core/trace.js'
+import { tryUnread } from '../net/unread.js'
+import { type Uptake, uptakeOf } from '../net/uptake.js'
 import type { HttpExchange } from '../transport/exchange.js'
 import { sumOfUsage } from '../wire/usage.js'
 import { addDroppedHeader, errorHeaders } from './answer-head.js'
@@ -102,7 +104,9 @@ export class Call extends Slots implements Watched, InFlight, Ended {
   #drains: Drains | undefined
   /** Nothing more can be sent: the answer is complete, broken off, or has lost its client. */
   #closed = false
-  #stalledSince: number | undefined
+  /** Since a check has found that bytes wait for the client. */
+  #uptake: Uptake | undefined
+  #nextTry = 0
 
   constructor(kernel: Kernel, request: HttpExchange, generation = kernel.generation) {
     super()
@@ -237,7 +241,7 @@ export class Call extends Slots implements Watched, InFlight, Ended {
     const kept = this.tap?.kept
     if (kept !== undefined) return this.writeAfter(kept, bytes)
     if (this.request.write(bytes)) return true
-    this.stall(onDrain)
+    this.onceDrained(onDrain)
     return false
   }
 
@@ -247,11 +251,9 @@ export class Call extends Slots implements Watched, InFlight, Ended {
   }
 
   /** A function of its own: a closure in {@link write} would keep the bytes in memory until the client has read them. */
-  private stall(onDrain: () => void): void {
-    if (this.#stalledSince !== undefined) return
-    this.#stalledSince = performance.now()
+  private onceDrained(onDrain: () => void): void {
+    if (this.request.onDrain !== undefined) return
     this.request.onDrain = () => {
-      this.#stalledSince = undefined
       this.request.onDrain = undefined
       onDrain()
     }
@@ -354,8 +356,10 @@ export class Call extends Slots implements Watched, InFlight, Ended {
   }
 
   check(now: number): void {
-    const limits = this.generation.plan.limits
-    if (this.#stalledSince !== undefined && now - this.#stalledSince > limits.stall) {
+    const { limits } = this.generation.plan
+    if (now > this.#nextTry) this.#nextTry = tryUnread(this.request.connection, now)
+    if (this.begun) this.#uptake ??= uptakeOf(this.request.connection)
+    if ((this.#uptake?.stalledFor(now) ?? 0) > limits.stall) {
       this.error ??= new GatewayError('client_gone', 'The client stopped reading.', { phase: 'client_stall' })
       this.breakOff()
     } else if (this.#work !== undefined) this.#work.check(now)

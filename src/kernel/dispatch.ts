@@ -339,12 +339,12 @@ export class Dispatch implements Work, Race<Attempt> {
     const isRepeated = next === exchange
     if (!isRepeated) this.#others = undefined
     this.#asked = undefined
+    noteCause(call, failure)
     if (next === undefined) {
       this.giveUp(exchange, failure, translator, others)
       return
     }
     if (!isRepeated) others?.cancel()
-    noteCause(call, failure)
     pause(call, waitMs, continues => {
       if (continues) this.try()
       else if (!call.answered) this.giveUp(exchange, failure, translator, others)

@@ -28,9 +28,12 @@ export class GatedAttempt extends Slots implements AttemptView, AttemptUsage, En
   readonly before: AttemptUsage | undefined
   readonly number: number
   isSent = false
+  isWhole = false
   times: AttemptTimes | undefined
   ended = 0
   calls = 1
+  /** Of a session that reports its usage: what of its answers has passed since the last report. */
+  unreported: { readonly bytes: number; readonly events: number } | undefined
   sentValues: Values | undefined
   /** What features keep with the task that it begins, by their names. */
   notes: TaskNotes | undefined
@@ -241,9 +244,9 @@ export class GatedAttempt extends Slots implements AttemptView, AttemptUsage, En
 
   #outcomeOf(phase: string, status?: number, error?: GatewayError, whole = 0, task?: string): Outcome {
     const { begun, tally } = this.call
-    const { bytesOut, events } = tally
+    const { bytes, events } = this.unreported ?? { bytes: tally.bytesOut + whole, events: tally.events }
     // What has been sent is the first call's doing, where a request takes several.
     if (this.isFurther) return { phase, status, error, task, ...NOTHING_SENT }
-    return { phase, status, error, task, bytes: bytesOut + whole, events, begun: begun || whole > 0 }
+    return { phase, status, error, task, bytes, events, begun: begun || whole > 0 }
   }
 }

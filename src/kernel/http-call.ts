@@ -54,7 +54,7 @@ interface SendOptions {
 export function send(pool: Dispatcher, request: UpstreamRequest, options: SendOptions): Promise<UpstreamResponse> {
   return new Promise((resolve, reject) => {
     const call = new HttpCall(pool, options, resolve, reject)
-    options.signal?.addEventListener('abort', () => call.giveUp(), { once: true })
+    options.signal?.addEventListener('abort', call.giveUp)
     call.dispatched(pool.dispatch(request, call))
   })
 }
@@ -65,7 +65,7 @@ class HttpCall implements UpstreamHandler {
   readonly #options: SendOptions
   readonly #resolve: (answer: UpstreamResponse) => void
   readonly #reject: (reason: NoResponseError) => void
-  readonly #chunks: Buffer[] = []
+  #chunks: Buffer[] = []
   #controller: UpstreamController | undefined
   #timer: NodeJS.Timeout
   #size = 0
@@ -140,10 +140,17 @@ class HttpCall implements UpstreamHandler {
     this.fail(condition, error)
   }
 
-  private stop(reason: NoResponseError): void {
-    if (this.#over) return
+  /** Lets go of what would hold it. */
+  private settle(): void {
     this.#over = true
     clearTimeout(this.#timer)
+    this.#options.signal?.removeEventListener('abort', this.giveUp)
+    this.#chunks = []
+  }
+
+  private stop(reason: NoResponseError): void {
+    if (this.#over) return
+    this.settle()
     if (this.#waits) this.#pool.withdraw(this)
     this.#controller?.abort(reason)
     this.#reject(reason)
@@ -151,9 +158,8 @@ class HttpCall implements UpstreamHandler {
 
   private finish(): void {
     if (this.#over || this.#head === undefined) return
-    this.#over = true
-    clearTimeout(this.#timer)
     this.#resolve({ ...this.#head, body: Buffer.concat(this.#chunks) })
+    this.settle()
     if (this.#options.maxBytes === 'head') this.#controller?.abort(new Error('the head was enough'))
   }
 
@@ -161,9 +167,7 @@ class HttpCall implements UpstreamHandler {
     this.stop(new NoResponseError(this.#sent, condition, error))
   }
 
-  giveUp(): void {
-    this.fail('reset', new GatewayError('client_gone', 'The request was given up.'))
-  }
+  readonly giveUp = (): void => this.fail('reset', new GatewayError('client_gone', 'The request was given up.'))
 
   private timeOut(phase: 'connect' | 'first_byte'): void {
     this.fail(phase, new GatewayError('upstream_timeout', 'The upstream did not answer in time.', { phase }))

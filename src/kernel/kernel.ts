@@ -117,7 +117,7 @@ export class Kernel extends Services {
   /** Called when an upstream, or a model at it, is moved to the end of the order, or back. */
   onHealthChange: (change: HealthChange) => void = () => undefined
   /** Called with what a feature reports to the operator, for the log. */
-  onNotice: (fields: object, message: string) => void = () => undefined
+  onNotice: (fields: object, message: string, severity?: 'info' | 'warn') => void = () => undefined
   /** Called when something could not be stored. */
   onStoreFault: (error: unknown) => void = () => undefined
   /** Set while the process drains: responses then ask clients to close their connections. */

@@ -1,27 +1,38 @@
-/** A feature's state in a call: an index that is assigned once per process. */
+/** The name under which a feature keeps a value in a call. */
 export interface Slot<T> {
-  readonly index: number
   readonly name: string
   /** Only for type checks. */
   readonly type?: (value: T) => T
 }
 
-let count = 0
-
 export function slot<T>(name: string): Slot<T> {
-  return { index: count++, name }
+  return { name }
 }
 
-/** Values of slots. The array is created by the first value. */
+/** The value of one slot, and those that were set before it. */
+interface Kept {
+  readonly slot: object
+  value: unknown
+  readonly before: Kept | undefined
+}
+
+/** Values of slots. A call sets few of all that there are: a list of those is smaller than an array with a place for each. */
 export class Slots {
-  #values: unknown[] | undefined
+  #last: Kept | undefined
 
   get<T>(slot: Slot<T>): T | undefined {
-    return this.#values?.[slot.index] as T | undefined
+    return this.#find(slot)?.value as T | undefined
   }
 
   set<T>(slot: Slot<T>, value: T | undefined): void {
-    this.#values ??= []
-    this.#values[slot.index] = value
+    const kept = this.#find(slot)
+    if (kept !== undefined) kept.value = value
+    else if (value !== undefined) this.#last = { slot, value, before: this.#last }
+  }
+
+  #find(slot: object): Kept | undefined {
+    let kept = this.#last
+    while (kept !== undefined && kept.slot !== slot) kept = kept.before
+    return kept
   }
 }

@@ -183,6 +183,8 @@ export interface AttemptView extends Slots {
   readonly sentValues: Values | undefined
   /** Whether the upstream may have received some of the request. If not, it costs nothing. */
   readonly isSent: boolean
+  /** Whether the upstream's answer came to its end, also after its client has left: its usage is whole. */
+  readonly isWhole: boolean
   /** Its times: a stage that needs them sets an empty object in `beforeAttempt`. */
   times: AttemptTimes | undefined
   /** When it ended, by `performance.now()`: known in `recordAttempt`. */
@@ -226,9 +228,9 @@ export interface Outcome {
   readonly error: GatewayError | undefined
   /** Whether the client's answer had begun. */
   readonly begun: boolean
-  /** Bytes of the answer's body, including framing. */
+  /** Bytes of the answer's body, including framing. Of a session both are those of answers whose usage was not reported. */
   readonly bytes: number
-  /** Events with content of a stream; messages of both sides of a tunnel. */
+  /** Events with content of a stream. */
   readonly events: number
 }
 

@@ -16,6 +16,8 @@ export interface TaskEnd {
   readonly upstream: string
   /** The request's values that the task's record shows: seconds, size, count. */
   readonly input: JsonObject
+  /** What the upstream said of it, by the names of the declared fields. */
+  readonly fields: JsonObject
   /** `cancelled`: by its client, who may have deleted it before it ended. */
   readonly state: 'succeeded' | 'failed' | 'cancelled'
   /** Error code of a failed task. */

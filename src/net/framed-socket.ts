@@ -10,8 +10,10 @@ export { WebSocket, WebSocketServer }
 const HIGH_WATER_BYTES = 16 * 1024
 /** Approximate memory of a waiting message besides its bytes. */
 const MESSAGE_OVERHEAD_BYTES = 512
-/** Maximum bytes that may wait: a client that sends pings and reads nothing is disconnected. */
+/** Maximum bytes that may wait: a client that reads nothing is disconnected. */
 const MAX_BUFFERED_BYTES = 64 * 1024 * 1024
+/** Close code of RFC 6455 §7.4.1. */
+const CLOSE_POLICY = 1008
 
 /** Events of a connection, for its owner. */
 export interface SocketHandler {
@@ -66,11 +68,20 @@ export class FramedSocket {
    */
   send(frames: Buffer): boolean {
     if (this.#socket.readyState !== WebSocket.OPEN) return true
+    if (this.#socket.bufferedAmount > MAX_BUFFERED_BYTES) {
+      this.close(CLOSE_POLICY, 'what waits is not read')
+      return true
+    }
     this.#unwritten++
     this.#sent += frames.length
     this.#connection.write(frames, this.#taken)
     this.#full ||= waiting(this.#socket, this.#unwritten) > HIGH_WATER_BYTES
     return !this.#full
+  }
+
+  /** Whether `drained` is still to come. */
+  get full(): boolean {
+    return this.#full
   }
 
   /** Bytes of all messages that it was sent. */
@@ -106,7 +117,11 @@ export class FramedSocket {
   private pong(data: Buffer): void {
     this.#handler?.alive()
     if (this.#socket.bufferedAmount > MAX_BUFFERED_BYTES) this.#socket.terminate()
-    else if (this.#socket.readyState === WebSocket.OPEN) this.#socket.pong(data)
+    else if (this.#socket.readyState === WebSocket.OPEN) {
+      // It may wait behind messages.
+      this.#unwritten++
+      this.#socket.pong(data, undefined, this.#taken)
+    }
   }
 }
 

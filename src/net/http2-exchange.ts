@@ -29,6 +29,8 @@ export class Http2Exchange implements UpstreamController {
   #stream: ClientHttp2Stream | undefined
   #isOver = false
   #hasAnswer = false
+  /** The upstream has ended its answer itself (END_STREAM). */
+  #isWhole = false
   #isBegun = false
   #refusals = 0
   /** Its stream has ended, for any reason. `isRefused`: the request must be sent on another connection. */
@@ -89,17 +91,25 @@ export class Http2Exchange implements UpstreamController {
   }
 
   #listen(stream: ClientHttp2Stream): void {
+    const push = stream.push.bind(stream)
+    // Node ends what is read of a stream in either case; at a reset, also one without an error, the stream is closed by then.
+    stream.push = (chunk, encoding) => {
+      if (chunk === null && !stream.closed) this.#isWhole = true
+      return push(chunk, encoding)
+    }
     stream.on('response', headers => {
       this.#hasAnswer = true
       this.#guarded(() => this.handler.onResponseStart(this, headers[':status'] ?? 0, answerHeaders(headers)))
     })
     stream.on('data', (chunk: Buffer) => this.#guarded(() => this.handler.onResponseData(this, chunk)))
     stream.on('end', () => {
-      if (stream.rstCode !== constants.NGHTTP2_NO_ERROR || stream.aborted) return
+      if (stream.rstCode !== constants.NGHTTP2_NO_ERROR || !this.#isWhole || !this.#hasAnswer) return
       this.#guarded(() => {
         this.#isOver = true
         this.handler.onResponseEnd(this)
       })
+      // An upstream may leave it at that (RFC 9113 §8.1): its stream would stay open for the rest of the request.
+      if (!stream.writableFinished) this.#cutOff()
     })
     stream.on('error', cause => {
       if (!this.#isRefused(stream)) this.#fail(cause)
@@ -135,10 +145,15 @@ export class Http2Exchange implements UpstreamController {
   #fail(cause: Error): void {
     if (this.#isOver) return
     this.#isOver = true
+    this.#cutOff()
+    this.handler.onResponseError(this, cause)
+  }
+
+  /** Sends nothing more of the request. */
+  #cutOff(): void {
     this.#stream?.close(constants.NGHTTP2_CANCEL)
     const { body } = this.request
     if (body !== null && !(body instanceof Uint8Array)) (body as Readable).unpipe()
-    this.handler.onResponseError(this, cause)
   }
 }
 

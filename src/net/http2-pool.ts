@@ -127,6 +127,12 @@ export class Http2Pool {
     session.on('error', () => undefined)
     session.once('remoteSettings', () => {
       clearTimeout(timer)
+      // Further connections would not take them either.
+      if (session.remoteSettings.maxConcurrentStreams === 0) {
+        this.#remove(link, noStreams())
+        session.destroy()
+        return
+      }
       link.session = session
       for (const one of link.waiting.splice(0)) this.#place(one)
     })
@@ -193,4 +199,8 @@ function closed(): TransportFault {
 
 function lost(): TransportFault {
   return new TransportFault('CONNECTION_CLOSED', 'The upstream closed the connection.')
+}
+
+function noStreams(): TransportFault {
+  return new TransportFault('CONNECTION_CLOSED', 'The upstream allows no streams on its connections.')
 }

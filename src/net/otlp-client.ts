@@ -21,12 +21,16 @@ export interface Posted {
   /** How long the collector asks to wait, milliseconds. */
   readonly waitMs?: number
   readonly status?: number
+  /** Records that a collector refused of those that it got (`partial_success`). */
+  readonly rejected?: number
   /** Why it failed; never what the collector said. */
   readonly why?: string
 }
 
 /** Longest wait that a collector may ask for. */
 const MAX_WAIT_MS = 60_000
+/** Most of an answer that is read. */
+const MAX_ANSWER_BYTES = 4096
 /** Connections to the collector for one signal. */
 const MAX_SOCKETS = 2
 /** What may be sent again. Source: OTLP, "Failures" of OTLP/HTTP. */
@@ -35,10 +39,14 @@ const RETRYABLE: ReadonlySet<number> = new Set([429, 502, 503, 504])
 /** Sends messages of OTLP/HTTP in protobuf (https://opentelemetry.io/docs/specs/otlp/#otlphttp). */
 export class OtlpClient {
   readonly #place: OtlpPlace
+  readonly #rejectedOf: (answer: Uint8Array) => number
   readonly #agent: HttpAgent
+  #isClosed = false
 
-  constructor(place: OtlpPlace, egress: Egress) {
+  /** `rejectedOf`: what {@link Posted.rejected} is of an answer in protobuf. */
+  constructor(place: OtlpPlace, egress: Egress, rejectedOf: (answer: Uint8Array) => number) {
     this.#place = place
+    this.#rejectedOf = rejectedOf
     const isSecure = place.endpoint.startsWith('https:')
     this.#agent = new (isSecure ? HttpsAgent : HttpAgent)({ keepAlive: true, maxSockets: MAX_SOCKETS })
     this.#agent.createConnection = createConnection(egress, new URL(place.endpoint), place.timeout, 'beside') as never
@@ -46,6 +54,7 @@ export class OtlpClient {
 
   /** Never rejects. `path`: `/v1/traces`. */
   post(path: string, body: readonly Uint8Array[]): Promise<Posted> {
+    if (this.#isClosed) return Promise.resolve({ outcome: 'again', why: 'closed' })
     const { endpoint, headers, timeout } = this.#place
     const open = endpoint.startsWith('https:') ? openHttps : openHttp
     return new Promise(resolve => {
@@ -60,7 +69,7 @@ export class OtlpClient {
           'content-length': lengthOf(body),
         },
       })
-      const timer = setTimeout(() => request.destroy(new Error('no answer in time')), timeout)
+      const timer = setTimeout(() => request.destroy(new Error('no answer in time')), timeout).unref()
       const end = (posted: Posted): void => {
         clearTimeout(timer)
         resolve(posted)
@@ -68,15 +77,26 @@ export class OtlpClient {
       request.on('error', (cause: Error) => end({ outcome: 'again', why: reasonOf(cause) }))
       request.on('response', answer => {
         answer.on('error', cause => end({ outcome: 'again', why: reasonOf(cause) }))
-        answer.on('end', () => end(postedOf(answer)))
-        answer.resume()
+        const pieces: Buffer[] = []
+        let length = 0
+        answer.on('data', (piece: Buffer) => {
+          if (length < MAX_ANSWER_BYTES) pieces.push(piece.subarray(0, MAX_ANSWER_BYTES - length))
+          length += piece.length
+        })
+        answer.on('end', () => end(postedOf(answer, this.#rejectedIn(answer, Buffer.concat(pieces)))))
       })
       for (const piece of body) request.write(piece)
       request.end()
     })
   }
 
+  #rejectedIn({ headers }: IncomingMessage, body: Uint8Array): number {
+    return headers['content-type']?.startsWith('application/x-protobuf') ? this.#rejectedOf(body) : 0
+  }
+
+  /** What is under way fails. */
   close(): void {
+    this.#isClosed = true
     this.#agent.destroy()
   }
 }
@@ -87,8 +107,8 @@ function lengthOf(pieces: readonly Uint8Array[]): number {
   return length
 }
 
-function postedOf({ statusCode: status = 0, headers }: IncomingMessage): Posted {
-  if (status >= 200 && status < 300) return { outcome: 'ok', status }
+function postedOf({ statusCode: status = 0, headers }: IncomingMessage, rejected: number): Posted {
+  if (status >= 200 && status < 300) return { outcome: 'ok', status, ...(rejected > 0 ? { rejected } : {}) }
   const why = `status ${status}`
   if (!RETRYABLE.has(status)) return { outcome: 'refused', status, why }
   const wait = retryAfter(headers)

@@ -87,6 +87,10 @@ export class SignedExchange implements ExchangeHandler, UpstreamController {
   // The handler of the exchanges.
 
   onRequestStart(controller: UpstreamController): void {
+    if (this.#isOver) {
+      controller.abort(new Error('the exchange is over'))
+      return
+    }
     this.#controller = controller
     if (this.#isBegun) return
     this.#isBegun = true
@@ -118,6 +122,7 @@ export class SignedExchange implements ExchangeHandler, UpstreamController {
   }
 
   onResponseEnd(): void {
+    if (this.#isOver) return
     this.#isOver = true
     this.#handler.onResponseEnd(this)
   }

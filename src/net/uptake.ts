@@ -1,4 +1,4 @@
-import type { Duplex } from 'node:stream'
+import { Duplex } from 'node:stream'
 
 /** Node's own part of a socket, as its time-outs read it (`Socket#_onTimeout`); of TLS the connection below. */
 interface Handle {
@@ -30,6 +30,11 @@ export class Uptake {
     this.#queue = queue
     return this.#since === undefined ? undefined : now - this.#since
   }
+}
+
+/** That of a connection for which bytes wait; undefined for all other objects. */
+export function uptakeOf(connection: object): Uptake | undefined {
+  return connection instanceof Duplex && connection.writableLength > 0 ? new Uptake(connection) : undefined
 }
 
 /** Bytes of the write at hand that the system has not taken; a number that only its changes matter of. */

@@ -251,6 +251,7 @@ function exchangeOf(
     ...(model.stream !== undefined && { contract: model.stream }),
     ...(model.hedge !== undefined && { hedge: model.hedge }),
     ...(adds !== undefined && { adds }),
+    ...(config.accounting !== undefined && { output: traits }),
   }
 }
 

@@ -1,3 +1,4 @@
+import type { Scope, ScopeType } from '../core/bounds.js'
 import type { Config } from '../core/config.js'
 import { EXPOSED, type Exposed } from '../core/exposed.js'
 import type { Match, Miss, Plan, Route, Shown, Upstream } from '../core/plan.js'
@@ -138,6 +139,12 @@ export class CompiledPlan implements Plan {
 
   match(method: string, path: string, headers?: Shown): Match | Miss {
     return this.#router.match(method, path, headers)
+  }
+
+  scopeOf(type: ScopeType, name: string): Scope | undefined {
+    if (type === 'model' || type === 'upstream') return this.tariffs?.scopeOf(type, name)
+    const holder = type === 'group' ? this.policies.groups.get(name) : this.keys.holderOf(name)?.caller.policy
+    return holder?.scopes.find(scope => scope.type === type && scope.name === name)
   }
 }
 

@@ -98,13 +98,14 @@ export class Policies {
     if (limits === undefined && routes === undefined && networks === undefined && group === undefined) return NO_BOUNDS
     const own = limits && scopeOf('key', name, withUnpriced(limits, group?.unpriced), before?.scopes[0])
     const mayUse = this.#predicate(this.#uses, all('routes', routes, group), usesOf)
-    const mayComeFrom = this.#predicate(this.#origins, all('networks', networks, group), originsOf)
+    const origins = all('networks', networks, group)
+    const mayComeFrom = this.#predicate(this.#origins, origins, originsOf)
     return {
       scopes: own === undefined ? (group?.scopes ?? NO_SCOPES) : [own, ...(group?.scopes ?? [])],
       group: group?.name,
       groups: group?.names ?? NO_GROUPS,
       ...(mayUse === undefined ? {} : { mayUse }),
-      ...(mayComeFrom === undefined ? {} : { mayComeFrom }),
+      ...(mayComeFrom === undefined ? {} : { mayComeFrom, networks: origins }),
     }
   }
 
@@ -154,10 +155,12 @@ function compileGroup(
   return { name, config, outer, names, scopes, models, may, unpriced, priority }
 }
 
+let made = 0
+
 /** `before` itself if it has the same holder and the same limits: accounts are found by its identity. */
 export function scopeOf(type: ScopeType, name: string, limits: ScopeLimits, before: Scope | undefined): Scope {
   const isSame = before?.type === type && before.name === name && saysSame(before.limits, limits)
-  return isSame && before !== undefined ? before : { type, name, limits }
+  return isSame && before !== undefined ? before : { type, name, limits, made: ++made }
 }
 
 function saysSame(one: unknown, other: unknown): boolean {

@@ -65,7 +65,8 @@ export function compileAmounts(config: AmountsConfig | undefined): AmountPaths |
 export function compileAmounts(config: AmountsConfig | undefined): AmountPaths | undefined {
   if (config === undefined) return undefined
   const paths = (written: string | readonly string[] = []): readonly Path[] => [written].flat().map(parsePath)
-  const { output, choices, images, characters, items, seconds, audio = false, batch = false, free = false } = config
+  const { output, choices, images, characters, items, seconds, token_bytes: tokenBytes } = config
+  const { audio = false, batch = false, free = false } = config
   return {
     output: paths(output),
     choices: paths(choices),
@@ -76,6 +77,7 @@ export function compileAmounts(config: AmountsConfig | undefined): AmountPaths |
     audio,
     batch,
     free,
+    tokenBytes,
   }
 }
 
@@ -89,6 +91,7 @@ const COUNTS: Readonly<Record<keyof UsageConfig, keyof Usage>> = {
   input_audio: 'inputAudio',
   output_audio: 'outputAudio',
   seconds: 'seconds',
+  searches: 'searches',
 }
 
 const USAGE = new WeakMap<UsageConfig, UsagePaths>()

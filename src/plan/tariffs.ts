@@ -1,5 +1,5 @@
 import type { AccountingConfig } from '../core/accounting-config.js'
-import type { Price, PriceUnit, Scope, Tariff } from '../core/bounds.js'
+import type { Price, PriceUnit, Scope, ScopeType, Tariff } from '../core/bounds.js'
 import type { Config, ModelConfig } from '../core/config.js'
 import { amountsOf, fits, unitsBilled } from '../core/price-fit.js'
 import { findPrice, PriceList } from '../core/price-list.js'
@@ -58,6 +58,11 @@ export class Tariffs {
       }
     }
     return tariffs
+  }
+
+  /** Of a model or an upstream. */
+  scopeOf(type: ScopeType, name: string): Scope | undefined {
+    return this.#scopes.get(`${type} ${name}`)
   }
 
   /** Those of exchanges that serve one protocol. */

@@ -6,12 +6,13 @@ import { followCodes } from '../admin/routes/session.js'
 import { createAdminServer } from '../admin/server.js'
 import { answerPeers } from '../admin/workers.js'
 import type { AdminPlan } from '../core/process-config.js'
+import type { KeyTerms } from '../features/keys/record.js'
 import type { Kernel } from '../kernel/kernel.js'
 import type { Log } from '../sinks/log.js'
 import { changeLevel, followLevel } from './own-log.js'
 import { StartError } from './problems.js'
 import { listen } from './server.js'
-import { callerOf, faultsOf } from './store-keys.js'
+import { callerOf, faultsOf, warningsOf } from './store-keys.js'
 import { TaskStore } from './task-store.js'
 
 /** Connections that wait to be accepted. */
@@ -69,7 +70,8 @@ export class Admin {
         },
         level: level => changeLevel(level, log, kernel.peers),
       },
-      faultsOf: (name, terms) => faultsOf(name, terms as Parameters<typeof faultsOf>[1], running().plan),
+      faultsOf: (name, terms) => faultsOf(name, terms as KeyTerms, running().plan),
+      warningsOf: (name, terms) => warningsOf(name, terms as KeyTerms, running().plan, running().config),
       tasks: (filter, limit, after) =>
         TaskStore.of(kernel.store, running().plan).page(filter as Parameters<TaskStore['page']>[0], limit, after),
     }

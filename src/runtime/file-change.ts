@@ -1,17 +1,6 @@
-import {
-  chmod,
-  chown,
-  constants,
-  copyFile,
-  mkdir,
-  readFile,
-  realpath,
-  rename,
-  rm,
-  stat,
-  writeFile,
-} from 'node:fs/promises'
+import { chmod, chown, constants, copyFile, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { makeFolder } from '../core/folders.js'
 
 /** A file as it shall be. Without a text it shall not be there. */
 interface Wanted {
@@ -123,7 +112,7 @@ async function textAt(path: string): Promise<string | undefined> {
 }
 
 async function beside({ real, fresh, former }: Omit<Step, 'path'>, text: string): Promise<void> {
-  if (former === undefined) await mkdir(dirname(real), { recursive: true })
+  if (former === undefined) await makeFolder(dirname(real))
   else await copyFile(real, former, constants.COPYFILE_EXCL)
   // Of a file that is new no one knows who may read it but its owner.
   if (fresh !== undefined) await writeFile(fresh, text, { flag: 'wx', mode: 0o600 })

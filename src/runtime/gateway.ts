@@ -103,7 +103,7 @@ export class Gateway {
     this.#embedded = embedded
     this.#store = store
     this.#isAlone = seat === undefined
-    this.#log = startLog(plan.log, options.log, seat?.peers.number)
+    this.#log = startLog(plan.log, options.log, seat?.peers.number, seat?.log)
     state.attach(this.#log)
     this.#sweeper = new Sweeper(store, state, () => retentionOf(this.plan))
     const pipeline = new Pipeline(options.features ?? FEATURES)
@@ -117,7 +117,7 @@ export class Gateway {
       this.#log.error({ stage, hook, error: String(cause) }, 'a stage failed')
     const healthLog = new HealthLog(this.#log)
     this.#kernel.onHealthChange = change => healthLog.changed(change)
-    this.#kernel.onNotice = (fields, message) => this.#log.warn(fields, message)
+    this.#kernel.onNotice = (fields, message, severity = 'warn') => this.#log[severity](fields, message)
     this.#kernel.onStoreFault = error => state.failed(error)
     state.onUp = () => this.#kernel.need(TASKS).checkNow()
     logTasks(this.#kernel, this.#log)

@@ -113,7 +113,6 @@ export class GatewayMetrics {
     await this.#tasks?.show(states)
     for (const [result, count] of Object.entries(health.reloads)) states.reloads.of(result).add(count)
     for (const [result, count] of Object.entries(health.fetches ?? {})) states.fetches.of(result).add(count)
-    states.linesLost.of().add(kernel.sink.dropped ?? 0)
     states.configValid.of().add(health.valid ? 1 : 0)
     const problems = [...new Set([...plans().loaded.problems, ...health.problems])]
     for (const severity of ['error', 'warning'])

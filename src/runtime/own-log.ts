@@ -1,20 +1,30 @@
 import type { Writable } from 'node:stream'
 import type { LogConfig, LogLevel } from '../core/log-config.js'
 import { type Peers, topic } from '../core/peers.js'
-import { type Log, openLog } from '../sinks/log.js'
+import { type Log, type LogState, openLog } from '../sinks/log.js'
 import { messageOf, StartError } from './problems.js'
 
-/** The log of a process. Throws {@link StartError} where its file cannot be opened. */
-export function startLog(config: LogConfig, stream: Writable | undefined, worker: number | undefined): Log {
+/**
+ * The log of a process. `common`: that of its supervisor, whose level holds until the file has another one. Throws
+ * {@link StartError} where its file cannot be opened.
+ */
+export function startLog(
+  config: LogConfig,
+  stream: Writable | undefined,
+  worker: number | undefined,
+  common?: LogState,
+): Log {
   try {
-    return openLog(config, stream, worker)
+    const log = openLog(config, stream, worker)
+    if (common?.configured === config.level) log.level(common.level)
+    return log
   } catch (cause) {
     throw new StartError(`cannot write the log (log.to.file): ${messageOf(cause)}`)
   }
 }
 
 /** The admin API has changed the level. */
-export const LEVEL = topic<LogLevel, null>('log: level')
+const LEVEL = topic<LogLevel, null>('log: level')
 
 /** Changes the level here, in the other workers and in their supervisor. */
 export async function changeLevel(level: LogLevel, log: Log, peers: Peers): Promise<void> {

@@ -1,4 +1,5 @@
 import type { Peers } from '../core/peers.js'
+import type { LogState } from '../sinks/log.js'
 import type { SimulatorPlace } from './embedded.js'
 import type { Health } from './health.js'
 import type { Running } from './load.js'
@@ -11,6 +12,8 @@ export interface Seat {
   /** The number of the plan that it starts with. */
   readonly generation: number
   readonly simulator: SimulatorPlace | undefined
+  /** Of the supervisor: its level holds until the file has another one. */
+  readonly log: LogState
   /** Plans come from the supervisor. */
   planSource(running: Running, parts: { readonly target: Target; readonly health: Health }): PlanSource
   /** Ends all workers. */

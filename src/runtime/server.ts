@@ -15,6 +15,7 @@ import { errorBody } from '../core/error-bodies.js'
 import { type ErrorCode, GatewayError } from '../core/errors.js'
 import type { Limits } from '../core/limits.js'
 import type { ListenConfig } from '../core/process-config.js'
+import { knowAllConnections } from '../transport/all-connections.js'
 import type { HttpExchange } from '../transport/exchange.js'
 import { NodeExchange } from '../transport/node-exchange.js'
 import { serveInPlace, UPGRADES, wantsSocket } from '../transport/serve-in-place.js'
@@ -48,8 +49,8 @@ export function createServer(
     connectionsCheckingInterval: CHECK_INTERVAL_MS,
   }
   const { tls } = listen
-  const server =
-    tls === undefined ? createHttpServer(options) : createHttpsServer({ ...options, ...secureOf(tls), ...asking(tls) })
+  const secure = tls && { handshakeTimeout: limits.headers, ...secureOf(tls), ...asking(tls) }
+  const server = secure === undefined ? createHttpServer(options) : createHttpsServer({ ...options, ...secure })
   applyLimits(server, limits)
   // Counted by the kernel, which can answer; Node would drop the headers over the count without a word.
   server.maxHeadersCount = 0
@@ -67,7 +68,8 @@ export function createServer(
     else serveInPlace(server, request, socket, head)
   })
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
-    if (isAlone(socket)) socket.end(rawAnswer(new GatewayError('method_not_allowed', 'This is not a proxy.')))
+    const refusal = new GatewayError('method_not_allowed', 'This is not a proxy.')
+    if (isAlone(socket)) socket.end(rawAnswer(refusal), () => socket.destroy())
   })
   server.on('clientError', (error: ConnectionError, socket: Duplex) => {
     // A client that resets its connection sends nothing that could be refused.
@@ -78,7 +80,10 @@ export function createServer(
     // What is broken may come after a request that is being answered.
     if (!PARSED_BYTES.test(error.code ?? '') || endInTurn(socket, answer)) answer()
   })
+  // Behind Node's own listener, which makes it a `clientError`: without TLS, no answer in words can be sent.
+  server.on('tlsClientError', (_error: Error, socket: Duplex) => socket.destroy())
   if (transport === 'fast') interceptConnections(server, serve)
+  knowAllConnections(server)
   return server
 }
 
@@ -101,13 +106,17 @@ function refuse(response: ServerResponse, error: GatewayError): void {
   response.end(body)
 }
 
+function destroyThis(this: Duplex): void {
+  this.destroy()
+}
+
 /**
  * A request that leaves HTTP comes when all before it are answered. If it does not, the connection ends with it: Node has
  * let go of the connection, so it cannot be served in its turn.
  */
 function isAlone(socket: Duplex): boolean {
   // Node has taken its own listener off: a client that resets the connection would end the process.
-  socket.on('error', () => socket.destroy())
+  socket.off('error', destroyThis).on('error', destroyThis)
   const refusal = new GatewayError('bad_request', 'A request to upgrade must wait for the answers to those before it.')
   return endInTurn(socket, () => socket.end(rawAnswer(refusal), () => socket.destroy()))
 }

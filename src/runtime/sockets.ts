@@ -75,7 +75,7 @@ export class Sockets {
     const session = new ResponseSession(
       opened,
       request,
-      route.limits,
+      { ...route.limits, stall: this.#kernel.generation.plan.limits.stall },
       this.#kernel.memory.requests.lease(''),
       this.#kernel.turns,
       this.#kernel.serve,

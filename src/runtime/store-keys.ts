@@ -1,6 +1,9 @@
 import { readKeyTerms } from '../config/key-terms.js'
+import type { Scope } from '../core/bounds.js'
 import type { Caller } from '../core/caller.js'
+import type { Config } from '../core/config.js'
 import { GatewayError } from '../core/errors.js'
+import { Glob, overlap } from '../core/glob.js'
 import type { Plan } from '../core/plan.js'
 import type { Store } from '../core/store.js'
 import { CALLERS, type StoredHolder } from '../features/keys/callers.js'
@@ -78,6 +81,62 @@ export function faultsOf(name: string, terms: KeyTerms, plan: Plan): readonly st
   const policies = policiesOf(plan)
   const read = readKeyTerms(name, terms, policies.groups.keys(), policies.regions.names)
   return 'faults' in read ? read.faults : []
+}
+
+/**
+ * What terms that fit do less than they say, by the lints of the file: names of nothing, and budgets over what has no price. Prices
+ * are known to plans that count.
+ */
+export function warningsOf(name: string, terms: KeyTerms, plan: Plan, config: Config): readonly string[] {
+  const policies = policiesOf(plan)
+  const models = Object.keys(config.models)
+  const read = readKeyTerms(name, terms, policies.groups.keys(), policies.regions.names, models)
+  if ('faults' in read) return []
+  const { routes = [] } = read.config
+  const unknown = routes.filter(pattern => !plan.routes.some(({ id }) => new Glob(pattern).matches(id)))
+  return [
+    ...read.warnings,
+    ...unknown.map(pattern => `routes: no route matches "${pattern}", so it permits nothing`),
+    ...warningsOfPrices(compileHolder(name, read.config, policies).caller, plan, config),
+  ]
+}
+
+/** Models that one warning names. */
+const MAX_NAMED = 3
+
+function warningsOfPrices(
+  { models, policy }: Caller,
+  plan: Plan,
+  { accounting, models: all }: Config,
+): readonly string[] {
+  const isOpen = ({ limits }: Scope): boolean =>
+    limits.unpriced === undefined && limits.bounds.some(({ unit }) => unit === 'budget')
+  if (accounting?.unpriced !== undefined || policy?.scopes.some(isOpen) !== true) return []
+  const isOurs = (model: string): boolean => models.some(pattern => overlap(pattern, model))
+  const names = Object.keys(all).filter(model => isOurs(model) && isRefused(model, plan))
+  if (names.length === 0) return []
+  const more = names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : ''
+  const shown = names.slice(0, MAX_NAMED).map(model => `"${model}"`)
+  return [
+    `limits.budget: no price is known for ${shown.join(', ')}${more}, which it refuses; write prices, or unpriced`,
+  ]
+}
+
+/** Whether a target of a model has a price on none of its routes, and no rule for that. */
+function isRefused(model: string, plan: Plan): boolean {
+  const found = new Map<string, boolean>()
+  for (const route of plan.routes) {
+    for (const { upstream, tariff } of route
+      .resolve(model.replaceAll('*', 'x'))
+      ?.groups.flatMap(({ exchanges }) => exchanges) ?? []) {
+      if (tariff !== undefined)
+        found.set(
+          upstream.name,
+          found.get(upstream.name) === true || tariff.price !== undefined || tariff.unpriced === 'free',
+        )
+    }
+  }
+  return [...found.values()].includes(false)
 }
 
 function policiesOf(plan: Plan): Policies {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Store } from '../core/store.js'
+import { SteadyClock, SYSTEM_CLOCK } from '../features/limits/clock.js'
 import { dayOf, dropOldDays } from './ledger-retention.js'
 import type { StoreState } from './store-state.js'
 
@@ -23,6 +24,8 @@ export class Sweeper {
   readonly #state: StoreState
   readonly #timer: NodeJS.Timeout
   readonly #retention: () => number | undefined
+  /** Stores give leases back that have ended by it, also those of other gateways: a jump must end none. */
+  readonly #clock = new SteadyClock(SYSTEM_CLOCK)
   #running: Promise<void> | undefined
   /** The first day that the ledger retained when old ones were last dropped. */
   #firstDay: string | undefined
@@ -53,7 +56,7 @@ export class Sweeper {
   }
 
   private async sweep(): Promise<void> {
-    const now = Date.now()
+    const now = this.#clock.now()
     for (let time = 0; time < MAX_ROUNDS_PER_SWEEP; time++) {
       if ((await this.#store.sweep(now, MAX_RECORDS_PER_SWEEP)) < MAX_RECORDS_PER_SWEEP) break
     }

@@ -17,8 +17,8 @@ const MAX_BYTES_PER_UNIT = 3
 /** Where lines are written. */
 export interface Place {
   readonly descriptor: number
-  /** Called before a batch of so many bytes: it may change the descriptor. Calls `ready` once, in any case. */
-  prepare?(bytes: number, ready: () => void): void
+  /** Called before a batch of so many bytes: it may change the descriptor. Calls `ready` once, in any case; `isLost`: no one would read them. */
+  prepare?(bytes: number, ready: (isLost: boolean) => void): void
   close?(): void
 }
 
@@ -162,11 +162,17 @@ export class LineWriter {
     }
     this.#writing = next
     this.#landed = () => undefined
-    this.#place.prepare(next.length, () => {
+    this.#place.prepare(next.length, isLost => {
       const landed = this.#landed
       this.#landed = undefined
+      if (isLost) {
+        this.#lose(next)
+        this.#writing = undefined
+      }
       landed?.()
-      if (!this.#closing) this.#send(next)
+      if (this.#closing) return
+      if (isLost) this.#resume()
+      else this.#send(next)
     })
   }
 

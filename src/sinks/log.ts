@@ -1,13 +1,13 @@
 import type { Writable } from 'node:stream'
 import { isatty } from 'node:tty'
 import type { CommonParts, GoodRequest, Outcome, RequestEntry, Sink } from '../core/entry.js'
-import { LOG_LEVELS, type LogConfig, type LogLevel } from '../core/log-config.js'
+import { LOG_LEVELS, type LogConfig, type LogFile, type LogLevel } from '../core/log-config.js'
 import type { Fields, LogRecord, Severity } from '../core/log-record.js'
 import { ecsFormat } from './ecs-format.js'
 import type { Format } from './format.js'
 import { jsonFormat } from './json-format.js'
 import { LineWriter } from './line-writer.js'
-import { RotatedFile } from './log-file.js'
+import { type FileFault, RotatedFile } from './log-file.js'
 import { nextStep } from './next-steps.js'
 import { otelFormat } from './otel-format.js'
 import { goodFields, requestFields } from './request-fields.js'
@@ -161,9 +161,22 @@ export class Log implements Sink {
     if (to === undefined && this.#stream !== undefined) return linesOf(this.#stream)
     const isShared = this.#worker !== undefined
     const writer =
-      to === undefined ? new LineWriter(2, isShared ? ATOMIC_BYTES : undefined) : new LineWriter(new RotatedFile(to))
+      to === undefined ? new LineWriter(2, isShared ? ATOMIC_BYTES : undefined) : new LineWriter(this.#fileAt(to))
     writer.onDropped = dropped => this.warn({ dropped, next: DROPPED }, 'lines of the log were lost')
     return Object.assign(writer, { isTerminal: to === undefined && isatty(2) })
+  }
+
+  #fileAt(to: LogFile): RotatedFile {
+    const file = new RotatedFile(to)
+    file.onFault = (fault, { message: error }) => {
+      const fields = { file: to.file, error, next: NEXT_OF_FILES }
+      this.warn(fields, FAULTS_OF_FILES[fault])
+      if (fault === 'grows') return
+      const record = { severity: 'warn', at: Date.now(), message: FAULTS_OF_FILES[fault], fields } as const
+      const stream = this.#stream ?? process.stderr
+      stream.write(this.#format({ ...record, worker: this.#worker }))
+    }
+    return file
   }
 
   /** False: the new place cannot be opened, so the old one stays. */
@@ -231,6 +244,12 @@ export class Log implements Sink {
 }
 
 const DROPPED = 'read the log faster, give it a larger disk, or write less: a higher log.level, or log.sample'
+
+const FAULTS_OF_FILES: Readonly<Record<FileFault, string>> = {
+  grows: 'the file of the log cannot be changed for a new one, and grows without a bound',
+  lost: 'the file of the log was removed and cannot be made again; its lines are lost',
+}
+const NEXT_OF_FILES = 'let the process write to the folder of log.to, or name another file and reload'
 
 const FORMATS: Readonly<Record<'json' | 'ecs' | 'otel', Format>> = {
   json: jsonFormat,

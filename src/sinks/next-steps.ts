@@ -6,6 +6,12 @@ const NEXT_STEPS: Readonly<Record<string, string>> = {
   'the store works, but': 'change what `store` says, or look at the store itself; docs/operating.md#stores',
   'the store cannot be used': 'start the store, or mend its address under `store`; it is tried again all the time',
   'a record could not be stored': 'look at the store and its disk; `gateway store check` tries it',
+  'receipts cannot be written; they wait in memory':
+    'look at `error`, at the folder or store of `receipts`, and its disk; they are written again by themselves',
+  'receipts are lost: they could not be written before the end':
+    'look at the folder or store of `receipts`; `gateway receipts verify` says what else is missing',
+  'the last receipt of the process before is unfinished':
+    'nothing, if that process was killed; else run `gateway receipts verify`',
   'upstreams are off': 'set the variables or files that hold their secrets, or remove them from the file',
   'an upstream is off': 'set the variable or file that holds its secret, then reload',
   'a key cannot be used': 'set the variable or file that holds it, then reload',

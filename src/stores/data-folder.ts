@@ -4,7 +4,6 @@ import {
   constants,
   existsSync,
   fstatSync,
-  mkdirSync,
   openSync,
   readSync,
   rmSync,
@@ -12,6 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { makeFolderSync } from '../core/folders.js'
 import { StoreError } from '../core/store.js'
 
 const DATA = 'data.mdb'
@@ -26,7 +26,7 @@ const MIN_FREE_BYTES = 64 * 1024
  */
 export function prepareFolder(folder: string): void {
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    makeFolderSync(folder, 0o700)
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK)
     checkBlobs(folder)
     if (!checkFiles(folder)) probe(folder)

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { mkdirSync } from 'node:fs'
 import { type FileHandle, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Database } from 'lmdb'
+import { makeFolderSync } from '../core/folders.js'
 import {
   type Blobs,
   type ByteRange,
@@ -49,7 +49,7 @@ export class FileBlobs implements Blobs {
     this.#expiry = environment.bytes('blob-expiry')
     this.#waste = environment.bytes('blob-waste')
     try {
-      mkdirSync(this.#folder, { recursive: true, mode: 0o700 })
+      makeFolderSync(this.#folder, 0o700)
     } catch (error) {
       throw storeErrorOf(error, environment.folder)
     }
@@ -67,7 +67,8 @@ export class FileBlobs implements Blobs {
       const handle = await this.disk(() => open(this.pathOf(file), 'wx', 0o600))
       try {
         for await (const piece of inChunks(source, limit)) {
-          await this.disk(() => handle.write(piece))
+          // All of it: a single write may be short on a disk that is almost full.
+          await this.disk(() => handle.writeFile(piece))
           size += piece.length
           waste = await this.postpone(waste)
         }

@@ -1,5 +1,6 @@
-import { closeSync, ftruncateSync, mkdirSync, rmSync, statSync, utimes } from 'node:fs'
+import { closeSync, ftruncateSync, rmSync, statSync, utimes } from 'node:fs'
 import { join } from 'node:path'
+import { makeFolderSync } from '../core/folders.js'
 import { StoreError } from '../core/store.js'
 import {
   forgetMark,
@@ -34,7 +35,7 @@ export class Holder {
   /** Throws {@link StoreError} if a process that cannot share the store has it open. */
   constructor(folder: string, schema: number) {
     const holders = holdersOf(folder)
-    mkdirSync(holders, { recursive: true, mode: 0o700 })
+    makeFolderSync(holders, 0o700)
     this.#mark = newMark(schema)
     this.#path = join(holders, nameOf(this.#mark))
     this.#file = openMark(this.#path)

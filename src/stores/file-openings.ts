@@ -1,6 +1,7 @@
-import { closeSync, existsSync, mkdirSync, rmdirSync, rmSync } from 'node:fs'
+import { closeSync, existsSync, rmdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { makeFolderSync } from '../core/folders.js'
 import { type Holder, isWritten } from './file-holders.js'
 import { forgetMark, isGone, isMine, isStale, markOf, nameOf, namesIn, newMark, openMark } from './file-marks.js'
 
@@ -138,7 +139,7 @@ function announce(folder: string): Opening {
 function leave(openings: string, path: string): boolean {
   for (;;) {
     try {
-      mkdirSync(openings, { recursive: true, mode: 0o755 })
+      makeFolderSync(openings, 0o755)
       const file = openMark(path)
       if (file !== undefined) closeSync(file)
       return file !== undefined

@@ -1,4 +1,5 @@
-import { closeSync, mkdirSync, openSync, readSync, rmSync, writeSync } from 'node:fs'
+import { closeSync, openSync, readSync, rmSync, writeSync } from 'node:fs'
+import { makeFolderSync } from '../core/folders.js'
 import type { Overflow } from '../core/long-text.js'
 import { tempPath } from './temp-file.js'
 
@@ -75,7 +76,7 @@ export class OverflowFile implements Overflow {
   private create(): number {
     const { folder } = this.#host
     const path = tempPath(folder)
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    makeFolderSync(folder, 0o700)
     const file = openSync(path, 'wx+', 0o600)
     try {
       rmSync(path)

@@ -196,8 +196,11 @@ export class PostgresPool {
   }
 
   private async probe(): Promise<void> {
+    const { password } = this.#settings
     const client = new pg.Client({
       ...this.#pool.options,
+      // The pool hides its own.
+      ...(password !== undefined && { password: password.reveal() }),
       connectionTimeoutMillis: PROBE_INTERVAL_MS * 2,
       query_timeout: PROBE_INTERVAL_MS * 2,
     })

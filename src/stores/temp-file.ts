@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { type FileHandle, mkdir, open, readdir, unlink } from 'node:fs/promises'
+import { type FileHandle, open, readdir, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { madeBuffers } from '../core/dead-buffers.js'
+import { makeFolder } from '../core/folders.js'
 
 /** How files begin that {@link prepareTempFolder} may remove. */
 const PREFIX = 'gateway-spool-'
@@ -59,7 +60,7 @@ export function tempPath(folder: string): string {
  * where it could not. A file that another process has open loses its name, which it does not need.
  */
 export async function prepareTempFolder(folder: string): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: 0o700 })
+  await makeFolder(folder, 0o700)
   const left = (await readdir(folder)).filter(name => NAME.test(name))
   for (const name of left) await removed(join(folder, name))
 }

@@ -120,14 +120,16 @@ function joined(before: Counted, after: Counted): Counted {
 }
 
 /** Some operations make nothing that is counted. */
-function usageOf({ input, output, inputAudio, outputAudio }: Counted & AudioCounted): Usage | undefined {
-  const counts = Object.entries({ input, output, inputAudio, outputAudio }).filter(([, count]) => count !== undefined)
+function usageOf({ input, output, inputAudio, outputAudio, searchUnits }: Counted & OtherCounted): Usage | undefined {
+  const all = { input, output, inputAudio, outputAudio, searches: searchUnits }
+  const counts = Object.entries(all).filter(([, count]) => count !== undefined)
   if (counts.length === 0) return undefined
   return { ...Object.fromEntries(counts), ...(input !== undefined && { total: input + (output ?? 0) }) }
 }
 
-/** Of operations on sounds: its part of the tokens. */
-interface AudioCounted {
+/** Of operations on sounds: its part of the tokens. Of ranks: searches. */
+interface OtherCounted {
   readonly inputAudio?: number
   readonly outputAudio?: number
+  readonly searchUnits?: number
 }

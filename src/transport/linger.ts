@@ -18,12 +18,10 @@ export function linger(request: IncomingMessage, response: ServerResponse): void
   const over = (): void => {
     clearTimeout(timer)
     socket.off('close', over)
+    if (socket.destroySoon === endInSteps) Reflect.deleteProperty(socket, 'destroySoon')
   }
-  socket.once('close', over)
-  request.on('end', over)
-  request.resume()
   // Node calls this when the last byte of an answer with `connection: close` is out.
-  socket.destroySoon = () => {
+  const endInSteps = (): void => {
     if (request.complete || response.destroyed) {
       destroySoon()
       return
@@ -36,4 +34,8 @@ export function linger(request: IncomingMessage, response: ServerResponse): void
     request.on('end', destroySoon)
     socket.end()
   }
+  socket.destroySoon = endInSteps
+  socket.once('close', over)
+  request.on('end', over)
+  request.resume()
 }

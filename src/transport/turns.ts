@@ -62,7 +62,7 @@ function waitFor(socket: Duplex, one: Waiting): void {
     currentOf(socket)?.once('close', () => next(socket))
   } else if (line.at(-1)?.response !== undefined) {
     line.push(one)
-    if (line.length >= MAX_WAITING) socket.pause()
+    if (line.length === MAX_WAITING) hold(socket)
   }
 }
 
@@ -75,6 +75,17 @@ function next(socket: Duplex): void {
   }
   if (line.length === 0) lines.delete(socket)
   else one.response?.once('close', () => next(socket))
-  if (line.length === MAX_WAITING - 1) socket.resume()
+  if (line.length === MAX_WAITING - 1) letGo(socket)
   one.act()
+}
+
+/** Reads nothing more: `node:http` resumes a paused connection at the end of each request, and for each body. */
+function hold(socket: Duplex): void {
+  socket.pause()
+  socket.resume = () => socket
+}
+
+function letGo(socket: Duplex): void {
+  Reflect.deleteProperty(socket, 'resume')
+  socket.resume()
 }

@@ -73,6 +73,7 @@ export function demandOfNothing(paths: AmountPaths = NO_PATHS): Demand {
 /** `media`: the whole body, or the files in it. Absent: it is not read. */
 function demand(input: InputSize, at: Values, paths: AmountPaths, media?: Buffer | readonly SoundFile[]): Demand {
   const items = largest(paths.items, at)
+  const seconds = largest(paths.seconds, at)
   const sound = paths.audio && media !== undefined ? durationOf(media) : SILENCE
   return {
     input: input.tokens,
@@ -85,11 +86,17 @@ function demand(input: InputSize, at: Values, paths: AmountPaths, media?: Buffer
     images: paths.images.length === 0 ? 0 : Math.max(1, largest(paths.images, at) ?? 1),
     characters: lengthAt(paths.characters, at),
     requests: paths.batch ? (items ?? 0) : 1,
-    searches: paths.items.length === 0 || paths.batch ? 0 : Math.max(1, Math.ceil((items ?? 1) / DOCUMENTS_PER_SEARCH)),
-    seconds: paths.seconds.length === 0 ? 0 : (largest(paths.seconds, at) ?? UNSAID_SECONDS),
+    searches: isSearched(paths) ? Math.max(1, Math.ceil((items ?? 1) / DOCUMENTS_PER_SEARCH)) : 0,
+    seconds: paths.seconds.length === 0 ? 0 : (seconds ?? UNSAID_SECONDS),
+    saysSeconds: seconds !== undefined,
     audioSeconds: sound.most,
     likelyAudioSeconds: sound.likely,
   }
+}
+
+/** Whether the items are documents: prompts are answered with tokens, and those of a batch are requests. */
+function isSearched({ items, output, batch }: AmountPaths): boolean {
+  return items.length > 0 && output.length === 0 && !batch
 }
 
 /** The same where what is sent says otherwise. `paths`: of the protocol in which it is sent. */
@@ -102,7 +109,7 @@ export function demandAsSent(known: Demand, at: Values, paths: AmountPaths): Dem
     ...((says(paths.choices) || says(paths.items)) && { choices: sent.choices }),
     ...(says(paths.images) && { images: sent.images }),
     ...(sent.characters > 0 && { characters: sent.characters }),
-    ...(says(paths.seconds) && { seconds: sent.seconds }),
+    ...(sent.saysSeconds && { seconds: sent.seconds, saysSeconds: true }),
   }
 }
 
@@ -142,6 +149,7 @@ export const SESSION: Demand = {
   searches: 0,
   requests: 1,
   seconds: 0,
+  saysSeconds: false,
   audioSeconds: 0,
   likelyAudioSeconds: 0,
 }

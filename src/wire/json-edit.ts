@@ -181,6 +181,23 @@ export function firstMember(doc: Uint8Array, name: string, json: string): Edit {
   return { start: at, end: at, bytes }
 }
 
+/**
+ * Edits that set the value at `path`, which has no `*`, as {@link setValue} does; but a scalar on the way becomes an object. None if
+ * the document is not an object.
+ */
+export function settingValue(doc: Uint8Array, path: Path, json: string): readonly Edit[] {
+  const name = path.at(-1)
+  if (name === undefined) return []
+  const there = findValue(doc, path)
+  if (there !== undefined) return [{ start: there.start, end: there.end, bytes: Buffer.from(json) }]
+  const outer = path.slice(0, -1)
+  const object = findValue(doc, outer)
+  if (object === undefined || doc[object.start] !== OPEN_BRACE)
+    return settingValue(doc, outer, `{${JSON.stringify(name)}:${json}}`)
+  const { start, bytes } = firstMember(doc.subarray(object.start, object.end), name, json)
+  return [{ start: object.start + start, end: object.start + start, bytes }]
+}
+
 /** Removes everything except the values at the paths. */
 export function keepMembers(doc: Uint8Array, paths: readonly Path[]): Uint8Array {
   const editor = new Editor(doc)

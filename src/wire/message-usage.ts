@@ -14,15 +14,24 @@ const BEGIN = Buffer.from('{"type":"')
 export class MessageUsage {
   readonly #types: readonly string[]
   readonly #ends: readonly Buffer[]
+  readonly #families: readonly string[]
+  readonly #begins: readonly Buffer[]
   readonly #paths: UsagePaths
   #state: 'new' | 'skip' | 'read' = 'new'
   #type = new PlacedValues(TYPE)
   #message: PassingUsage
   #usage: Usage | undefined
+  /** Of the current message. */
+  #size = 0
+  #isOfAnswer = false
+  /** Messages of answers since the last report: of those types that begin as a reporting one does (`response.`). */
+  readonly unreported = { bytes: 0, events: 0 }
 
   constructor(types: readonly string[], paths: UsagePaths) {
     this.#types = types
     this.#ends = types.map(type => Buffer.from(`${type}"`))
+    this.#families = types.filter(type => type.includes('.')).map(type => type.slice(0, type.indexOf('.') + 1))
+    this.#begins = this.#families.map(family => Buffer.concat([BEGIN, Buffer.from(family)]))
     this.#paths = paths
     this.#message = new PassingUsage(paths)
   }
@@ -35,13 +44,19 @@ export class MessageUsage {
   /** Begins another message. */
   begin(): void {
     this.#state = 'new'
+    this.#size = 0
+    this.#isOfAnswer = false
   }
 
   push(bytes: Buffer, start: number, end: number): void {
+    this.#size += end - start
     if (this.#state === 'skip' || start === end) return
     if (this.#state === 'new') {
       this.#state = this.mayCount(bytes, start, end) ? 'read' : 'skip'
-      if (this.#state === 'skip') return
+      if (this.#state === 'skip') {
+        this.#isOfAnswer = this.#begins.some(begin => startsWith(bytes, start, end, begin))
+        return
+      }
       this.#type = new PlacedValues(TYPE)
       this.#message = new PassingUsage(this.#paths)
     }
@@ -51,12 +66,22 @@ export class MessageUsage {
 
   /** Ends the message. */
   end(): void {
-    if (this.#state !== 'read' || !this.#message.isWhole) return
     // Some protocols have no types.
-    const type = this.#type.value(0)
-    if (type !== undefined && this.#types.length > 0 && !this.#types.includes(String(type))) return
-    const reported = this.#message.usage()
-    if (reported !== undefined) this.#usage = sumOfUsage(this.#usage, reported)
+    const type = this.#state === 'read' ? this.#type.value(0) : undefined
+    const isOfAnswer = this.#isOfAnswer || this.#families.some(family => String(type ?? '').startsWith(family))
+    const reported = this.mayReport(type) ? this.#message.usage() : undefined
+    if (reported !== undefined) {
+      this.#usage = sumOfUsage(this.#usage, reported)
+      this.unreported.bytes = this.unreported.events = 0
+    } else if (isOfAnswer) {
+      this.unreported.bytes += this.#size
+      this.unreported.events++
+    }
+  }
+
+  private mayReport(type: unknown): boolean {
+    if (this.#state !== 'read' || !this.#message.isWhole) return false
+    return type === undefined || this.#types.length === 0 || this.#types.includes(String(type))
   }
 
   /** Decides by the message's beginning. True also if the type comes later, or in another chunk. */

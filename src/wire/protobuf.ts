@@ -1,4 +1,4 @@
-/** Writes messages of Protocol Buffers (https://protobuf.dev/programming-guides/encoding/). */
+/** Writes and reads messages of Protocol Buffers (https://protobuf.dev/programming-guides/encoding/). */
 
 /** Types of fields on the wire. */
 const VARINT = 0
@@ -172,4 +172,30 @@ function headOf(field: number, length: number): Uint8Array {
     bytes.push(rest)
   }
   return Uint8Array.from(bytes)
+}
+
+/** Numbers (varints), and bytes of texts and messages, by their fields; up to where a message cannot be read. */
+export function* fieldsOf(message: Uint8Array): Generator<readonly [field: number, value: number | Uint8Array]> {
+  let at = 0
+  const varint = (): number => {
+    let value = 0
+    for (let unit = 1; at < message.length; unit *= PART) {
+      const byte = message[at++] ?? 0
+      value += (byte % PART) * unit
+      if (byte < PART) return value
+    }
+    return Number.NaN
+  }
+  while (at < message.length) {
+    const tag = varint()
+    const [field, type] = [Math.floor(tag / 8), tag % 8]
+    if (type === VARINT) yield [field, varint()]
+    else if (type === LENGTH_DELIMITED) {
+      const end = varint() + at
+      if (!(end <= message.length)) return
+      yield [field, message.subarray(at, end)]
+      at = end
+    } else if (type === FIXED64 || type === FIXED32) at += type === FIXED64 ? 8 : 4
+    else return
+  }
 }

@@ -19,6 +19,7 @@ const FIELDS = [
   'inputAudio',
   'outputAudio',
   'seconds',
+  'searches',
 ] as const satisfies readonly (keyof Usage)[]
 
 /** Counts so far, by index of the number; `undefined` if not found. */

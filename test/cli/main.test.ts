@@ -85,6 +85,15 @@ t.test('an unknown option exits 2', async t => {
   t.match(stderr, 'Did you mean --format?')
 })
 
+t.test('values that an option cannot have exit 2, before anything is read', async t => {
+  for (const [line, says] of [
+    ['tail --status abc', 'A status such as 404'],
+    ['tail --slow 200ms', 'A number of milliseconds'],
+    ['receipts list --day 2026-13-45', 'There is no such day.'],
+  ] as const)
+    t.match(await run(line.split(' ')), { code: 2, stderr: says }, line)
+})
+
 t.test('a port that is not one is refused', async t => {
   for (const port of ['65536', '-1', 'eighty', '1e3', '']) {
     const { code, stderr } = await run(['serve', `--port=${port}`])

@@ -183,19 +183,30 @@ t.test('SIGHUP reloads', { skip: process.platform === 'win32' }, async t => {
   t.pass('reloaded')
 })
 
-t.test('F-P2 a second signal ends at once, although a stream is running, with exit code 1', async t => {
-  const cwd = t.testdir({ 'gateway.yaml': `${GOOD}  "sim-text?*": sim\n` })
-  const bin = start(t, ['serve', '--port', '0'], { cwd, env })
-  const request = await printedRequest(bin, env)
-  const slow = { model: 'sim-text?pace=10s', stream: true, messages: [{ role: 'user', content: 'hello' }] }
-  const response = await paste({ ...request, body: JSON.stringify(slow) })
-  t.equal(response.status, 200)
-  bin.child.kill('SIGTERM')
-  await bin.until(/SIGTERM: draining/)
-  bin.child.kill('SIGTERM')
-  t.equal((await bin.ended).code, 1)
-  await response.text().catch(() => undefined)
-})
+/** Two signals one after the other, or both at once, as a process gets them that was stopped meanwhile. */
+const TWO_SIGNALS = {
+  'a second signal': async (bin: Bin): Promise<void> => {
+    bin.child.kill('SIGTERM')
+    await bin.until(/SIGTERM: draining/)
+    bin.child.kill('SIGTERM')
+  },
+  'two signals at once': async ({ child }: Bin): Promise<void> => {
+    for (const signal of ['SIGSTOP', 'SIGTERM', 'SIGINT', 'SIGCONT'] as const) child.kill(signal)
+  },
+}
+
+for (const [name, signal] of Object.entries(TWO_SIGNALS))
+  t.test(`F-P2 ${name} ends at once, although a stream is running, with exit code 1`, async t => {
+    const cwd = t.testdir({ 'gateway.yaml': `${GOOD}  "sim-text?*": sim\n` })
+    const bin = start(t, ['serve', '--port', '0'], { cwd, env })
+    const request = await printedRequest(bin, env)
+    const slow = { model: 'sim-text?pace=10s', stream: true, messages: [{ role: 'user', content: 'hello' }] }
+    const response = await paste({ ...request, body: JSON.stringify(slow) })
+    t.equal(response.status, 200)
+    await signal(bin)
+    t.equal((await bin.ended).code, 1)
+    await response.text().catch(() => undefined)
+  })
 
 t.test('F-P3 a port in use ends the start with one line and exit code 1', async t => {
   const server = createServer()

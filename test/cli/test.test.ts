@@ -380,6 +380,7 @@ t.test('a report names the rules that no test touches, each with its place', asy
   t.strictSame(names(true), [
     '2 retry.on[2]',
     '4 keys.team.limits.requests[0]',
+    '4 keys.team.limits.max_output',
     '11 kinds.mine.request[0]',
     '14 kinds.mine.response[0]',
     '21 models.swift.targets[1].when',
@@ -390,7 +391,6 @@ t.test('a report names the rules that no test touches, each with its place', asy
     '2 retry.on[1]',
     '4 keys.team.limits.requests[1]',
     '4 keys.team.limits.in_flight',
-    '4 keys.team.limits.max_output',
     '12 kinds.mine.request[1].when.if',
     '12 kinds.mine.request[1].when.do[0]',
     '12 kinds.mine.request[1].when.else[0]',
@@ -398,7 +398,7 @@ t.test('a report names the rules that no test touches, each with its place', asy
     '22 models.swift.fallbacks.context_too_long',
   ])
   const { stdout: tap } = await run(['test'], { cwd })
-  t.match(tap, /# 6 of 16 rules take effect; not retry\.on\[0\] \(gateway\.yaml:2:15\), retry/)
+  t.match(tap, /# 7 of 16 rules take effect; not retry\.on\[0\] \(gateway\.yaml:2:15\), retry/)
 })
 
 t.test('recordings answer in a test', async t => {

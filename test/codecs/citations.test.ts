@@ -34,6 +34,22 @@ const STREAMS = {
   'behind it': ['Hello, ', 'world.', PLACED, WHOLE],
 }
 
+for (const protocol of ['messages', 'converse'] as const) {
+  t.test(`${protocol}: what citations repeat of a long text has a bound, and so has their number`, async t => {
+    const codec = textCodec(protocol)
+    const cited = Array.from({ length: 10_001 }, (_, i) => ({ url: `https://${i}.example`, start: 1, end: 100_000 }))
+    const events = streamOf('a'.repeat(100_000), ...cited)
+    const streamed = fold(decodeAll(codec, encodeAll(codec, events, answerTo(requestOf({ stream: true })))))
+    const whole = codec.client.decodeResult(plain(codec.server.encodeResult(fold(events), answerTo(requestOf()))))
+    for (const { candidates } of [streamed, whole]) {
+      const [part] = candidates[0]?.parts ?? []
+      const citations = part?.type === 'text' ? (part.citations ?? []) : []
+      t.equal(citations.length, 10_000)
+      t.same([...new Set(citations.map(({ quote }) => quote?.length))], [2000])
+    }
+  })
+}
+
 for (const protocol of PROTOCOLS) {
   for (const [when, told] of Object.entries(STREAMS)) {
     t.test(`${protocol}: citations ${when} are those of the whole answer`, async t => {

@@ -13,6 +13,8 @@ import { decodeAll } from './support.js'
 const frame = (event: JsonObject): Frame => ({ data: JSON.stringify(event) })
 const candidate = { content: { role: 'model', parts: [{ text: 'a' }] }, finishReason: 'STOP' }
 
+const UNREAD = Array.from({ length: 25_000 }, (_, i) => ({ [`a${i}`]: 1 }))
+
 t.test('native: whole, and over the documents of a stream', async t => {
   const whole = (usageMetadata: JsonObject): unknown =>
     generate.client.decodeResult({ candidates: [candidate], usageMetadata }).usage
@@ -30,6 +32,7 @@ t.test('native: whole, and over the documents of a stream', async t => {
   t.strictSame(streamed({ candidatesTokenCount: 5 }), { output: 5 })
   t.strictSame(streamed({ promptTokenCount: 4 }, { candidatesTokenCount: 5 }), { input: 4, output: 5 })
   t.strictSame(streamed({ promptTokenCount: 4, totalTokenCount: 4 }, {}), { input: 4, output: 0 })
+  t.strictSame(streamed({ promptTokenCount: 4 }, ...UNREAD), { input: 4 }, 'members that are not read are not kept')
 })
 
 t.test('message blocks', async t => {
@@ -39,6 +42,13 @@ t.test('message blocks', async t => {
   t.strictSame(whole({ output_tokens: 5 }), { output: 5 })
   t.strictSame(whole({ cache_read_input_tokens: 5 }), { input: 5, cached: 5 })
   t.strictSame(whole({ input_tokens: 1, cache_creation_input_tokens: 5 }), { input: 6, cacheWrite: 5 })
+  const told = [{ input_tokens: 1, service_tier: 'standard' }, ...UNREAD, { input_tokens: null, output_tokens: 5 }]
+  const deltas = told.map(usage => frame({ type: 'message_delta', delta: {}, usage }))
+  const message = { id: 'm', model: 'u', usage: { input_tokens: 9, cache_read_input_tokens: 2 } }
+  const start = frame({ type: 'message_start', message })
+  const streamed = fold(decodeAll(messages, [start, ...deltas, frame({ type: 'message_stop' })]))
+  t.strictSame(streamed.usage, { input: 3, output: 5, cached: 2 }, 'members that are not read are not kept')
+  t.equal(streamed.serviceTier, 'default')
 })
 
 t.test('responses and chat', async t => {

@@ -178,3 +178,38 @@ prices: { sim-text: { request: 1.00 } }\n`
   const { problems: none } = await tryLoad(t, `${limited}unpriced: refuse\n`, { shipped: SHIPPED, env })
   t.same(none, [])
 })
+
+t.test('a duration that is too long is not suggested', async t => {
+  const { text } = await tryLoad(t, BASE.replace('kind: simulator', 'kind: simulator, limits: { queue: 100d }'))
+  t.match(text, 'expected a duration with its unit')
+  t.notMatch(text, 'did you mean')
+})
+
+t.test('a queue where no limit makes requests wait is a warning', async t => {
+  const trial = (upstream: string, model: string): ReturnType<typeof tryLoad> =>
+    tryLoad(
+      t,
+      `version: 1
+keys: { local: { secret: { env: KEY, generate: true } } }
+upstreams: { sim: { kind: simulator, limits: ${upstream} } }
+models: { sim-text: { upstream: sim, limits: ${model} } }
+`,
+      { shipped: SHIPPED },
+    )
+  t.same((await trial('{ queue: 5s }', '{}')).told, ['idle-queue 3:55'])
+  t.same((await trial('{}', '{ queue: 5s }')).told, ['idle-queue 4:55'])
+  for (const bound of ['in_flight: 2', 'streams: 2', 'requests: 5/s']) {
+    t.same((await trial(`{ queue: 5s, ${bound} }`, '{}')).told, [])
+    t.same((await trial('{ queue: 5s }', `{ ${bound} }`)).told, [], 'the model has it')
+    t.same((await trial(`{ ${bound} }`, '{ queue: 5s }')).told, [], 'the upstream has it')
+  }
+})
+
+t.test('a step of a price is written once, and one that has only steps is a price of what they name', async t => {
+  const trial = (price: string): ReturnType<typeof tryLoad> =>
+    tryLoad(t, `${BASE}prices: { sim-text: ${price} }\n`, { shipped: SHIPPED })
+  const twice = await trial('{ input: 1, above: { 200k: { input: 2 }, 200000: { input: 3 } } }')
+  t.match(twice.told, [/^repeated-step /])
+  t.match(twice.text, 'prices.sim-text.above.200k  the step above 200000 tokens is written twice')
+  t.same((await trial('{ above: { 200k: { input: 2 } } }')).told, [])
+})

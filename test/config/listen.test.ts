@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { Networks } from '../../src/core/client-address.js'
 import { packageRoot } from '../../src/core/package-root.js'
 import { BASE, type Trial, tryLoad } from './support.js'
 
@@ -46,6 +47,25 @@ t.test('origins are taken as browsers send them', async t => {
 t.test('an origin of another form is reported, with the one that was meant', async t => {
   const { text } = await tryLoad(t, `${BASE}listen: { cors: { origins: ["https://APP.example:443"] } }\n`)
   t.match(text, 'did you mean "https://app.example"?')
+})
+
+t.test('networks of mapped addresses are those of IPv4, and one wider than them is refused', async t => {
+  const trial = (network: string): Promise<Trial> => tryLoad(t, `${BASE}listen: { trusted_proxies: ["${network}"] }\n`)
+  for (const [network, own, other] of [
+    ['::ffff:10.0.0.0/104', '10.1.2.3', '11.0.0.1'],
+    ['::ffff:a00:0/104', '10.1.2.3', '11.0.0.1'],
+    ['0:0:0:0:0:FFFF:192.0.2.10', '192.0.2.10', '192.0.2.11'],
+  ] as const) {
+    t.equal((await trial(network)).text, '', network)
+    const networks = new Networks([network])
+    t.ok(networks.has(own), network)
+    t.notOk(networks.has(other), network)
+  }
+  const { text } = await trial('::ffff:10.0.0.0/8')
+  t.match(text, 'gateway.yaml:8:29  listen.trusted_proxies[0]  expected an address or a network')
+  t.match(text, 'did you mean "10.0.0.0/8"?')
+  t.match((await trial('::ffff:a00:0/95')).text, 'expected an address or a network')
+  t.ok(new Networks(['::/8']).has('::1'))
 })
 
 t.test('the backlog is a count, 4,096 unless the file says otherwise', async t => {

@@ -25,6 +25,11 @@ for (const [text, amount, window, shown] of RATES) {
   })
 }
 
+t.test('an amount that cannot be counted is not suggested', async t => {
+  for (const parsed of [parseRate('99999999999999999/min', 'requests'), parseBudget('99999999999999999 USD/day')])
+    t.match(parsed, { fault: /more than can be counted/, meant: undefined })
+})
+
 const BUDGETS: readonly (readonly [text: string, micro: number, window: string, shown: string])[] = [
   ['500 USD/month', 500_000_000, 'month', '500 USD/month'],
   ['0.07 USD/day', 70_000, 'day', '0.07 USD/day'],

@@ -90,6 +90,21 @@ ${line}`
   t.match((await ask('GET', '/admin/keys/caller')).json(), { regions: ['eu'] })
 })
 
+t.test('keys of the file are shown with their terms, in the words of keys of the store', async t => {
+  const terms = {
+    ...{ group: 'crew', models: ['sim-*'], routes: ['POST /v1/chat/*'], networks: ['127.0.0.1'], priority: 'low' },
+    limits: { requests: ['10/s', '600/min'], budget: '5 USD/day', in_flight: 8, body: '2048', unpriced: 'free' },
+  }
+  const more = `groups: { crew: {} }\nkeys: { caller: ${JSON.stringify({ secret: { env: 'CALLER_KEY' }, ...terms })} }`
+  const { line, origin } = await adminLine()
+  await startTestGateway(t, `version: 1\n${BASE}${line}\n${more}`, { env: { GATEWAY_ADMIN_KEY: ADMIN_SECRET } })
+  const ask = adminOf(t, origin)
+  const shown = (await ask('GET', '/admin/keys/caller')).json()
+  t.same(shown, { name: 'caller', source: 'file', secrets: 1, disabled: false, strict: false, ...terms })
+  t.same((await ask('GET', '/admin/keys')).json().data, [shown])
+  t.match((await ask('POST', '/admin/keys', { name: 'ann', ...terms })).json(), terms)
+})
+
 t.test('a key is created, listed, changed, rotated and revoked, and each counts at once here', async t => {
   const at = await stage(t)
   const { ask } = at
@@ -122,10 +137,33 @@ t.test('a key is created, listed, changed, rotated and revoked, and each counts 
   t.equal((await chat(at, t, next)).status, 200)
   t.match((await ask('GET', '/admin/keys/ann')).json(), { name: 'ann', secrets: 2 })
 
+  for (const secrets of [3, 4])
+    t.match((await ask('POST', '/admin/keys/ann/rotate', { keep: '1h' })).json(), { secrets })
+  const full = await ask('POST', '/admin/keys/ann/rotate', { keep: '1h' })
+  t.equal(full.status, 409)
+  t.match(full.json().error.message, '4 secrets of the key are still valid: wait until one ends')
+  for (const key of [next, last]) t.equal((await chat(at, t, key)).status, 200, 'what is kept is not dropped')
+  t.match((await ask('GET', '/admin/keys/ann')).json(), { secrets: 4 })
+
   t.match((await ask('DELETE', '/admin/keys/ann')).json(), { name: 'ann', revoked: true })
   for (const key of [next, last]) t.equal((await chat(at, t, key)).status, 401)
   t.equal((await ask('DELETE', '/admin/keys/ann')).status, 404)
   t.equal((await ask('GET', '/admin/keys/ann')).status, 404)
+})
+
+t.test('terms that have no effect, and budgets over what has no price, are warnings in the answer', async t => {
+  const { line, origin } = await adminLine()
+  const base = BASE.replace('kind: simulator }', '$&, north: { kind: openai-compatible, base: "http://127.0.0.1:9" }')
+  const yaml = `version: 1\n${CALLER}\n${base.replace(': sim }', ': sim, far: north }')}${line}\nledger: { retention: 30d }\n`
+  await startTestGateway(t, yaml, { env: { GATEWAY_ADMIN_KEY: ADMIN_SECRET } })
+  const ask = adminOf(t, origin)
+  const told = async (name: string, terms: object): Promise<string | undefined> =>
+    (await ask('POST', '/admin/keys', { name, ...terms })).json().warning
+  t.equal(await told('ann', { routes: ['PUT /zzz'] }), 'routes: no route matches "PUT /zzz", so it permits nothing')
+  const budget = { limits: { budget: '5 USD/day' } }
+  t.match(await told('bob', budget), 'limits.budget: no price is known for "far", which it refuses')
+  t.equal(await told('eve', { ...budget, models: ['sim-*'] }), undefined)
+  t.match((await ask('PATCH', '/admin/keys/eve', { models: ['far'] })).json().warning, 'no price is known')
 })
 
 t.test('what is wrong with a request is said', async t => {
@@ -138,6 +176,9 @@ t.test('what is wrong with a request is said', async t => {
     ['POST', '/admin/keys', { name: 'ann', expires: 'soon' }, 400, /expires: expected a date/],
     ['POST', '/admin/keys', { name: 'ann', limits: { requests: '10/fortnight' } }, 400, /limits.requests/],
     ['POST', '/admin/keys', { name: 'ann', group: 'nobody' }, 400, /group/],
+    ['POST', '/admin/keys', { name: 'ann', networks: ['::ffff:10.0.0.0/8'] }, 400, /networks/],
+    ['POST', '/admin/rollback', { generation: 'abc' }, 400, /generation: expected/],
+    ['POST', '/admin/rollback', { generation: null }, 400, /generation: expected/],
     ['POST', '/admin/keys/ann/rotate', { keep: 'long' }, 400, /keep: expected a duration/],
     ['PATCH', '/admin/keys/caller', { disabled: true }, 409, /it is in the file/],
     ['DELETE', '/admin/keys/caller', undefined, 409, /it is in the file/],
@@ -158,7 +199,25 @@ t.test('what is wrong with a request is said', async t => {
   }
   const large = await request(t, origin, '/admin/keys', { key: ADMIN_SECRET, body: `"${'x'.repeat(70_000)}"` })
   t.equal(large.status, 413)
+  const deep = `{"name":"ann","limits":${'['.repeat(5000)}${']'.repeat(5000)}}`
+  const nested = await request(t, origin, '/admin/keys', { key: ADMIN_SECRET, body: deep })
+  t.equal(nested.status, 400)
+  t.match(nested.text, 'nested deeper than 64 levels')
   t.equal((await request(t, origin, '/admin/keys', { key: ADMIN_SECRET, body: '{"name":' })).status, 400)
+})
+
+t.test('a length above the bound is refused at once, and a client that leaves in its body is a 499', async t => {
+  const { origin, gateway } = await stage(t)
+  const head = (length: number): string =>
+    `POST /admin/keys HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${ADMIN_SECRET}\r\ncontent-length: ${length}\r\n\r\n`
+  const large = await connectRaw(t, origin)
+  await large.send(head(70_000))
+  t.equal((await large.answer()).status, 413)
+  const leaving = await connectRaw(t, origin)
+  await leaving.send(`${head(100)}{"name":`)
+  leaving.socket.destroySoon()
+  const line = await gateway.log.find(({ status }) => status === 499)
+  t.match(line, { level: 'info', msg: 'admin request', admin: 'POST /admin/keys', error: undefined })
 })
 
 t.test('HEAD is a GET without its body, but not of a stream', async t => {

@@ -311,6 +311,8 @@ t.test('F-D2 words of upstreams come without credentials and addresses', async t
     ['proxy http://user:pass@proxy.example:8080/ said no', 'proxy http://[hidden]@proxy.example:8080/ said no'],
     ['got Authorization: Bearer abcdefghijklmnop1234', 'got Authorization: Bearer [hidden]'],
     ['Incorrect key sk-proj-abcdefgh12345678', 'Incorrect key [hidden]'],
+    ['AIzaSyA1234567890abcdef, or eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIx.abc-12.', '[hidden], or [hidden].'],
+    ['AKIAABCDEFGHIJKLMNOP: user=me password=hunter2secret', '[hidden]: user=me password=[hidden]'],
     ['basic authentication of the bearer is missing', 'basic authentication of the bearer is missing'],
     ['connect to ORIGIN failed', 'connect to http://[hidden] failed'],
     [`${'x'.repeat(3990)}${SECRET}`, `${'x'.repeat(3990)}[hidden]`],

@@ -29,8 +29,14 @@ interface Stage {
 const EVENT = (text: string): string =>
   `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta: { content: text }, finish_reason: null }] })}\n\n`
 
+interface StageOptions {
+  readonly proxied?: boolean
+  /** How many the upstream allows on a connection. */
+  readonly streams?: number
+}
+
 /** An upstream that speaks HTTP/2 (and HTTP/1.1), and answers by what the model's name says. */
-async function stage(test: Test, words = '', options: { readonly proxied?: boolean } = {}): Promise<Stage> {
+async function stage(test: Test, words = '', options: StageOptions = {}): Promise<Stage> {
   const authority = new Authority(test)
   const requests: Stage['requests'] = new Journal('requests')
   const aborts: Stage['aborts'] = new Journal('aborts')
@@ -39,7 +45,7 @@ async function stage(test: Test, words = '', options: { readonly proxied?: boole
   const server = createSecureServer({
     ...authority.issue('DNS:localhost'),
     allowHTTP1: true,
-    settings: { maxConcurrentStreams: 20 },
+    settings: { maxConcurrentStreams: options.streams ?? 20 },
   })
   server.on('session', session => sessions.push(session))
   server.on('request', (request: Http2ServerRequest, response: Http2ServerResponse) => {
@@ -60,7 +66,8 @@ async function stage(test: Test, words = '', options: { readonly proxied?: boole
         else response.end(`${EVENT('two')}data: [DONE]\n\n`)
         return
       }
-      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(CHAT_ANSWER))
+      if (body.includes('reset') && requests.items.length === 1) response.stream.close(0)
+      else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(CHAT_ANSWER))
     })
   })
   server.listen(0, '127.0.0.1')
@@ -112,6 +119,15 @@ t.test('more requests at once than the upstream allows streams are all served', 
   t.equal(requests.items.length, 120)
 })
 
+t.test('an upstream that allows no streams fails its requests', { skip: withoutOpenssl }, async t => {
+  const { gateway, sessions } = await stage(t, '', { streams: 0 })
+  t.equal((await gateway.chat()).status, 502)
+  const { length } = sessions
+  t.ok(length > 0 && length < 10, `${length} connections`)
+  for (const session of sessions) if (!session.closed) await once(session, 'close')
+  t.equal(sessions.length, length, 'no further one')
+})
+
 t.test(
   'a client that leaves ends its stream alone, and one that breaks ends with an error event',
   { skip: withoutOpenssl },
@@ -127,6 +143,17 @@ t.test(
     t.match(broken.text, /one.*"error"/s)
     t.equal((await gateway.chat()).status, 200)
     t.equal(sessions.length, 1, 'the connection continues')
+  },
+)
+
+t.test(
+  'a stream that is reset without an error before its answer is a failed try',
+  { skip: withoutOpenssl },
+  async t => {
+    const { gateway, requests } = await stage(t)
+    const messages = [{ role: 'user', content: 'reset' }]
+    t.equal((await gateway.chat({ messages })).status, 200)
+    t.equal(requests.items.length, 2)
   },
 )
 

@@ -11,13 +11,13 @@ import { open, realtimeYaml, startSocketUpstream } from '../helpers/realtime.js'
 
 const BUDGET = '{ secret: { env: CALLER_KEY }, models: ["*"], limits: { budget: 1 USD/day } }'
 
-async function films(t: Test): Promise<TestGateway> {
+async function films(t: Test, budget = '1 USD'): Promise<TestGateway> {
   return startTestGateway(
     t,
     `version: 1
 store: { type: file, path: ./data }
 keys:
-  caller: ${BUDGET}
+  caller: ${BUDGET.replace('1 USD', budget)}
 upstreams: { sim: { kind: simulator, tasks: { poll: { every: 20ms } } } }
 models: { "sim-video?*": sim, film: { upstream: sim, as: "sim-video?takes=60ms" }, lost: { upstream: sim, as: "sim-video?takes=20ms&ends=failed" } }
 prices: { film: { video_second: 0.10 }, lost: { video_second: 0.10 } }
@@ -25,7 +25,7 @@ prices: { film: { video_second: 0.10 }, lost: { video_second: 0.10 } }
   )
 }
 
-async function film(gateway: TestGateway, model: string, seconds: string): Promise<{ status: number; id: string }> {
+async function film(gateway: TestGateway, model: string, seconds?: string): Promise<{ status: number; id: string }> {
   const answer = await gateway.request('/v1/videos', { body: { model, prompt: 'A dog', seconds } })
   return { status: answer.status, id: (answer.json() as { id?: string }).id ?? '' }
 }
@@ -59,6 +59,44 @@ t.test(
   },
 )
 
+t.test('a video is charged by the seconds that its upstream says, be it one or the change of one', async t => {
+  const gateway = await films(t, '10 USD')
+  const { id } = await film(gateway, 'film')
+  t.equal(await ended(gateway, id), 'completed')
+  const remix = await gateway.request(`/v1/videos/${id}/remix`, { body: { prompt: 'A cat' } })
+  t.equal(await ended(gateway, (remix.json() as { id: string }).id), 'completed')
+  const records = await closed(gateway)
+  t.match(records, [
+    { cost: 400_000, units: { video_second: 4 } },
+    { cost: 400_000, units: { video_second: 4 } },
+  ])
+  t.ok(records.every(({ estimated }) => estimated === undefined))
+})
+
+t.test('a video whose seconds no one tells costs the longest, and its entry says so', async t => {
+  const up = await startRawUpstream(t)
+  up.answer(json({ id: 'v1', status: 'queued' }), json({ id: 'v1', status: 'completed', url: `${up.origin}/v1` }))
+  const gateway = await startTestGateway(
+    t,
+    `version: 1
+store: { type: file, path: ./data }
+keys: { caller: { secret: { env: CALLER_KEY }, models: ["*"] } }
+upstreams:
+  up:
+    base: "${up.origin}"
+    speaks:
+      videos: { call: POST /videos, task: { result: url, poll: { every: 20ms } } }
+      videos.retrieve: GET /videos/{task_id}
+models: { film: up }
+prices: { film: { video_second: 0.10 } }
+`,
+  )
+  const { status, id } = await film(gateway, 'film')
+  t.equal(status, 200)
+  t.equal(await ended(gateway, id), 'completed')
+  t.match(await closed(gateway), [{ cost: 1_600_000, units: { video_second: 16 }, estimated: true }])
+})
+
 t.test('a task that failed is free', async t => {
   const gateway = await films(t)
   const { id } = await film(gateway, 'lost', '8')
@@ -83,6 +121,40 @@ t.test('F-A8 a session over its budget ends in order, with an event that says wh
   await client.closes.count(1)
   t.equal(client.closes.items[0]?.code, 1008)
 })
+
+t.test(
+  'a session costs what its upstream counts, and what was delivered of an answer that was not counted',
+  async t => {
+    const up = await startSocketUpstream(t)
+    const yaml = realtimeYaml(
+      up.origin,
+      'prices: { real-m: &voice { input: 2.00, output: 8.00, request: 1.00 }, other: *voice }\n',
+    )
+    const gateway = await startTestGateway(t, yaml.replace('memory', 'file, path: ./data'))
+    const used = { input_tokens: 100, output_tokens: 5 }
+    const [echo, delta] = [
+      { type: 'session.updated', session: 'x'.repeat(5000) },
+      { type: 'response.delta', delta: 'x' },
+    ]
+    const done = { type: 'response.done', response: { usage: used } }
+    const sessions = [[echo], [echo, delta, delta, done, echo], [delta, done, delta, delta, echo]]
+    for (const [at, events] of sessions.entries()) {
+      const { client, server } = await open(t, { gateway, up })
+      for (const event of events) server.send(textFrame(JSON.stringify(event), false))
+      await client.texts.count(events.length)
+      client.socket.destroy()
+      await gateway.log.count(at + 1, line => line.msg === 'request')
+    }
+    t.strictSame(
+      (await closed(gateway)).map(({ units, estimated }) => ({ ...units, estimated })),
+      [
+        { request: 1, estimated: undefined },
+        { request: 1, input: 100, output: 5, estimated: undefined },
+        { request: 1, input: 100, output: 7, estimated: true },
+      ],
+    )
+  },
+)
 
 t.test('rate-limit headers tell the tightest bound, in the words of the family, on every answer', async t => {
   const upstream = await startRawUpstream(t)

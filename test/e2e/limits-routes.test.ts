@@ -258,6 +258,88 @@ t.test('F-A8 several images that a budget does not cover are refused whole', asy
   t.equal(up.requests.items.length, 0)
 })
 
+// ── what upstreams count themselves
+
+const SEARCHED = `upstreams:
+  first: { base: "@", speaks: { rerank: POST /v1/rerank } }
+  second: { base: "@", speaks: { rerank.v2: POST /v2/rerank } }
+  blocks: { base: "@", speaks: { messages: POST /v1/messages } }
+models: { first: first, second: second, blocks: { upstream: blocks, max_output: 64 } }
+prices:
+  first: &ranks { search: 0.01 }
+  second: *ranks
+  blocks: { input: 1.00, output: 1.00, search: 0.01 }
+`
+
+t.test('ranks are charged by the searches that the upstream counted, no matter who ranks', async t => {
+  const up = await startRawUpstream(t)
+  const gateway = await serving(t, SEARCHED.replaceAll('@', up.origin), 'budget: 1 USD/day')
+  const results = [{ index: 0, relevance_score: 0.5 }]
+  for (const path of ['/v1/rerank', '/v2/rerank'])
+    for (const model of ['first', 'second']) {
+      up.answer(json({ id: 'r', results, meta: { billed_units: { search_units: 5 } } }))
+      const answer = await gateway.request(path, { body: { model, query: 'a', documents: ['b'] } })
+      t.equal(answer.status, 200, answer.text)
+    }
+  t.match(
+    await charged(gateway),
+    Array.from({ length: 4 }, () => ({ units: { search: 5 }, cost: 50_000 })),
+  )
+})
+
+t.test('searches of the web that an answer reports have their price, relayed and translated', async t => {
+  const up = await startRawUpstream(t)
+  const gateway = await serving(t, SEARCHED.replaceAll('@', up.origin), 'budget: 1 USD/day')
+  const used = (count: number) => ({
+    ...{ input_tokens: 10, output_tokens: 5 },
+    server_tool_use: { web_search_requests: count },
+  })
+  const message = { id: 'm', type: 'message', role: 'assistant', model: 'b', content: [], stop_reason: null }
+  const done = { ...message, content: [{ type: 'text', text: 'a' }], stop_reason: 'end_turn', usage: used(3) }
+  const events = [
+    { type: 'message_start', message: { ...message, usage: used(0) } },
+    { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+    { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'a' } },
+    { type: 'content_block_stop', index: 0 },
+    { type: 'message_delta', delta: { stop_reason: 'end_turn', stop_sequence: null }, usage: used(3) },
+    { type: 'message_stop' },
+  ].map(event => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+  const headers = { 'anthropic-version': '2023-06-01' }
+  for (const path of ['/v1/messages', '/v1/chat/completions'])
+    for (const streams of [false, true]) {
+      up.answer(streams ? stream(events) : json(done))
+      const body = { model: 'blocks', max_tokens: 64, stream: streams, messages: [{ role: 'user', content: 'a' }] }
+      t.equal((await gateway.request(path, { body, headers })).status, 200)
+    }
+  t.match(
+    await charged(gateway),
+    Array.from({ length: 4 }, () => ({ units: { input: 10, output: 5, search: 3 }, cost: 30_015 })),
+  )
+})
+
+t.test('a price by seconds of sound that no one counted is estimated, also beside tokens that were', async t => {
+  const up = await startRawUpstream(t)
+  const yaml = `upstreams: { up: { base: "${up.origin}", speaks: { transcriptions: POST /v1/audio/transcriptions } } }
+models: { m: up }
+prices: { m: { audio_second: 0.01, input: 1.00, output: 10.00 } }
+`
+  const gateway = await serving(t, yaml, 'budget: 1 USD/day')
+  const tokens = { type: 'tokens', input_tokens: 100, output_tokens: 20, total_tokens: 120 }
+  for (const usage of [tokens, { ...tokens, seconds: 7 }]) {
+    up.answer(json({ text: 'a', usage }))
+    const file = await toFile(Buffer.alloc(40_000), 'a.mp3')
+    await sdkOf(gateway).audio.transcriptions.create({ model: 'm', file })
+  }
+  const records = await charged(gateway)
+  t.strictSame(
+    records.map(({ units, estimated }) => [units.audio_second, estimated]),
+    [
+      [10, true],
+      [7, undefined],
+    ],
+  )
+})
+
 // ── prices that do not fit
 
 t.test(

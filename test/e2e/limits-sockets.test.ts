@@ -41,6 +41,7 @@ const KINDS: readonly Kind[] = [
 ]
 
 const SECRETS = Object.fromEntries(KINDS.map(({ name }) => [`KEY_${name.toUpperCase()}`, canary('caller')]))
+const SHORT = canary('caller')
 const secretOf = ({ name }: Kind): string => SECRETS[`KEY_${name.toUpperCase()}`] ?? ''
 
 /** The official client of realtime speaks TLS only. */
@@ -56,11 +57,12 @@ listen: { tls: { cert: "${tls('first.pem')}", key: "${tls('first.key')}" } }
 store: { type: memory }
 keys:
 ${keys.join('\n')}
+  short: { secret: { env: KEY_SHORT }, models: ["*"], limits: { max_output: 4096, tokens: 20480/day } }
 upstreams: { sim: { kind: simulator } }
 models: { sim-realtime: sim, sim-responses: sim, "sim-responses?*": sim }
 prices: { "*": { input: 1000, output: 1000, request: 1.00 } }
 `,
-    { env: SECRETS },
+    { env: { ...SECRETS, KEY_SHORT: SHORT } },
   )
 }
 
@@ -90,6 +92,12 @@ t.test('F-A8 sessions meet every kind of bound, and the official client throws i
       t.match(error, { message: `Unexpected server response: ${kind.status}` })
     })
   }
+})
+
+t.test('F-A8 a session reserves no more output than max_output allows', async t => {
+  const gateway = await started(t)
+  t.match(await session(t, gateway, SHORT), { type: 'session.created' })
+  t.match(await session(t, gateway, SHORT), { message: 'Unexpected server response: 429' }, 'all 20480 are reserved')
 })
 
 /** Asks for one response on a socket of its own: its first event, or the error. */

@@ -1,7 +1,10 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { LedgerRecord } from '../../src/core/ledger.js'
 import { CHAT_ANSWER, chatEvent, chunk, DONE, hang, json, startStream, stream } from '../helpers/answers.js'
 import { startTestGateway, type TestGateway, upstreamYaml } from '../helpers/gateway.js'
+import { withResolvers } from '../helpers/journal.js'
 import { ledgerRecords } from '../helpers/ledger-records.js'
 import { type RawUpstream, type Script, startRawUpstream } from '../helpers/raw-upstream.js'
 
@@ -140,6 +143,40 @@ t.test('F-A8 a client that leaves in mid-stream pays for what it got', async t =
   t.ok(record.cost > 0)
 })
 
+t.test(
+  'F-A8 a client that leaves pays for about as many tokens as it got, and not for what is around them',
+  async t => {
+    const { gateway, first } = await staged(t)
+    // Of 285 bytes, as those of servers that write one token in each.
+    const event = chatEvent(' word').replace('"choices"', `"system_fingerprint":"${'f'.repeat(110)}","choices"`)
+    const left: Script = async peer => {
+      await startStream(peer)
+      for (let count = 0; count < 12; count++) await peer.send(chunk(event))
+      await hang(peer)
+    }
+    const usage = { prompt_tokens: 10, completion_tokens: 60, total_tokens: 70 }
+    const last = `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [], usage })}\n\n`
+    first.answer(left, stream([...Array.from({ length: 60 }, () => event), last, DONE]), left)
+    const leave = async (): Promise<void> => {
+      const body = { model: 'm', messages: [{ role: 'user', content: 'hello' }], stream: true }
+      const client = await gateway.open('/v1/chat/completions', { body })
+      await client.body(await client.head(), got => got.toString().split('word').length > 12)
+      client.socket.destroy()
+    }
+    await leave()
+    await gateway.log.find(line => line.msg === 'request')
+    t.equal((await gateway.chat({ stream: true })).status, 200)
+    await leave()
+    const { plan } = gateway.gateway
+    await gateway.gateway.close()
+    const outputs = (await ledgerRecords({ gateway: { plan } })).map(({ units }) => units.output ?? 0)
+    const [unknown = 0, whole, known = 0] = outputs
+    t.equal(whole, 60)
+    t.ok(unknown >= 12 && unknown <= 25, `nothing is known of the target: ${unknown}`)
+    t.ok(known >= 12 && known <= 14, `one stream of it was whole: ${known}`)
+  },
+)
+
 t.test('F-A8 a client that leaves pays for what it got, though the first event says one token', async t => {
   const upstream = await startRawUpstream(t)
   const gateway = await startTestGateway(
@@ -159,18 +196,18 @@ prices: { m: { input: 2.00, output: 8.00 } }
     await startStream(peer)
     await peer.send(event('message_start', { message }))
     await peer.send(event('content_block_start', { index: 0, content_block: { type: 'text', text: '' } }))
-    const delta = { type: 'text_delta', text: 'word' }
+    const delta = { type: 'text_delta', text: 'a word and a few others' }
     for (let count = 0; count < 20; count++) await peer.send(event('content_block_delta', { index: 0, delta }))
     await hang(peer)
   })
-  const body = { model: 'm', max_tokens: 100, messages: [{ role: 'user', content: 'hello' }], stream: true }
+  const body = { model: 'm', max_tokens: 1000, messages: [{ role: 'user', content: 'hello' }], stream: true }
   const client = await gateway.open('/v1/messages', { body, headers: { 'anthropic-version': '2023-06-01' } })
   await client.body(await client.head(), bytes => bytes.toString().split('word').length > 20)
   client.socket.destroy()
   const { outcome, units, estimated } = await found(gateway)
   t.match({ outcome, estimated }, { outcome: 'cancelled', estimated: true })
   t.equal(units.input, 30)
-  t.ok((units.output ?? 0) >= 20 && (units.output ?? 0) <= 30, `${units.output}`)
+  t.ok((units.output ?? 0) >= 60 && (units.output ?? 0) <= 130, `six tokens an event: ${units.output}`)
 })
 
 t.test('F-A8 a client that leaves before the first byte pays for the input that was sent', async t => {
@@ -289,6 +326,30 @@ async function found(gateway: TestGateway): Promise<LedgerRecord> {
   if (record === undefined) throw new Error('no record was written')
   return record
 }
+
+t.test('a request that falls back after a reload leaves others the bounds that hold now', async t => {
+  for (const [former, serving, passes] of [
+    ['0.01', '0.0006', 429],
+    ['0.0006', '0.01', 200],
+  ] as const) {
+    const { gateway, first, second } = await staged(t, `limits: { budget: ${former} USD/day, max_output: 2 }`)
+    const { promise: reloaded, resolve } = withResolvers<void>()
+    first.answer(async peer => {
+      await reloaded
+      await json({}, { status: 500 })(peer)
+    }, answering(USAGE))
+    second.answer(answering({ prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 }))
+    const earlier = gateway.chat({ max_tokens: 2 })
+    await first.connections.count(1)
+    const file = join(gateway.folder, 'gateway.yaml')
+    await gateway.write('gateway.yaml', (await readFile(file, 'utf8')).replace(`${former} USD`, `${serving} USD`))
+    await gateway.gateway.reload()
+    resolve()
+    t.equal((await earlier).status, 200)
+    t.equal((await gateway.chat({ max_tokens: 2 })).status, 200)
+    t.equal((await gateway.chat({ max_tokens: 2 })).status, passes, `${former} to ${serving}`)
+  }
+})
 
 t.test('infinite and negative numbers at a path of characters pass no budget and spoil no ledger', async t => {
   const up = await startRawUpstream(t)

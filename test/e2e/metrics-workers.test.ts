@@ -14,6 +14,9 @@ async function scrape(gateway: WorkingGateway): Promise<MetricsPage> {
   return readMetrics(await answer.text(), false)
 }
 
+/** What is counted by the process itself, and read at a scrape. */
+const cpuTime = async (gateway: WorkingGateway): Promise<number> =>
+  (await scrape(gateway)).sum('process_cpu_time_seconds_total')
 const served = (page: MetricsPage): number => page.sum('gateway_requests_total', { outcome: 'ok' })
 
 /** Lets both workers serve some requests: how many all together, once a scrape shows them. */
@@ -37,11 +40,14 @@ t.test('metrics are those of all workers together, whichever answers, and after 
     t.ok(page.sum('process_memory_usage_bytes') > 60e6, 'of both')
   }
 
+  const before = await cpuTime(gateway)
+  for (let more = 0; more < 5; more++) t.equal(await gateway.chat(), 200)
   await gateway.admin('POST', '/admin/restart')
   await gateway.bin.until(/"all workers are new"/)
-  t.equal(served(await scrape(gateway)), sent, 'workers that end hand over what they counted')
+  t.equal(served(await scrape(gateway)), sent + 5, 'workers that end hand over what no scrape has shown')
+  t.ok((await cpuTime(gateway)) > before, 'and the time that they took')
   t.equal(await gateway.chat(), 200)
-  await until(async () => served(await scrape(gateway)) === sent + 1)
+  await until(async () => served(await scrape(gateway)) === sent + 6)
 })
 
 t.test('a killed worker takes nothing back that a scrape has shown', async t => {
@@ -49,10 +55,12 @@ t.test('a killed worker takes nothing back that a scrape has shown', async t => 
   const gateway = await WorkingGateway.start(t, workersYaml(upstream))
   const sent = await serve(gateway, upstream)
   for (const { pid } of await gateway.workers()) {
+    const before = await cpuTime(gateway)
     process.kill(pid, 'SIGKILL')
     // A connection that the killed one had accepted is broken.
     const states = (): ReturnType<typeof gateway.workers> => gateway.workers().catch(() => [])
     await until(async () => (await states()).filter(one => one.pid !== pid).length === 2)
     for (let n = 0; n < 4; n++) t.equal(served(await scrape(gateway)), sent)
+    t.ok((await cpuTime(gateway)) > before)
   }
 })

@@ -2,8 +2,10 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import type { Plan } from '../../src/core/plan.js'
 import { FEATURES } from '../../src/features/index.js'
 import { ReceiptsService } from '../../src/features/receipts/service.js'
+import type { Kernel } from '../../src/kernel/kernel.js'
 import type { Feature } from '../../src/kernel/stages.js'
 import { run } from '../cli/bin.js'
 import { CALLER, startTestGateway, type TestGateway } from '../helpers/gateway.js'
@@ -265,12 +267,61 @@ t.test(
     }
     t.match(refused?.json(), { error: { message: /cannot record this request/ } })
     t.ok(refused?.header('retry-after'))
+    const id = refused?.header('x-request-id') ?? ''
     renameSync(served.folder, `${served.folder}.away`)
     for (;;) if ((await chat(served)).status === 200) break
     await served.gateway.gateway.close()
     t.match(await verifyFolder(served.folder), { faulty: 0, lost: 0 })
+    const written = readdirSync(served.folder).map(name => readFileSync(join(served.folder, name), 'utf8'))
+    t.notMatch(written.join(''), id, 'the room that is left is not for refusals')
   },
 )
+
+t.test('receipts that move to another folder, and are kept shorter there, stay where they were', async t => {
+  const folder = t.testdir()
+  const [here, there] = [join(folder, 'here'), join(folder, 'there')]
+  const kernel = { generation: { plan: {} }, peers: { number: 0 }, onNotice: () => undefined } as unknown as Kernel
+  const DAY_MS = 86_400_000
+  const plan = (path: string, days: number): Plan =>
+    ({ receipts: { to: { type: 'folder', path }, keep: days * DAY_MS, when_full: 'drop' } }) as Plan
+  const real = Date.now
+  const now = real()
+  t.teardown(() => {
+    Date.now = real
+  })
+  for (const ago of [100, 0]) {
+    Date.now = () => now - ago * DAY_MS
+    const service = new ReceiptsService(kernel)
+    service.adopt(plan(here, 400))
+    service.taskCharged({ at: Date.now(), id: 'task/1' } as Parameters<ReceiptsService['taskCharged']>[0])
+    if (ago === 0) service.adopt(plan(there, 7))
+    await service.close()
+  }
+  t.match(await verifyFolder(here), { receipts: 2, chains: 2, faulty: 0 })
+})
+
+t.test('a request that began under a former configuration has its receipt where that one says', async t => {
+  const served = await serve(t, yaml())
+  const { gateway } = served
+  const to = async (receipts: string): Promise<void> => {
+    await gateway.write('gateway.yaml', yaml(receipts))
+    await gateway.gateway.reload()
+  }
+  const begin = () =>
+    gateway.open('/v1/chat/completions', { body: bodyOf({ model: 'sim-a?hang-after=2', stream: true }) })
+  const clients = []
+  for (const next of ['off', 'on', '{ to: there }']) {
+    const client = await begin()
+    clients.push(client)
+    await client.head()
+    await to(next)
+  }
+  for (const { socket } of clients) socket.destroy()
+  await gateway.log.count(3, line => line.msg === 'request')
+  await gateway.gateway.close()
+  t.match(await verifyFolder(served.folder), { receipts: 2, chains: 1, faulty: 0, lost: 0 })
+  t.equal((await receiptsOf(served.folder, 2)).length, 2)
+})
 
 t.test('receipts can be switched on, off, and elsewhere by a reload', async t => {
   const served = await serve(t, yaml('off'))

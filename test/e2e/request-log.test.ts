@@ -165,7 +165,8 @@ t.test('so it is where another upstream answered, and where the answer was trans
   const message = { model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'hello' }] }
   second.answer(json(QUOTA, { status: 400 }))
   t.equal((await gateway.request('/v1/messages', { body: message })).status, 400)
-  t.match(await requestLine(gateway, 2), { cause: 'upstream status 400: insufficient_quota: You exceeded your quota.' })
+  const cause = 'upstream status 400: insufficient_quota: You exceeded your quota.'
+  t.match(await requestLine(gateway, 2), { cause, attempts: [{ upstream: 'first' }, { upstream: 'second', cause }] })
 })
 
 t.test('it is one line of bounded length, without the credential or a part of it', async t => {

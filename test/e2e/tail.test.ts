@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -10,6 +11,7 @@ import { Reader } from '../../src/features/tail/reader.js'
 import { run, start } from '../cli/bin.js'
 import { ADMIN_SECRET, adminLine, adminOf } from '../helpers/admin.js'
 import { CALLER, startTestGateway } from '../helpers/gateway.js'
+import { listening } from '../helpers/listening.js'
 import { KEY, startHoldingUpstream, until, WorkingGateway, workersYaml } from '../helpers/workers.js'
 
 t.setTimeout(120_000)
@@ -62,6 +64,36 @@ t.test('gateway tail shows the requests of both workers that its filter wants, a
   t.equal(chosen.stdout, '')
 })
 
+t.test('gateway tail fails if the gateway ends the connection, but not once it has shown enough', async t => {
+  const { gateway } = await serve(t)
+  const event = `event: request\ndata: ${JSON.stringify({ time: '', status: 200, method: 'GET', total_ms: 1 })}\n\n`
+  const admin = createServer((_request, response) => void response.end(event))
+  const origin = `http://127.0.0.1:${await listening(t, admin)}`
+  const tail = (...more: string[]) =>
+    run(['tail', '--admin', origin, ...more], { cwd: gateway.folder, env: { ...ENV, CALLER_KEY: gateway.key } })
+  t.match(await tail(), { code: 1, stdout: / 200 GET/, stderr: /the gateway has ended the connection/ })
+  t.match(await tail('--limit', '1'), { code: 0, stderr: '' })
+})
+
+t.test('gateway tail ends well, and asks no more, when the reader of its output has gone', async t => {
+  const { gateway } = await serve(t)
+  const lines = new PassThrough()
+  const event = `event: request\ndata: ${JSON.stringify({ time: '', status: 200, method: 'GET', total_ms: 1 })}\n\n`
+  let hasLeft = false
+  const admin = createServer((_request, response) => {
+    lines.pipe(response.once('close', () => (hasLeft = true)))
+    lines.write(event)
+  })
+  const origin = `http://127.0.0.1:${await listening(t, admin)}`
+  const env = { ...ENV, CALLER_KEY: gateway.key }
+  const bin = start(t, ['tail', '--admin', origin], { cwd: gateway.folder, env })
+  await bin.until(/ 200 GET/)
+  bin.child.stdout?.destroy()
+  lines.write(event)
+  t.match(await bin.ended, { code: 0, stderr: '' })
+  await until(() => hasLeft)
+})
+
 t.test('a reader that does not read loses lines beyond a bound and gets their number', async t => {
   const reader = new Reader({}, () => undefined)
   for (let n = 0; n < 1005; n++) reader.add(`{"n":${n}}`)
@@ -109,6 +141,20 @@ t.test('a CPU profile and a heap snapshot are what tools read, one at a time and
   t.equal(snapshot.headers.get('content-disposition'), 'attachment; filename="worker0.heapsnapshot"')
   const heap = (await snapshot.json()) as { snapshot: { node_count: number }; nodes: number[] }
   t.ok(heap.snapshot.node_count > 1000 && heap.nodes.length > heap.snapshot.node_count)
+})
+
+t.test('a CPU profile ends with its client', async t => {
+  const { origin } = await serve(t)
+  const post = async (seconds: number, signal?: AbortSignal): Promise<number> => {
+    const path = `${origin}/admin/debug/cpu-profile?seconds=${seconds}`
+    return (await fetch(path, { method: 'POST', headers: HEADERS, ...(signal && { signal }) })).status
+  }
+  const client = new AbortController()
+  const gone = t.rejects(post(60, client.signal))
+  await until(async () => (await post(1)) === 409)
+  client.abort()
+  await gone
+  await until(async () => (await post(1)) === 200)
 })
 
 t.test('a heap snapshot that no one reads does not keep others from being made', async t => {
@@ -169,3 +215,35 @@ t.test(
     t.ok([0, 130].includes((await ended) ?? -1))
   },
 )
+
+t.test('a page of gateway top fits its terminal', { skip: !existsSync(SCRIPT) && 'no script' }, async t => {
+  const { line } = await adminLine()
+  const upstreams = ['a', 'b', 'c', 'd', 'e', 'f'].map(name => `${name}: { kind: simulator }`).join(', ')
+  const yaml = `version: 1\n${CALLER}\nstore: { type: memory }\nupstreams: { ${upstreams} }\nmodels: { "sim-*": a }\n`
+  const gateway = await startTestGateway(t, `${yaml}${line}\n`, { env: ENV })
+  const env = { PATH: process.env.PATH ?? '', TERM: 'xterm', ...ENV, CALLER_KEY: gateway.key }
+  const pages: readonly (readonly [rows: number, lines: readonly RegExp[]])[] = [
+    [3, [/in flight/, /^$/]],
+    [9, [/in flight/, /^$/, /^MODEL/, /^$/, /^UPSTREAM/, /^a /, /^b /, /^… and 4 more/]],
+    [12, [/in flight/, /^$/, /^MODEL/, /^$/, /^UPSTREAM/, /^a /, /^b /, /^c /, /^d /, /^e /, /^f /]],
+  ]
+  for (const [rows, lines] of pages) {
+    const top = `exec ${process.execPath} ${join(packageRoot(), 'bin', 'gateway.js')} top --interval 0.2`
+    const args = ['-qfec', `stty rows ${rows} cols 20; ${top}`, '/dev/null']
+    const child = spawn(SCRIPT, args, { cwd: gateway.folder, env, stdio: 'pipe' })
+    t.teardown(() => child.kill('SIGKILL'))
+    let text = ''
+    child.stdout.setEncoding('utf8').on('data', (piece: string) => {
+      text += piece
+    })
+    await until(() => text.split(PAGE).length > 2)
+    const [page = ''] = text.split(PAGE)[1]?.split(PAGE_END) ?? []
+    const shown = BOLD.reduce((one, code) => one.replaceAll(code, ''), page).split('\r\n')
+    t.equal(shown.length, lines.length, shown.join('\n'))
+    for (const [at, one] of lines.entries()) t.match(shown[at], one)
+  }
+})
+
+const PAGE = '\x1b[2J\x1b[?7l'
+const PAGE_END = '\x1b[?7h'
+const BOLD = ['\x1b[1m', '\x1b[22m']

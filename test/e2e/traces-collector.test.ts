@@ -94,6 +94,20 @@ t.test('what it refuses is dropped and counted, and later spans are sent', async
   t.equal(servers(collector), 1)
 })
 
+t.test('a part that it refuses is dropped and counted, and reported once', async t => {
+  const collector = await startOtlpReceiver(t)
+  collector.answer = { status: 200, body: Buffer.from([0x0a, 2, 0x08, 2]) }
+  const staged = await stage(t, collector.origin)
+  t.equal((await staged.gateway.chat()).status, 200)
+  await until(staged, 'gateway_telemetry_spans_dropped_total', { reason: 'refused' }, 2)
+  await staged.gateway.chat()
+  await until(staged, 'gateway_telemetry_spans_dropped_total', { reason: 'refused' }, 4)
+  t.equal((await staged.page()).sum('gateway_telemetry_spans_total', { outcome: 'ok' }), 2)
+  const reports = staged.gateway.log.items.filter(({ msg }) => /^some spans are refused/.test(msg ?? ''))
+  t.match(reports, [{ rejected: 2 }])
+  t.equal(reports.length, 1)
+})
+
 t.test('one that never answers: requests are served, and the end of the process waits for a bounded time', async t => {
   const collector = await startOtlpReceiver(t)
   collector.answer = { status: 200, hangs: true }

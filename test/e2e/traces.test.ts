@@ -120,6 +120,24 @@ t.test('without a context a trace is made: its id is in the log and goes upstrea
   t.equal((await gateway.log.find(({ msg }) => msg === 'request')).trace, server.trace)
 })
 
+t.test('a context that cannot be read begins a trace, without the state of another one', async t => {
+  const { gateway, first } = await stage(t)
+  const tracestate = 'vendor=opaque'
+  const contexts = [SAMPLED.traceparent, `${SAMPLED.traceparent}-extra`, `00-${TRACE}-${'0'.repeat(16)}-01`]
+  first.answer(...contexts.map(() => json(CHAT_ANSWER)))
+  for (const traceparent of contexts)
+    await gateway.request('/v1/chat/completions', { body: CHAT, headers: { traceparent, tracestate } })
+  const sent = await first.requests.count(3)
+  t.same(
+    sent.map(request => request.header('tracestate')),
+    [tracestate, undefined, undefined],
+  )
+  t.same(
+    sent.map(request => request.header('traceparent')?.split('-')[1] === TRACE),
+    [true, false, false],
+  )
+})
+
 t.test('a translated request has a span of its translation, within that of its attempt', async t => {
   const { gateway, collector, first } = await stage(t)
   first.answer(json(MESSAGE))

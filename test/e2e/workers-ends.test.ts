@@ -40,6 +40,25 @@ t.test('the admin API ends all workers', async t => {
   t.equal((await gateway.bin.ended).code, 0)
 })
 
+t.test('a worker that replaces another has the level that the admin API has set, from its first line', async t => {
+  const gateway = await WorkingGateway.start(t, workersYaml(await startHoldingUpstream(t)))
+  const before = (await gateway.workers()).map(({ pid }) => pid)
+  const listening = gateway.logged('listening').length
+  await gateway.admin('PUT', '/admin/log', { level: 'error' })
+  for (const [at, pid] of before.entries()) {
+    process.kill(pid, 'SIGKILL')
+    await until(() => gateway.logged('a worker has ended').length > at)
+    await until(async () => (await gateway.workers()).filter(one => one.pid !== pid).length === 2)
+  }
+  t.match(await gateway.admin('GET', '/admin/log'), { level: 'error', configured: 'info' })
+  t.equal(await gateway.chat(), 200)
+  gateway.bin.child.kill('SIGTERM')
+  t.equal((await gateway.bin.ended).code, 0)
+  t.equal(gateway.logged('a worker has ended').length, 2)
+  t.equal(gateway.logged('listening').length, listening)
+  t.equal(gateway.logged('request').length, 0)
+})
+
 t.test('the simulator is one for all workers', async t => {
   const yaml = `keys: { caller: { secret: { env: CALLER_KEY }, models: ["*"] } }
 upstreams: { sim: { kind: simulator } }

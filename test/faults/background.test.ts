@@ -1,7 +1,12 @@
 import t from 'tap'
+import { StoreError } from '../../src/core/store.js'
+import { Run } from '../../src/features/responses/run.js'
+import { MemoryStore } from '../../src/stores/memory.js'
 import { brokenStream, chatEvent, chunk, DONE, hang, LAST_CHUNK, startStream } from '../helpers/answers.js'
+import { collected } from '../helpers/collected.js'
 import { eventsOf } from '../helpers/expect.js'
 import { oneUpstream, startTestGateway, type TestGateway } from '../helpers/gateway.js'
+import { Journal } from '../helpers/journal.js'
 import type { RawClient } from '../helpers/raw-client.js'
 import { type RawUpstream, type Script, startRawUpstream } from '../helpers/raw-upstream.js'
 
@@ -99,4 +104,44 @@ t.test('F-U16 an answer that is too large to be kept has failed, and its upstrea
   const { status, error } = (await gateway.request(`/v1/responses/${id}`)).json() as Record<string, unknown>
   t.equal(status, 'failed')
   t.match(error, { message: /too large/ })
+})
+
+t.test('an end that the store did not take at once is stored when it does', async t => {
+  const { up, gateway } = await stage(t)
+  up.answer(says(0))
+  const writes = new Journal<string>('ends that are written')
+  const { replace } = MemoryStore.prototype
+  t.teardown(() => Object.assign(MemoryStore.prototype, { replace }))
+  MemoryStore.prototype.replace = async function (...change) {
+    if (change[0].namespace !== 'responses') return await replace.apply(this, change)
+    writes.push('tried')
+    if (writes.items.length <= 2) throw new StoreError('unavailable', 'away')
+    const record = await replace.apply(this, change)
+    writes.push('stored')
+    return record
+  }
+  const begun = await gateway.request('/v1/responses', { body: { model: 'm', input: 'a', background: true } })
+  t.equal(begun.status, 200)
+  await writes.count(1, one => one === 'stored')
+  t.strictSame(writes.items, ['tried', 'tried', 'tried', 'stored'])
+})
+
+t.test('F-U16 of many that have ended the last 32 are kept, and none of their requests', async t => {
+  const { up, gateway } = await stage(t)
+  up.answer(says(0))
+  const runs: WeakRef<object>[] = []
+  const requests: WeakRef<object>[] = []
+  const { begin } = Run.prototype
+  Run.prototype.begin = function (request) {
+    runs.push(new WeakRef(this))
+    requests.push(new WeakRef(request))
+    begin.call(this, request)
+  }
+  t.teardown(() => Object.assign(Run.prototype, { begin }))
+  for (let count = 1; count <= 40; count++) {
+    await gateway.request('/v1/responses', { body: { model: 'm', input: 'a', background: true } })
+    await gateway.log.count(2 * count, line => line.msg === 'request')
+  }
+  t.equal(await collected(runs, 32), 32)
+  t.equal(await collected(requests), 0)
 })

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import t from 'tap'
 import { acceptOf } from '../../src/core/socket-key.js'
@@ -5,16 +6,19 @@ import { closeFrame, frame, textFrame } from '../../src/wire/frames.js'
 import { fastClock } from '../helpers/fast-clock.js'
 import { startTestGateway } from '../helpers/gateway.js'
 import { Journal } from '../helpers/journal.js'
+import { connectRaw } from '../helpers/raw-client.js'
 import {
   type Answered,
   ask,
   type End,
+  HANDSHAKE,
   lineOf,
   open,
   realtimeYaml,
   startRealtime,
   startSocketUpstream,
 } from '../helpers/realtime.js'
+import { CLIENT, startTokenServer } from '../helpers/token-server.js'
 
 /** How sessions end, and how they do not: anyone who still reads is not cut, no matter who offends hears why. */
 
@@ -226,3 +230,43 @@ async function whole(socket: Socket, size: number): Promise<number> {
   socket.pause()
   return (await enough.count(1))[0] ?? 0
 }
+
+t.test('F-W3 a list of subprotocols that cannot be read is refused (framed)', async t => {
+  const up = await startSocketUpstream(t)
+  const protocols = 'protocols: { realtime: { subprotocols: { pass: [realtime], answer: [realtime] } } }\n'
+  const tokens = await startTokenServer(t, [CLIENT])
+  const oauth = `credential: { type: oauth2, token_url: "${tokens.tokenUrl}", client_id: gateway, secret: { env: S } }`
+  const env = { S: CLIENT.client_secret }
+  const signed = await startTestGateway(t, realtimeYaml(up.origin, routeOf('framed'), oauth), { env })
+  const passing = await startTestGateway(t, realtimeYaml(up.origin, routeOf('framed') + protocols))
+  for (const gateway of [signed, passing]) {
+    for (const offered of ['realtime, realtime', 'realtime, x, x', 'realtime,, x', 'realtime, a b', '']) {
+      const answer = await ask(t, gateway, { headers: { 'sec-websocket-protocol': offered } })
+      t.equal(answer.status, 400, offered)
+      t.match(answer.body, /sec-websocket-protocol/)
+    }
+    await open(t, { gateway, up }, { headers: { 'sec-websocket-protocol': 'realtime,x \t, y' } })
+  }
+  t.equal(up.requests.items.length, 2)
+})
+
+t.test('F-W3 a client whose handshake fails behind the upstream’s is disconnected (framed)', async t => {
+  const { gateway, up } = await startRealtime(t, routeOf('framed'))
+  const client = await connectRaw(t, gateway.origin)
+  const headers = { ...HANDSHAKE, authorization: `Bearer ${gateway.key}`, 'sec-websocket-protocol': 'realtime, x\xa0' }
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+  await client.send(`GET /v1/realtime?model=m HTTP/1.1\r\nhost: x\r\n${lines.join('')}\r\n`)
+  const [end] = await up.ends.count(1)
+  await end?.gone.count(1)
+  if (!client.socket.readableEnded) await once(client.socket, 'end')
+  await lineOf(gateway)
+})
+
+t.test('F-W3 a credential that no handshake can have fails the attempt alone (framed)', async t => {
+  const up = await startSocketUpstream(t)
+  const credential = 'credential: { in: header, name: sec-websocket-protocol, secret: { env: S } }'
+  const env = { S: 'a/b/c/d/e/f/g/h' }
+  const gateway = await startTestGateway(t, realtimeYaml(up.origin, routeOf('framed'), credential), { env })
+  t.equal((await ask(t, gateway)).status, 502)
+  t.match(await lineOf(gateway), { outcome: 'upstream_error' })
+})

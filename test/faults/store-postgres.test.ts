@@ -1,7 +1,9 @@
+import { readFileSync, writeFileSync } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
 import pg from 'pg'
 import t from 'tap'
 import { draft } from '../../src/contracts/store-stage.js'
+import { Secret } from '../../src/core/secret.js'
 import { StoreError } from '../../src/core/store.js'
 import { openStore } from '../../src/runtime/stores.js'
 import { PostgresStore } from '../../src/stores/postgres.js'
@@ -84,6 +86,27 @@ t.test('F-S4 and its kin', { skip: withoutPostgres }, async t => {
     await told.find(line => line === 'up')
     t.ok(await store.get('things', 'ann', 'a'))
     t.same(told.items, ['down', 'up'])
+    await store.close()
+  })
+
+  t.test('F-S4 a server that asks for a password is found again', async t => {
+    await reset()
+    const client = await admin()
+    await client.query("CREATE ROLE guarded LOGIN SUPERUSER PASSWORD 'a secret'")
+    const { rows } = await client.query('SHOW hba_file')
+    const [{ hba_file: file }] = rows as [{ hba_file: string }]
+    writeFileSync(file, `host all guarded 127.0.0.1/32 scram-sha-256\n${readFileSync(file, 'utf8')}`)
+    await client.query('SELECT pg_reload_conf()')
+    await client.end()
+    const config = { ...postgresConfig('/', server.port), user: 'guarded' }
+    t.match(await faultOf(PostgresStore.open(config, heard().events)), /password/)
+    const { events, told } = heard()
+    const store = await PostgresStore.open({ ...config, password: new Secret('a secret') }, events)
+    await server.kill()
+    t.match(await faultOf(store.get('things', 'ann', 'a')), /^unavailable: /)
+    await server.restart()
+    await told.find(line => line === 'up')
+    t.equal(await store.get('things', 'ann', 'a'), undefined)
     await store.close()
   })
 

@@ -76,6 +76,25 @@ for (const kind of DURABLE) {
   })
 }
 
+for (const [how, verbs, more] of [
+  ['sent', 'send: { wish: path.wish }', ''],
+  ['counted', 'default: { seconds: 4 } }, { send: { wish: path.wish }', 'prices: { film: { request: 0.1 } }\n'],
+] as const) {
+  t.test(`a request that cannot be ${how} leaves no task, and its key is free`, async t => {
+    const upstream = await startTaskUpstream(t, compatible({ status: 'running' }))
+    const env = { OTHER_KEY: canary('caller') }
+    const speaks = `speaks: { videos: { call: "POST /v1/{wish}", request: [{ ${verbs} }] } }`
+    const yaml = filmYaml(upstream.origin, undefined, more).replace('secret: { env: UPSTREAM', `${speaks}\n    $&`)
+    const gateway = await startTestGateway(t, yaml, { env })
+    const refused = await gateway.request('/v1/videos', { body: CAT, headers })
+    compatibleError(t, refused, 400, 'missing_required_parameter')
+    t.strictSame(((await gateway.request('/v1/videos')).json() as { data: unknown }).data, [])
+    const again = await gateway.request('/v1/videos', { body: { ...CAT, wish: 'videos' }, headers })
+    t.equal(again.status, 200, again.text)
+    t.equal(upstream.submits.length, 1)
+  })
+}
+
 t.test('the answers of image tasks have the shape of their family', async t => {
   const { script, asked, answer } = held(imageProxy())
   const upstream = await startTaskUpstream(t, script)

@@ -88,6 +88,19 @@ t.test('F-U19 a body short of its length never looks whole', async t => {
   t.ok(answer === undefined || !answer.whole || answer.status === 502)
 })
 
+t.test('F-U19 an answer that has no body has no length', async t => {
+  const upstream = await startRawUpstream(t)
+  upstream.answer(async peer => {
+    await peer.send(head(204, { 'content-type': 'text/plain', 'content-length': '12' }))
+    await peer.finish()
+  })
+  // The other transport refuses such an answer.
+  const gateway = await startTestGateway(t, oneUpstream(upstream.origin, 'transport: fast\n'))
+  const answer = await gateway.chat()
+  t.equal(answer.status, 204)
+  t.equal(answer.header('content-length'), undefined)
+})
+
 t.test('F-U19 a body over its length is cut there, and the connection is not used again', async t => {
   const { gateway, upstream } = await playing(
     t,

@@ -18,6 +18,7 @@ export interface AdminBody {
   readonly name: string
   readonly secret: string
   readonly next?: string
+  readonly warning?: string
   readonly data: readonly AdminBody[]
   readonly error: { readonly type: string; readonly message: string }
   readonly config: { readonly listen: object; readonly upstreams: Readonly<Record<string, object>> }

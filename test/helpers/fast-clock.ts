@@ -2,14 +2,19 @@ import type { Test } from 'tap'
 
 /** Lets a clock of the gateway run, or the time of day (`Date`): a second with every turn of a short timer. */
 export function fastClock(test: Pick<Test, 'teardown'>, clock: { now(): number } = performance): void {
-  const real = clock.now.bind(clock)
   let ahead = 0
-  clock.now = () => real() + ahead
   const timer = setInterval(() => {
     ahead += 1000
   }, 5)
+  test.teardown(() => clearInterval(timer))
+  clockAhead(test, clock, () => ahead)
+}
+
+/** A clock that goes before the real one by as many milliseconds as `ahead` tells. */
+export function clockAhead(test: Pick<Test, 'teardown'>, clock: { now(): number }, ahead: () => number): void {
+  const real = clock.now.bind(clock)
+  clock.now = () => real() + ahead()
   test.teardown(() => {
-    clearInterval(timer)
     clock.now = real
   })
 }

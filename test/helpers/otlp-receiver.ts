@@ -74,6 +74,7 @@ export interface ReceivedMetric {
 export interface CollectorAnswer {
   readonly status: number
   readonly headers?: Readonly<Record<string, string>>
+  readonly body?: Buffer
   /** The connection is cut instead. */
   readonly cut?: boolean
   /** It never answers. */
@@ -136,11 +137,11 @@ export async function startOtlpReceiver(test: Test, port = 0): Promise<OtlpRecei
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
     request.on('end', () => {
       const body = Buffer.concat(chunks)
-      const { status, headers = {}, cut = false, hangs = false } = receiver.answer
+      const { status, headers = {}, body: answer, cut = false, hangs = false } = receiver.answer
       if (cut) request.socket.destroy()
       else if (!hangs) {
         if (status === 200) receiver.receive(request.url ?? '', body)
-        response.writeHead(status, { 'content-type': 'application/x-protobuf', ...headers }).end()
+        response.writeHead(status, { 'content-type': 'application/x-protobuf', ...headers }).end(answer)
       }
       receiver.requests.push({ path: request.url ?? '', headers: request.headers, body })
     })

@@ -50,7 +50,7 @@ async function draining(test: Test, more = '', onClientAbort: 'cancel' | 'drain'
   const metered = meter()
   const word = `on_client_abort: ${onClientAbort}`
   const messages = `{ kind: anthropic, base: "${up.origin}", secret: { env: UPSTREAM_KEY }, ${word} }`
-  const models = `models: { m: up, t: other }\nprices: { m: { output: 1 } }\n`
+  const models = `models: { m: up, t: other }\nprices: { m: { output: 1 }, t: { output: 1 } }\n`
   const upstreams = `upstreams: { up: ${upstreamYaml(up.origin, word)}, other: ${messages} }\n`
   const features = withStage(metered.stage)
   const gateway = await startTestGateway(test, `version: 1\n${CALLER}\n${upstreams}${models}${more}`, { features })
@@ -117,6 +117,17 @@ t.test('a relayed and a translated stream are read to their usage', async t => {
   const first = begun(...[START, BLOCK, delta('Hel')].map(event))
   await leave(translated, { model: 't', stream: true }, first, ended(...[delta('lo'), ...END].map(event)), 'Hel')
   t.match(await translated.ended.count(1), [{ phase: 'cancelled', begun: true, total: 11, events: 2 }])
+})
+
+t.test('its own usage is charged, though what was delivered looks like more', async t => {
+  const texts = Array.from({ length: 30 }, () => chatEvent('word'))
+  const relayed = await draining(t)
+  await leave(relayed, { stream: true }, begun(...texts, chatEvent('last')), ended(USED, DONE), 'last')
+  t.match(await relayed.gateway.log.find(({ msg }) => msg === 'request'), { cost_usd: 0.000004 })
+  const translated = await draining(t)
+  const events = [START, BLOCK, ...Array.from({ length: 30 }, () => delta('word')), delta('last')].map(event)
+  await leave(translated, { model: 't', stream: true }, begun(...events), ended(...END.map(event)), 'last')
+  t.match(await translated.gateway.log.find(({ msg }) => msg === 'request'), { cost_usd: 0.000004 })
 })
 
 t.test('answers whose client left before they began', async t => {

@@ -6,13 +6,14 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { GatewayError } from '../../src/core/errors.js'
 import type { StoredRecord } from '../../src/core/store.js'
+import { FEATURES } from '../../src/features/index.js'
 import { TASKS } from '../../src/features/tasks/tasks.js'
 import type { Kernel } from '../../src/kernel/kernel.js'
-import type { Stage } from '../../src/kernel/stages.js'
+import type { Feature, Stage } from '../../src/kernel/stages.js'
 import type { TaskEnd } from '../../src/kernel/task-end.js'
 import { CALLER, startTestGateway, type TestGateway } from '../helpers/gateway.js'
 import { Journal } from '../helpers/journal.js'
-import { meter, withFeature } from '../helpers/metered.js'
+import { meter } from '../helpers/metered.js'
 import { turn } from '../helpers/raw-upstream.js'
 import { compatible, startTaskUpstream, type TaskScript, type TaskUpstream } from '../helpers/task-upstream.js'
 
@@ -28,7 +29,7 @@ function yamlOf(upstreams: readonly TaskUpstream[], store: string): string {
       `u${index}: { kind: openai, base: "${origin}", secret: { env: UPSTREAM_KEY }, tasks: { poll: { first: 1ms, every: 100ms } } }`,
   )
   const targets = upstreams.map((_, index) => `{ upstream: u${index}, as: real-${index} }`)
-  return `version: 1\n${CALLER}\nstore: ${store}\nupstreams: { ${at.join(', ')} }\nmodels: { m: [${targets.join(', ')}] }\n`
+  return `version: 1\n${CALLER}\nstore: ${store}\nupstreams: { ${at.join(', ')} }\nmodels: { m: [${targets.join(', ')}] }\nprices: { m: { request: 1.00 } }\n`
 }
 
 interface Staged extends ReturnType<typeof meter> {
@@ -60,7 +61,7 @@ async function staged(
     },
     ...more,
   }
-  const features = withFeature({
+  const own: Feature = {
     name: 'meter',
     open(kernel) {
       opened = kernel
@@ -72,8 +73,8 @@ async function staged(
       }
     },
     compile: ({ route }) => (route?.task === undefined ? undefined : stage),
-  })
-  const gateway = await startTestGateway(test, yamlOf(ups, '{ type: file }'), { features })
+  }
+  const gateway = await startTestGateway(test, yamlOf(ups, '{ type: file }'), { features: [...FEATURES, own] })
   const submit = async (): Promise<string> => {
     const answer = await gateway.request('/v1/videos', { body: BODY })
     return (answer.json() as { id: string }).id
@@ -144,6 +145,7 @@ t.test('an end is reported again until it is settled, and then never more', asyn
   t.notMatch(Buffer.from(found?.value ?? []).toString(), '"notes"')
   await gateway.gateway.close()
   t.equal(ends.items.length, 2)
+  t.equal(gateway.log.items.filter(line => line.msg === 'task charged').length, 1)
 })
 
 t.test('tasks that are cancelled, deleted, or may have been begun', async t => {

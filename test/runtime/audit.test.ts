@@ -221,3 +221,11 @@ identity: { providers: { company: { issuer: https://login.example.com, audience:
   const subject = [...subjectsOf(plan, config, await stageNames(plan))].find(({ route }) => route?.id === CHAT)
   t.same(subject?.file.restricted(CHAT), ['identity company'])
 })
+
+t.test('a compaction, which asks an upstream for a summary, has the limits that refuse it', async t => {
+  const { plan, config } = await loaded(LIMITED)
+  const { rows } = await auditPlan(plan, config)
+  const cells = rows.find(({ route }) => route === 'POST /v1/responses/compact')?.cells ?? []
+  const shown = Object.fromEntries(COLUMNS.map(({ name }, at) => [name, cells[at]]))
+  t.match(shown, { models: 'name', tokens: 'group', "key's body": 'group', budget: 'group', metric: 'ledger' })
+})

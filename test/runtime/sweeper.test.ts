@@ -9,6 +9,7 @@ import { Sweeper } from '../../src/runtime/sweeper.js'
 import { openLog } from '../../src/sinks/log.js'
 import { FileStore } from '../../src/stores/file.js'
 import { MemoryStore } from '../../src/stores/memory.js'
+import { clockAhead } from '../helpers/fast-clock.js'
 import { oneUpstream, startTestGateway } from '../helpers/gateway.js'
 import { record, write } from '../helpers/ledger-entries.js'
 
@@ -54,6 +55,17 @@ t.test('F-S6 a store that is full is usable again when something was written, no
   t.equal(messages.at(-1), AGAIN)
   t.equal(state.reason, undefined)
   t.ok(await store.create(draft('c')), 'nothing of the trial is left')
+})
+
+t.test('F-P10 a jump of the clock ends no lease of another process', async t => {
+  const { store, sweeper } = stage(t)
+  const now = Date.now()
+  const [account, lasts] = ['key:a budget total', { expires: now + 600_000, until: now + 60_000 }]
+  const lease = { account, lease: 'other', bound: 100, spend: 0, hold: 40, ...lasts }
+  await store.accounts.commit({ writer: 'w', number: 1, remembered: now + 60_000, now, leases: [lease], entries: [] })
+  clockAhead(t, Date, () => 3_600_000)
+  await sweeper.sweepNow()
+  t.same(await store.accounts.read([account], now), [{ spent: 0, held: 40 }])
 })
 
 t.test('the sweeper drops the days of the ledger whose time is over, whole, and remembers up to where', async t => {

@@ -1,12 +1,15 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, openSync, readdirSync, readFileSync, renameSync, statSync } from 'node:fs'
+import { existsSync, openSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import type { LogFile } from '../../src/core/log-config.js'
 import { LineWriter, type Place } from '../../src/sinks/line-writer.js'
+import { openLog } from '../../src/sinks/log.js'
 import { RotatedFile } from '../../src/sinks/log-file.js'
+import { failLinks } from './failing-link.js'
 
 const HOUR_MS = 3_600_000
 const fileIn = (folder: string, more: Partial<LogFile> = {}): LogFile => ({
@@ -77,28 +80,97 @@ t.test('a file that someone has moved or removed is made anew', async t => {
   t.same(linesIn(config.file), ['after'])
 })
 
+t.test('a folder that was removed is made anew, and if that cannot be, lines are counted as lost', async t => {
+  const config = fileIn(t.testdir())
+  const file = new RotatedFile(config)
+  const faults: unknown[] = []
+  file.onFault = fault => faults.push(fault)
+  const writer = new LineWriter(file)
+  const reported: number[] = []
+  writer.onDropped = lines => reported.push(lines)
+  const folder = join(config.file, '..')
+  rmSync(folder, { recursive: true })
+  writer.write('again\n')
+  await until(() => existsSync(config.file) && linesIn(config.file).length === 1)
+  t.equal(writer.dropped, 0)
+
+  rmSync(folder, { recursive: true })
+  writeFileSync(folder, 'a file is where the folder should be')
+  for (const lost of [1, 2]) {
+    writer.write('lost\n')
+    await until(() => writer.dropped === lost)
+  }
+  t.same(faults, ['lost'], 'it is reported once')
+  rmSync(folder)
+  writer.write('back\n')
+  await until(() => reported.length > 0)
+  t.same(reported, [2])
+  await writer.close()
+  t.same(linesIn(config.file), ['back'])
+})
+
+t.test('the log says at another place that its file is lost', async t => {
+  const config = fileIn(t.testdir())
+  const aside = new PassThrough()
+  const log = openLog({ level: 'info', format: 'json', to: config }, aside)
+  const folder = join(config.file, '..')
+  rmSync(folder, { recursive: true })
+  writeFileSync(folder, 'a file is where the folder should be')
+  log.info({}, 'lost')
+  let text = ''
+  aside.on('data', piece => {
+    text += piece
+  })
+  await until(() => text.endsWith('\n'))
+  t.match(JSON.parse(text), { level: 'warn', file: config.file, error: /EEXIST/, next: /folder of log.to/ })
+  await until(() => log.dropped > 0)
+  await log.close()
+})
+
+t.test('a file that cannot be changed for a new one stays in use, and one warning says so', async t => {
+  const config = fileIn(t.testdir(), { size: 100 })
+  const file = new RotatedFile(config)
+  const faults: unknown[] = []
+  file.onFault = (fault, error) => faults.push([fault, (error as NodeJS.ErrnoException).code])
+  const writer = new LineWriter(file)
+  const changed = failLinks('EACCES')
+  t.teardown(changed)
+  for (let count = 1; count <= 5; count++) {
+    writer.write(`${'x'.repeat(60)}\n`)
+    await until(() => linesIn(config.file).length === count)
+  }
+  t.same(faults, [['grows', 'EACCES']])
+  changed()
+  writer.write('after\n')
+  await until(() => linesIn(config.file).at(0) === 'after')
+  await writer.close()
+  t.equal(filesOf(config).length, 2)
+})
+
 t.test('several processes write to one file and rotate it: every line is there once, and whole', async t => {
-  const config = fileIn(t.testdir(), { size: 20_000, keep: 1000 })
-  const child = fileURLToPath(new URL('log-file-child.js', import.meta.url))
-  const COUNT = 1500
-  const processes = [1, 2, 3].map(number =>
-    fork(child, [JSON.stringify(config), String(number), String(COUNT)], { stdio: 'inherit' }),
-  )
-  t.teardown(() => processes.forEach(one => void one.kill()))
-  const ends = await Promise.all(processes.map(one => once(one, 'exit')))
-  for (const [code] of ends) t.equal(code, 0)
-  const lines = allLines(config)
-  t.equal(lines.length, 3 * COUNT)
-  t.equal(new Set(lines).size, lines.length, 'none is there twice')
-  t.ok(
-    lines.every(line => /^[123] \d+ x{80}$/.test(line)),
-    'all are whole',
-  )
-  t.ok(filesOf(config).length > 10, `${filesOf(config).length} files`)
-  t.ok(
-    filesOf(config).every(name => name === 'gateway.log' || FORMER.test(name)),
-    filesOf(config).join(' '),
-  )
+  for (const links of [[], ['EPERM']]) {
+    const config = fileIn(join(t.testdir(), `links${links}`), { size: 20_000, keep: 1000 })
+    const child = fileURLToPath(new URL('log-file-child.js', import.meta.url))
+    const COUNT = 1500
+    const processes = [1, 2, 3].map(number =>
+      fork(child, [JSON.stringify(config), String(number), String(COUNT), ...links], { stdio: 'inherit' }),
+    )
+    t.teardown(() => processes.forEach(one => void one.kill()))
+    const ends = await Promise.all(processes.map(one => once(one, 'exit')))
+    for (const [code] of ends) t.equal(code, 0)
+    const lines = allLines(config)
+    t.equal(lines.length, 3 * COUNT)
+    t.equal(new Set(lines).size, lines.length, 'none is there twice')
+    t.ok(
+      lines.every(line => /^[123] \d+ x{80}$/.test(line)),
+      'all are whole',
+    )
+    t.ok(filesOf(config).length > 5, `${filesOf(config).length} files`)
+    t.ok(
+      filesOf(config).every(name => name === 'gateway.log' || FORMER.test(name)),
+      filesOf(config).join(' '),
+    )
+  }
 })
 
 t.test('a folder that cannot be used is an error of the start', async t => {

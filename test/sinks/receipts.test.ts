@@ -35,10 +35,12 @@ interface Written {
   readonly counts: Record<string, number>
   readonly torn: number[]
   readonly faults: (string | undefined)[]
+  readonly lost: number[]
 }
 
 function open(shelf: Shelf, keep = 30 * DAY_MS, slot = 'gateway'): Written {
-  const written = { counts: {} as Record<string, number>, torn: [] as number[], faults: [] as (string | undefined)[] }
+  const lists = { torn: [] as number[], faults: [] as (string | undefined)[], lost: [] as number[] }
+  const written = { counts: {} as Record<string, number>, ...lists }
   const journal = new Journal(shelf, {
     slot,
     keep: () => keep,
@@ -46,6 +48,7 @@ function open(shelf: Shelf, keep = 30 * DAY_MS, slot = 'gateway'): Written {
       written.counts[what] = (written.counts[what] ?? 0) + number
     },
     onFault: error => written.faults.push(error?.message),
+    onLost: count => written.lost.push(count),
     onFormer: ({ torn }) => written.torn.push(torn),
   })
   return { journal, ...written }
@@ -235,6 +238,101 @@ t.test('what cannot be written waits, and is written when that is possible again
   await written.journal.close()
   t.match(await verify(path), { receipts: 2, faulty: 0, lost: 0 })
 })
+
+const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
+
+t.test(
+  'files that are removed or moved away under a process are begun anew, and the check says what is missing',
+  async t => {
+    for (const kind of ['folder', 'file', 'note'] as const) {
+      const path = join(folder(t), 'deep', 'receipts')
+      const written = open(new Folder(path))
+      const until = async (count: number): Promise<void> => {
+        while (written.counts.written !== count) await turn()
+      }
+      add(written, 'before')
+      await until(1)
+      const [name = '', end = ''] = [...files(path), ...files(path, '.end')]
+      if (kind === 'folder') rmSync(join(path, '..'), { recursive: true })
+      else if (kind === 'file') renameSync(join(path, name), `${path}.away`)
+      else rmSync(join(path, end))
+      add(written, 'after')
+      await until(2)
+      const isWhole = kind === 'note'
+      t.equal(written.faults.length, isWhole ? 0 : 2, 'it is reported once, and so is that it works again')
+      if (!isWhole) t.match(written.faults, [/was removed or moved away/, undefined])
+      add(written, 'next day', NOON + DAY_MS)
+      await until(3)
+      await written.journal.close()
+      const next = open(new Folder(path))
+      add(next, 'next process', NOON + DAY_MS)
+      await next.journal.close()
+      const report = await verify(path)
+      t.match(report, { receipts: isWhole ? 4 : 3, chains: 2, torn: 0, lost: 0 }, kind)
+      t.match(
+        report.faults,
+        isWhole ? [] : [{ fault: 'missing', line: 1, message: /this one is number 3 of its chain/ }],
+        'nothing else is wrong',
+      )
+      t.equal(report.faults.length, isWhole ? 0 : 1)
+    }
+  },
+)
+
+t.test('a folder that was removed is made anew on the next day, also for content', async t => {
+  const path = join(folder(t), 'receipts')
+  const written = open(new Folder(path))
+  add(written, 'before')
+  while ((written.counts.written ?? 0) < 1) await turn()
+  rmSync(path, { recursive: true })
+  const at = NOON + DAY_MS
+  const content = { until: '2026-12-01', line: '{"sha256":"x"}\n' }
+  written.journal.add(JSON.stringify({ kind: 'request', at, id: 'after' }), at, content)
+  while ((written.counts.written ?? 0) < 2) await turn()
+  await written.journal.close()
+  t.equal(files(path).length, 2)
+  t.match((await verify(path)).faults, [{ fault: 'missing', message: /which it continues, is missing with its file/ }])
+})
+
+t.test('what still waits when the process ends is counted as lost and reported', async t => {
+  const path = join(folder(t), 'receipts')
+  writeFileSync(path, 'a file is where the folder should be')
+  const written = open(new Folder(path))
+  add(written, '1')
+  while (written.faults.length === 0) await turn()
+  add(written, '2')
+  await written.journal.close()
+  t.same(written.lost, [2])
+  t.equal(written.counts.dropped, 2)
+})
+
+t.test('only receipts are counted as written', async t => {
+  const written = open(new Folder(folder(t)))
+  for (const id of ['1', '2', '3']) add(written, id)
+  await written.journal.close()
+  t.same(written.counts, { written: 3 })
+  t.same(written.lost, [])
+})
+
+t.test(
+  'F-P14 what is behind the end of a chain is found without a line break, and so is a file that no chain has',
+  async t => {
+    const path = await history(t)
+    for (const name of files(path).filter(one => readFileSync(join(path, one), 'utf8').includes('"kind":"end"'))) {
+      const made = copy(path)
+      appendFileSync(join(made, name), 'garbage')
+      t.match(await verify(made), { faulty: 1, torn: 0, faults: [{ fault: 'foreign' }] })
+      rmSync(made, { recursive: true })
+    }
+    for (const text of ['', 'garbage']) {
+      const made = copy(path)
+      writeFileSync(join(made, '2026-11-24.gateway-0123456789ab.jsonl'), text)
+      const faults = [{ fault: 'foreign', chain: 'gateway-0123456789ab', day: '2026-11-24' }]
+      t.match(await verify(made), { faulty: 1, faults })
+      rmSync(made, { recursive: true })
+    }
+  },
+)
 
 t.test('F-P15 beyond its bound receipts are dropped and counted, and the next one says so', async t => {
   const path = join(folder(t), 'receipts')

@@ -8,6 +8,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statfsSync,
   statSync,
   utimesSync,
   watch,
@@ -377,6 +378,12 @@ t.test('F-S6 a blob that does not match is reported as that, and leaves nothing'
   t.ok(error instanceof StoreError && error.fault === 'full', String(error))
   t.equal(readdirSync(join(disk, 'store', 'blobs')).length, 0)
   t.not(await store.create(lasting('a')), undefined)
+  const { bavail, bsize } = statfsSync(disk)
+  writeFileSync(join(disk, 'other'), Buffer.alloc(bavail * bsize - 131_072))
+  const last = await store.blobs
+    .put(place, chunks(200_000, 200_000), { expires: Date.now() + 60_000, limit: 1e9 })
+    .catch((cause: unknown) => cause)
+  t.ok(last instanceof StoreError && last.fault === 'full', `there is room for a part of the piece: ${last}`)
 })
 
 t.test('a store of a later version is left alone', async t => {

@@ -245,6 +245,7 @@ const REFUSED: Readonly<Record<string, readonly [answer: string, code: RegExp]>>
     /^ANSWER_INVALID$/,
   ],
   'a status below 100': ['HTTP/1.1 099 OK\r\ncontent-length: 0\r\n\r\n', /^ANSWER_INVALID$/],
+  'a status above 599': ['HTTP/1.1 600 OK\r\ncontent-length: 0\r\n\r\n', /^ANSWER_INVALID$/],
   'HTTP/2': ['HTTP/2.0 200 OK\r\ncontent-length: 0\r\n\r\n', /^ANSWER_INVALID$/],
   'HTTP/0.9': ['HTTP/0.9 200 OK\r\ncontent-length: 0\r\n\r\n', /^ANSWER_INVALID$/],
   RTSP: ['RTSP/1.0 200 OK\r\ncontent-length: 0\r\n\r\n', /^ANSWER_INVALID$/],

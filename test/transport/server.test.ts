@@ -281,6 +281,16 @@ for (const transport of ['fast', 'node'] as const) {
     await closed
   })
 
+  t.test(`${on}: a client that asks for a proxy holds no connection`, async t => {
+    const { server, port } = await startRig(t, transport)
+    const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true }).resume()
+    t.teardown(() => client.destroy())
+    client.write('CONNECT a:1 HTTP/1.1\r\nhost: a\r\n\r\n')
+    await once(client, 'end')
+    server.close()
+    await once(server, 'close')
+  })
+
   t.test(`${on}: an early answer arrives although the client is still sending`, async t => {
     const { rig, next } = await onStage(t, transport)
     const socket = await client(t, rig)
@@ -313,9 +323,31 @@ for (const transport of ['fast', 'node'] as const) {
       socket.write(GET)
       const second = await next()
       t.equal(second.exchange.method, 'GET')
+      t.notOk(Object.hasOwn(second.exchange.connection, 'destroySoon'), 'nothing of it stays with the connection')
       second.exchange.destroy()
     },
   )
+
+  t.test(`${on}: offers of another protocol leave nothing with their connection`, async t => {
+    const heard: string[] = []
+    const rig = await startRig(t, transport, exchange => {
+      const connection = exchange.connection as Socket
+      heard.push(
+        connection
+          .eventNames()
+          .map(name => `${String(name)} ${connection.listenerCount(name)}`)
+          .join(),
+      )
+      exchange.head(200, ['content-length', '2'])
+      exchange.end('ok', 'latin1')
+    })
+    const socket = await client(t, rig)
+    for (let asked = 0; asked < 15; asked++) {
+      socket.write('GET / HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n')
+      await until(socket, 'ok')
+    }
+    t.equal(heard[14], heard[1])
+  })
 
   t.test(`${on}: no header of an answer can end its line`, async t => {
     const { rig, next } = await onStage(t, transport)
@@ -344,10 +376,13 @@ t.test('bytes that are written in one turn leave as one chunk', async t => {
   t.match(first.toString(), /\r\n\r\n3\r\nabc\r\n$/)
 })
 
-t.test('plain requests over TLS are served on the fast path, others by node:http, on one connection', async t => {
+function pair(): ReturnType<typeof certificate> {
   const day = 86_400_000
-  const tls = certificate('gateway.example', new Date(Date.now() - day), new Date(Date.now() + day))
-  const rig = await startRig(t, 'fast', echo, {}, tls)
+  return certificate('gateway.example', new Date(Date.now() - day), new Date(Date.now() + day))
+}
+
+t.test('plain requests over TLS are served on the fast path, others by node:http, on one connection', async t => {
+  const rig = await startRig(t, 'fast', echo, {}, pair())
   const socket = connectTls({ host: '127.0.0.1', port: rig.port, rejectUnauthorized: false })
   t.teardown(() => socket.destroy())
   await once(socket, 'secureConnect')
@@ -362,6 +397,17 @@ t.test('plain requests over TLS are served on the fast path, others by node:http
     t.match(await until(socket, '\r\n\r\n'), /^HTTP\/1\.1 200 /)
     t.same(rig.counts, counts)
   }
+})
+
+t.test('connections that do not agree on TLS end in time, or with their server', async t => {
+  const late = await startRig(t, 'fast', echo, { headers: 50 }, pair())
+  await once(connect(late.port, '127.0.0.1').resume(), 'close')
+  const { server, port } = await startRig(t, 'fast', echo, {}, pair())
+  const client = connect(port, '127.0.0.1').resume()
+  await once(server, 'connection')
+  server.close()
+  server.closeAllConnections()
+  await Promise.all([once(server, 'close'), once(client, 'close')])
 })
 
 t.test('requests and aborts leave no memory behind', async t => {

@@ -117,3 +117,14 @@ t.test('numbers at a path of characters count, from 0 to 10^12', t => {
     t.equal(demandOfBytes(Buffer.from(body), say).characters, characters, body)
   t.end()
 })
+
+t.test('documents are searched, a hundred at a time; prompts and the requests of a batch are not', async t => {
+  const items = [['documents']]
+  const bytes = Buffer.from(`{"documents":[${'"d",'.repeat(249)}"d"]}`)
+  for (const [paths, searches] of [
+    [{ items }, 3],
+    [{ items, output: [['max_tokens']] }, 0],
+    [{ items, batch: true }, 0],
+  ] as const)
+    t.equal(demandOfBytes(bytes, { ...NONE, ...paths }).searches, searches)
+})

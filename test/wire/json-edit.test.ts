@@ -1,12 +1,14 @@
 import { equal, ok, throws } from 'node:assert/strict'
 import t from 'tap'
 import {
+  apply,
   findValue,
   keepMembers,
   parsePath,
   removeMember,
   renameMember,
   replaceMembers,
+  settingValue,
   setValue,
   splice,
   wrapValue,
@@ -333,5 +335,21 @@ t.test('members are removed and one is set at once, wherever they stood', async 
     const edited = Buffer.from(replaceMembers(Buffer.from(text), ['a'], 's', 'true')).toString()
     t.equal(edited, expected)
     t.same(Object.keys(JSON.parse(edited) as object), Object.keys(JSON.parse(expected) as object))
+  }
+})
+
+t.test('settingValue gives the edits that set a value, and makes objects on the way to it', async t => {
+  for (const [text, path, expected] of [
+    ['{}', 'a', '{"a":1}'],
+    [' { "b": 2 }', 'a', ' {"a":1, "b": 2 }'],
+    ['{"a":null,"b":2}', 'a', '{"a":1,"b":2}'],
+    ['{"b":2}', 'c.a', '{"c":{"a":1},"b":2}'],
+    ['{"b":2,"c":{}}', 'c.a', '{"b":2,"c":{"a":1}}'],
+    ['{"b":2,"c":{"d":3}}', 'c.a', '{"b":2,"c":{"a":1,"d":3}}'],
+    ['{"b":2,"c":null}', 'c.a', '{"b":2,"c":{"a":1}}'],
+    ['[1]', 'a', '[1]'],
+  ] as const) {
+    const doc = Buffer.from(text)
+    t.equal(apply(doc, settingValue(doc, parsePath(path), '1')).toString(), expected, `${text} ${path}`)
   }
 })

@@ -6,13 +6,17 @@ const PATHS = { input: [['response', 'usage', 'input']], output: [['response', '
 
 function count(messages: readonly string[], size = Number.POSITIVE_INFINITY, paths: UsagePaths = PATHS): unknown {
   const usage = new MessageUsage(['response.done'], paths)
+  feed(usage, messages, size)
+  return usage.usage
+}
+
+function feed(usage: MessageUsage, messages: readonly string[], size: number): void {
   for (const message of messages) {
     const bytes = Buffer.from(message)
     usage.begin()
     for (let at = 0; at < bytes.length; at += size) usage.push(bytes, at, Math.min(at + size, bytes.length))
     usage.end()
   }
-  return usage.usage
 }
 
 const done = (input: number, output: number, text = ''): string =>
@@ -37,6 +41,21 @@ t.test('usage of the messages that count is added up, cut anywhere', async t => 
     done(3, 4),
   ]
   for (const size of [1, 2, 7, 9, 10, 23, 1000]) t.same(count(messages, size), { input: 4, output: 6 }, `${size} bytes`)
+})
+
+t.test('messages of an answer are unreported until the message that reports their usage', async t => {
+  const events = [
+    '{"type":"response.delta","x":1}',
+    '{"x":1,"type":"response.delta"}',
+    '{"type":"session.updated","x":"xx"}',
+  ]
+  for (const size of [1, 9, 1000]) {
+    const usage = new MessageUsage(['response.done'], PATHS)
+    feed(usage, [...events, 'no json', ...events], size)
+    t.same(usage.unreported, { bytes: 124, events: 4 }, `${size} bytes`)
+    feed(usage, [done(1, 2), events[2] ?? ''], size)
+    t.same(usage.unreported, { bytes: 0, events: 0 })
+  }
 })
 
 t.test('the type may be anywhere in the message', async t => {

@@ -20,12 +20,12 @@ export const debugCpu: AdminRoute = {
   status: 200,
   answer: TEXT,
   stream: 'application/json',
-  async handle({ query: { seconds = String(DEFAULT_SECONDS), worker } }, { kernel }): Promise<StreamAnswer> {
+  async handle({ query: { seconds = String(DEFAULT_SECONDS), worker }, gone }, { kernel }): Promise<StreamAnswer> {
     checkWorker(worker, kernel.peers.number)
     const number = /^\d{1,2}$/.test(seconds) ? Number(seconds) : 0
     if (number < 1 || number > MAX_PROFILE_SECONDS)
       throw new AdminError(400, 'invalid_parameter', `seconds is a number from 1 to ${MAX_PROFILE_SECONDS}`)
-    return { pieces: [await cpuProfile(number)], file: `worker${kernel.peers.number}.cpuprofile` }
+    return { pieces: [await cpuProfile(number, gone)], file: `worker${kernel.peers.number}.cpuprofile` }
   },
 }
 

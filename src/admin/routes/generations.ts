@@ -76,7 +76,9 @@ export const rollback: AdminRoute = {
   status: 200,
   answer: OUTCOME,
   async handle({ body }, host) {
-    const number = Number(body.generation)
+    const number = body.generation
+    if (typeof number !== 'number' || !Number.isInteger(number))
+      throw new AdminError(400, 'invalid_request', 'generation: expected its number')
     const outcome = await host.rollback(number)
     if (outcome === undefined)
       throw new AdminError(

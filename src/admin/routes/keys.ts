@@ -2,7 +2,7 @@ import { CALLERS } from '../../features/keys/callers.js'
 import { isKeyName, type KeyTerms } from '../../features/keys/record.js'
 import type { KeyCursor } from '../../features/keys/stored-keys.js'
 import type { AdminHost, Page } from '../host.js'
-import { fileView, KEY, mustFit, NEW_KEY, storedView, TERMS } from '../key-view.js'
+import { changedView, fileView, KEY, mustFit, NEW_KEY, storedView, TERMS } from '../key-view.js'
 import { limitOf, PAGE_QUERY, pageOf } from '../pages.js'
 import { AdminError, type AdminRoute, objectOf, TEXT } from '../route.js'
 
@@ -50,7 +50,7 @@ export const createKey: AdminRoute = {
     const made = await callers.stored.create(name, terms as KeyTerms)
     if (made === undefined) throw new AdminError(409, 'conflict', 'the store has a key of that name')
     await callers.refresh()
-    return { ...storedView(made.key, host), secret: made.secret.reveal() }
+    return { ...changedView(made.key, host), secret: made.secret.reveal() }
   },
 }
 

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { RANGES, type Range } from '../../features/console/history.js'
+import { faultOf, STATUS_PATTERN } from '../../features/tail/filter.js'
 import type { AdminHost } from '../host.js'
 import { pageOf } from '../pages.js'
 import { AdminError, type AdminRoute, FLAG, type Schema, type StreamAnswer, TEXT } from '../route.js'
@@ -91,7 +92,7 @@ export const requests: AdminRoute = {
   query: {
     limit: { type: 'integer', minimum: 1, maximum: 500 },
     ...{ key: TEXT, model: TEXT, upstream: TEXT },
-    status: { type: 'string', pattern: '^[1-5](xx|\\d\\d)$' },
+    status: { type: 'string', pattern: STATUS_PATTERN },
     slow: { type: 'integer' },
   },
   status: 200,
@@ -99,10 +100,8 @@ export const requests: AdminRoute = {
   async handle({ query: { limit = '100', slow, status, ...names } }, host) {
     const most = /^\d{1,3}$/.test(limit) ? Number(limit) : 0
     if (most < 1 || most > 500) throw new AdminError(400, 'invalid_parameter', 'limit: expected a number from 1 to 500')
-    if (status !== undefined && !/^[1-5](xx|\d\d)$/.test(status))
-      throw new AdminError(400, 'invalid_parameter', 'status is a number such as 404, or a class such as 5xx')
-    if (slow !== undefined && !/^\d{1,9}$/.test(slow))
-      throw new AdminError(400, 'invalid_parameter', 'slow is a number of milliseconds')
+    const fault = faultOf(status, slow)
+    if (fault !== undefined) throw new AdminError(400, 'invalid_parameter', fault)
     const query = {
       ...names,
       limit: most,

@@ -2,7 +2,8 @@ import { parseDuration } from '../../config/units.js'
 import type { Json } from '../../core/json.js'
 import { CALLERS } from '../../features/keys/callers.js'
 import type { KeyTerms } from '../../features/keys/record.js'
-import { fileView, KEY, mustFit, NEW_KEY, storedView, TERMS, unknownKey } from '../key-view.js'
+import { MAX_SECRETS } from '../../features/keys/stored-keys.js'
+import { changedView, fileView, KEY, mustFit, NEW_KEY, storedView, TERMS, unknownKey } from '../key-view.js'
 import { AdminError, type AdminRequest, type AdminRoute, FLAG, objectOf, TEXT } from '../route.js'
 
 const PATH = '/admin/keys/{name}'
@@ -40,7 +41,7 @@ export const changeKey: AdminRoute = {
     const key = await stored.change(name, next)
     if (key === undefined) throw unknownKey(name, host)
     await host.kernel.need(CALLERS).refresh()
-    return storedView(key, host)
+    return changedView(key, host)
   },
 }
 
@@ -74,10 +75,13 @@ export const rotateKey: AdminRoute = {
     if (kept === undefined) throw new AdminError(400, 'invalid_request', 'keep: expected a duration such as 10m or 1h')
     const made = await host.kernel.need(CALLERS).stored.rotate(name, kept)
     if (made === undefined) throw unknownKey(name, host)
+    if (made === 'full') throw new AdminError(409, 'conflict', FULL)
     await host.kernel.need(CALLERS).refresh()
     return { ...storedView(made.key, host), secret: made.secret.reveal() }
   },
 }
+
+const FULL = `${MAX_SECRETS} secrets of the key are still valid: wait until one ends, or rotate without keep, which ends them all`
 
 function nameOf({ params }: AdminRequest): string {
   return params.name ?? ''

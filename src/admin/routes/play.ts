@@ -31,7 +31,7 @@ export const playRequest: AdminRoute = {
   answer: TEXT,
   stream: 'application/json',
   maxBytes: MAX_BYTES,
-  async handle({ body, client }, host): Promise<StreamAnswer> {
+  async handle({ body, client, gone }, host): Promise<StreamAnswer> {
     const { key, method = 'POST', path, json, form } = body
     if (
       typeof key !== 'string' ||
@@ -53,28 +53,17 @@ export const playRequest: AdminRoute = {
       : Buffer.from(json === undefined ? '' : JSON.stringify(json))
     const type = Array.isArray(form) ? `multipart/form-data; boundary=${boundary}` : 'application/json'
     under_way++
-    try {
-      const answer = await play(host.kernel, { caller, method: method as string, path, body: bytes, type, client })
-      const headers = shown(answer.headers)
-      return {
-        status: answer.status,
-        type: headers['content-type'] ?? 'application/octet-stream',
-        headers,
-        pieces: counted(answer.pieces),
-      }
-    } catch (error) {
+    const ended = (): void => {
       under_way--
-      throw error
     }
+    const asked = { caller, method: method as string, path, body: bytes, type, client, gone, ended }
+    const answer = await play(host.kernel, asked).catch((error: unknown) => {
+      throw gone.aborted ? new AdminError(499, 'client_gone', 'the client has gone away') : error
+    })
+    const headers = shown(answer.headers)
+    const { 'content-type': answered = 'application/octet-stream' } = headers
+    return { status: answer.status, type: answered, headers, pieces: answer.pieces }
   },
-}
-
-async function* counted(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, void> {
-  try {
-    yield* pieces
-  } finally {
-    under_way--
-  }
 }
 
 /** What a page needs to know: the id of the request, and what the gateway says of it. */

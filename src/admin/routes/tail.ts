@@ -1,3 +1,4 @@
+import { faultOf, STATUS_PATTERN } from '../../features/tail/filter.js'
 import { AdminError, type AdminRoute, type StreamAnswer, TEXT } from '../route.js'
 
 export const tail: AdminRoute = {
@@ -8,17 +9,15 @@ export const tail: AdminRoute = {
   query: {
     key: TEXT,
     model: TEXT,
-    status: { type: 'string', pattern: '^[1-5](xx|\\d\\d)$' },
+    status: { type: 'string', pattern: STATUS_PATTERN },
     slow: { type: 'integer' },
   },
   status: 200,
   answer: TEXT,
   stream: 'text/event-stream',
   async handle({ query: { key, model, status, slow } }, host): Promise<StreamAnswer> {
-    if (status !== undefined && !/^[1-5](xx|\d\d)$/.test(status))
-      throw new AdminError(400, 'invalid_parameter', 'status is a number such as 404, or a class such as 5xx')
-    if (slow !== undefined && !/^\d{1,9}$/.test(slow))
-      throw new AdminError(400, 'invalid_parameter', 'slow is a number of milliseconds')
+    const fault = faultOf(status, slow)
+    if (fault !== undefined) throw new AdminError(400, 'invalid_parameter', fault)
     const pieces = host.tail({
       ...(key !== undefined && { key }),
       ...(model !== undefined && { model }),

@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join, posix, relative, resolve } from 'node:path'
 import { isAddress, shownSource } from '../../core/config-place.js'
+import { makeFolder } from '../../core/folders.js'
 import { withSlashes } from '../../core/platform.js'
 import type { Side } from '../../plan/difference/difference.js'
 import { adminApiOf } from '../admin-api.js'
@@ -94,7 +95,7 @@ async function extracted({ commit, root, path }: Revision, folder: string): Prom
   const type = (await git(['cat-file', '-t', `${commit}:${path}`], root)).trim()
   for (const name of new Set(type === 'tree' ? names : [path, ...names])) {
     const to = resolve(folder, relative(resolve(root), resolve(root, name)))
-    await mkdir(dirname(to), { recursive: true })
+    await makeFolder(dirname(to))
     await writeFile(to, await git(['cat-file', 'blob', `${commit}:${name}`], root))
   }
   return join(folder, path)

@@ -5,8 +5,7 @@ import { badUpstream, objectOf, stringOf } from '../read.js'
 import { thoughtsOf } from './content-in.js'
 import { CallTable, OpenCall, SpokenAudio } from './open-call.js'
 import {
-  continuesDetail,
-  joinDetails,
+  DetailInPieces,
   MEMBER_SEALS,
   type ReasoningMember,
   sealOfDetail,
@@ -34,7 +33,7 @@ export class ChoiceDecoder {
   /** The thought at hand: its length, and where it is or its entry of `reasoning_details` so far. */
   #length = 0
   #member: ReasoningMember = 'reasoning_content'
-  #detail: JsonObject | undefined
+  #detail: DetailInPieces | undefined
   /** What belongs to a text that has not begun, or to the one that is open. */
   #citations: Citation[] = []
   #seal: Seal | undefined
@@ -162,16 +161,16 @@ export class ChoiceDecoder {
     const seals = text === '' ? stringOf(detail.signature) !== undefined : text.length === this.#length
     if (this.#kind === 'reasoning' && this.#detail === undefined && seals) {
       // What came in pieces of plain text, sealed, and said again as a whole or not.
-      this.#detail = bare
+      this.#detail = new DetailInPieces(bare)
       return
     }
-    if (this.#kind === 'reasoning' && this.#detail !== undefined && continuesDetail(this.#detail, detail)) {
-      this.#detail = joinDetails(this.#detail, bare)
+    if (this.#kind === 'reasoning' && this.#detail?.isContinuedBy(detail)) {
+      this.#detail.add(bare)
     } else {
       if (text === '' && !stringOf(detail.signature) && !stringOf(detail.data)) return
       const { seal: _seal, ...shape } = sealOfDetail(detail)
       this.open('reasoning', { type: 'reasoning', text: '', ...shape }, events)
-      this.#detail = bare
+      this.#detail = new DetailInPieces(bare)
     }
     if (text !== '') events.push({ type: 'part-delta', candidate: this.#number, index: this.#open, text })
   }
@@ -241,7 +240,7 @@ export class ChoiceDecoder {
     if (kind === 'none' || kind === 'calls') return
     let seal: Seal | undefined
     if (kind === 'reasoning') {
-      seal = this.#detail === undefined ? MEMBER_SEALS[this.#member] : sealOfDetail(this.#detail).seal
+      seal = this.#detail === undefined ? MEMBER_SEALS[this.#member] : sealOfDetail(this.#detail.whole()).seal
       this.#detail = undefined
     } else if (kind === 'text') {
       seal = this.#seal

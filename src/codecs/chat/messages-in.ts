@@ -30,7 +30,7 @@ class History {
   /** Calls by their id. */
   readonly #calls = new Map<string, CallPart>()
   /** Calls that wait for their result, oldest first, and the results of the turn at hand. */
-  #waiting: CallPart[] = []
+  #waiting = new Set<CallPart>()
   #results: Part[] | undefined
 
   constructor(left: Left[]) {
@@ -88,7 +88,7 @@ class History {
     ])
     const calls = readCalls(message, this.turns.length)
     for (const call of calls) this.#calls.set(call.id, call)
-    this.#waiting = calls
+    this.#waiting = new Set(calls)
     const said = calls.length > 0 ? parts.filter(part => part.type !== 'text' || part.text !== '' || part.seal) : parts
     this.addTurn(message, 'assistant', [...said, ...calls])
   }
@@ -106,7 +106,7 @@ class History {
 
   private addResult(message: Reader, role: 'tool' | 'function'): void {
     const call = this.callOf(message, role)
-    this.#waiting = this.#waiting.filter(waiting => waiting !== call)
+    this.#waiting.delete(call)
     const parts = readContent(message, this.#left).map(part => {
       if (part.type === 'text' || part.type === 'media') return part
       throw invalid(part.at ?? message.at, 'the result of a tool is text')
@@ -136,9 +136,8 @@ class History {
       return call
     }
     const name = role === 'function' ? message.required('name') : undefined
-    const call = this.#waiting.find(waiting => name === undefined || waiting.name === name)
-    if (call === undefined) throw invalid(message.at, 'a result has to follow the call that it answers')
-    return call
+    for (const call of this.#waiting) if (name === undefined || call.name === name) return call
+    throw invalid(message.at, 'a result has to follow the call that it answers')
   }
 }
 

@@ -141,32 +141,42 @@ function partsOf(entries: readonly JsonObject[]): ReasoningPart[] {
 
 /** Neighbours of one text that came in pieces (a stream's) become one entry. */
 function mergeDetails(details: readonly JsonObject[]): JsonObject[] {
-  const merged: JsonObject[] = []
+  const merged: DetailInPieces[] = []
   for (const detail of details) {
     const last = merged.at(-1)
-    if (last !== undefined && continuesDetail(last, detail)) merged[merged.length - 1] = joinDetails(last, detail)
-    else merged.push(detail)
+    if (last?.isContinuedBy(detail)) last.add(detail)
+    else merged.push(new DetailInPieces(detail))
   }
-  return merged
+  return merged.map(each => each.whole())
 }
 
-/** Whether an entry continues where the one before stopped: text or summary with the same index, the seal not yet said. */
-export function continuesDetail(before: JsonObject, next: JsonObject): boolean {
-  return (
-    next.type === before.type &&
-    next.type !== 'reasoning.encrypted' &&
-    next.index !== undefined &&
-    next.index !== null &&
-    next.index === before.index &&
-    !stringOf(before.signature)
-  )
-}
+/** An entry and those that continue it: the text of all, and the latest word for everything else that they say. */
+export class DetailInPieces {
+  readonly #members: Map<string, Json>
+  #text: string
 
-/** Two pieces of one entry: the text of both, and the later word for everything else that it says. */
-export function joinDetails(before: JsonObject, next: JsonObject): JsonObject {
-  const key = next.type === 'reasoning.summary' ? 'summary' : 'text'
-  const said = Object.entries(next).filter(([, value]) => value !== null && value !== '')
-  return { ...before, ...Object.fromEntries(said), [key]: textOfDetail(before) + textOfDetail(next) }
+  constructor(first: JsonObject) {
+    this.#members = new Map(Object.entries(first))
+    this.#text = textOfDetail(first)
+  }
+
+  /** Whether it continues where this stopped: text or summary with the same index, the seal not yet said. */
+  isContinuedBy({ type, index }: JsonObject): boolean {
+    const members = this.#members
+    if (type !== members.get('type') || type === 'reasoning.encrypted') return false
+    return (index ?? undefined) !== undefined && index === members.get('index') && !stringOf(members.get('signature'))
+  }
+
+  add(next: JsonObject): void {
+    for (const [name, value] of Object.entries(next)) {
+      if (value !== null && value !== '') this.#members.set(name, value)
+    }
+    this.#text += textOfDetail(next)
+  }
+
+  whole(): JsonObject {
+    return { ...Object.fromEntries(this.#members), text: this.#text }
+  }
 }
 
 /** Whether a seal is one: where a thought stood is not one to a client that reads thoughts in one place always. */

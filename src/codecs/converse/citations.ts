@@ -1,6 +1,7 @@
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import type { LongText } from '../../core/long-text.js'
 import type { Citation } from '../../core/text.js'
+import { quoteOf } from '../quotes.js'
 import { arrayOf, objectOf, stringOf } from '../read.js'
 import { PROTOCOL } from './media-in.js'
 
@@ -26,17 +27,14 @@ export function decodeCitations(value: Json | undefined): readonly Citation[] {
 }
 
 /** The citation for a client; `text` is that of its part. Undefined where there is no address, and it is not this protocol's. */
-export function encodeCitation(
-  { own, url, title, quote, start, end }: Citation,
-  text: Pick<LongText, 'slice'>,
-): JsonObject | undefined {
+export function encodeCitation(citation: Citation, text: Pick<LongText, 'slice'>): JsonObject | undefined {
+  const { own, url, title } = citation
   if (own?.of === PROTOCOL) return own.value
   if (url === undefined) return undefined
-  const cited = quote ?? (start === undefined || end === undefined ? '' : text.slice(start, end))
   return {
     ...(title !== undefined && { title }),
     source: url,
-    sourceContent: [{ text: cited }],
+    sourceContent: [{ text: quoteOf(citation, text) }],
     location: { web: { url } },
   }
 }

@@ -14,6 +14,7 @@ import type {
 } from '../../core/text.js'
 import { borrowedSeal, type SealPlace } from '../borrowed-seal.js'
 import { encodeCallId, inputOf } from '../messages/names.js'
+import { MAX_CITATIONS } from '../quotes.js'
 import { compact } from '../read.js'
 import { wrapSeal } from '../seal.js'
 import { encodeCitation } from './citations.js'
@@ -103,7 +104,8 @@ function sealBehind(seal: Seal | undefined, isEmpty: boolean): readonly JsonObje
 
 function textBlock({ text, citations }: TextPart, lose: Lose): JsonObject {
   if (citations === undefined || citations.length === 0) return { text }
-  const shown = citations.map(citation => encodeCitation(citation, text)).filter(one => one !== undefined)
+  const taken = citations.slice(0, MAX_CITATIONS)
+  const shown = taken.map(citation => encodeCitation(citation, text)).filter(one => one !== undefined)
   if (shown.length < citations.length) loseCitation(lose)
   return shown.length === 0 ? { text } : { citationsContent: { content: [{ text }], citations: shown } }
 }

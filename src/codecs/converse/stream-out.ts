@@ -8,6 +8,7 @@ import type { CallPart, Citation, End, Part, Seal, TextEvent, TextUsage } from '
 import { borrowedSeal, type SealPlace } from '../borrowed-seal.js'
 import { InOrder } from '../in-order.js'
 import { encodeCallId } from '../messages/names.js'
+import { MAX_CITATIONS } from '../quotes.js'
 import { wrapSeal } from '../seal.js'
 import { encodeCitation } from './citations.js'
 import { PROTOCOL } from './media-in.js'
@@ -21,6 +22,7 @@ interface Current {
   /** Text so far, for citations that quote it, and those whose place has not come yet. */
   readonly text: LongText
   readonly waiting: Citation[]
+  cited: number
 }
 
 /**
@@ -102,7 +104,7 @@ export class ConverseEncoder implements StreamEncoder {
   #partStart(part: Part, frames: Frame[]): void {
     this.#start(frames)
     this.#partEnd(undefined, frames)
-    this.#current = { part, opened: false, text: new LongText(this.#answer.overflow), waiting: [] }
+    this.#current = { part, opened: false, text: new LongText(this.#answer.overflow), waiting: [], cited: 0 }
     switch (part.type) {
       case 'text':
       case 'refusal':
@@ -177,7 +179,8 @@ export class ConverseEncoder implements StreamEncoder {
     const current = this.#current
     if (current?.part.type !== 'text') return
     const isComing = citation.quote === undefined && (citation.end ?? 0) > current.text.length
-    if (isComing || current.waiting.length > 0) current.waiting.push(citation)
+    if (++current.cited > MAX_CITATIONS) loseCitation(this.#answer.lose)
+    else if (isComing || current.waiting.length > 0) current.waiting.push(citation)
     else this.#cite(citation, current, frames)
   }
 

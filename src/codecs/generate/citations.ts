@@ -1,11 +1,9 @@
 import type { Json, JsonObject } from '../../core/json.js'
 import type { Citation } from '../../core/text.js'
+import { MAX_CITATIONS } from '../quotes.js'
 import { arrayOf, countOf, given, numberOf, objectOf, stringOf } from '../read.js'
 
 import { ByteMap } from './byte-map.js'
-
-/** Most citations of one candidate. */
-const MAX_CITATIONS = 10_000
 
 interface Source {
   readonly url: string | undefined

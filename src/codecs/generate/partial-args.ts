@@ -39,7 +39,9 @@ export class PartialArgs {
     let at: Tree = this.#root
     for (const [i, step] of steps.entries()) {
       // Nothing but what is in the arguments may be reached.
-      if (step === '__proto__' || (Array.isArray(at) && typeof step !== 'number')) throw badUpstream(NO_PLACE)
+      if (step === '__proto__') throw badUpstream(NO_PLACE)
+      // Lists grow at their end only: a jump would make far more places than the upstream sent values.
+      if (Array.isArray(at) && !(typeof step === 'number' && step <= at.length)) throw badUpstream(NO_PLACE)
       if (i === steps.length - 1) {
         this.put(at, step, value)
         return

@@ -7,10 +7,10 @@ import type { End, TextEvent, TextResult } from '../../core/text.js'
 import { Fold } from '../fold.js'
 import { MADE_UP } from '../made-ids.js'
 import { errorOf, streamError } from '../native-errors.js'
-import { badUpstream, compact, numberOf, objectOf, stringOf, truncated } from '../read.js'
+import { badUpstream, latest, numberOf, objectOf, stringOf, truncated } from '../read.js'
 import { CandidateIn, candidatesOf } from './candidate-in.js'
 import { blockedEnd } from './ends.js'
-import { tierIn, usageIn } from './usage.js'
+import { tierIn, USAGE_MEMBERS, usageIn } from './usage.js'
 
 /** Most candidates of one answer. */
 const MAX_CANDIDATES = 64
@@ -98,7 +98,7 @@ export class StreamIn implements StreamDecoder {
     if (!MARKS.some(mark => document[mark] !== undefined)) throw badUpstream('A document of it is not an answer.')
     const usage = objectOf(document.usageMetadata)
     // Each document may omit what an earlier one has sent.
-    if (usage !== undefined) this.#usage = compact(this.#usage ?? {}, usage)
+    if (usage !== undefined) this.#usage = latest(USAGE_MEMBERS, this.#usage ?? {}, usage)
     if (this.#state === 'empty') this.start(document, out)
     const candidates = candidatesOf(document)
     for (let i = 0; i < candidates.length; i++) {

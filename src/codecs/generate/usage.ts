@@ -25,6 +25,13 @@ export function tierOf(word: string | undefined): string | undefined {
   return tier === 'standard' ? 'default' : tier
 }
 
+/** Members of `usageMetadata` that are read. */
+export const USAGE_MEMBERS = [
+  ...['promptTokenCount', 'toolUsePromptTokenCount', 'candidatesTokenCount', 'responseTokenCount'],
+  ...['thoughtsTokenCount', 'totalTokenCount', 'cachedContentTokenCount', 'serviceTier'],
+  ...['promptTokensDetails', 'candidatesTokensDetails'],
+]
+
 /**
  * `usageMetadata`. The prompt counts what came from the cache, but not what tools at the upstream added to it; the
  * candidates do not count thoughts.

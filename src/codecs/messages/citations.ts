@@ -1,6 +1,7 @@
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import type { LongText } from '../../core/long-text.js'
 import type { Citation } from '../../core/text.js'
+import { quoteOf } from '../quotes.js'
 import { arrayOf, stringOf } from '../read.js'
 
 /** `citations` of a text block; what is not one is passed over. */
@@ -29,13 +30,11 @@ function addressOf(source: string | undefined): string | undefined {
  * The citation for a client: in its own words, or as a result of a web search where there is an address. `text` is that
  * of the part, if it is known. Undefined where the protocol has no form for it.
  */
-export function encodeCitation(
-  { own, url, title, quote, start, end }: Citation,
-  text: Pick<LongText, 'slice'>,
-): JsonObject | undefined {
+export function encodeCitation(citation: Citation, text: Pick<LongText, 'slice'>): JsonObject | undefined {
+  const { own, url, title } = citation
   if (own?.of === 'messages') return own.value
   if (url === undefined) return undefined
-  const cited_text = quote ?? (start === undefined || end === undefined ? '' : text.slice(start, end))
+  const cited_text = quoteOf(citation, text)
   return { type: 'web_search_result_location', cited_text, encrypted_index: '', title: title ?? null, url }
 }
 

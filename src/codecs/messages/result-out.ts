@@ -2,6 +2,7 @@ import type { AnswerContext } from '../../core/codec.js'
 import type { JsonObject } from '../../core/json.js'
 import type { CallPart, Part, ReasoningPart, Seal, TextPart, TextResult } from '../../core/text.js'
 import { borrowedSeal, type SealPlace } from '../borrowed-seal.js'
+import { MAX_CITATIONS } from '../quotes.js'
 import { compact } from '../read.js'
 import { wrapSeal } from '../seal.js'
 import { encodeCitation } from './citations.js'
@@ -71,7 +72,8 @@ export function sealBehind(seal: Seal | undefined, isEmpty: boolean): JsonObject
 
 function textBlock({ text, citations }: TextPart, lose: Lose): JsonObject {
   if (citations === undefined) return { type: 'text', text }
-  const shown = citations.map(citation => encodeCitation(citation, text)).filter(one => one !== undefined)
+  const taken = citations.slice(0, MAX_CITATIONS)
+  const shown = taken.map(citation => encodeCitation(citation, text)).filter(one => one !== undefined)
   if (shown.length < citations.length) loseCitation(lose)
   return { type: 'text', text, citations: shown }
 }

@@ -4,14 +4,14 @@ import { jsonText } from '../../core/exact-json.js'
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import type { End, Seal, TextEvent } from '../../core/text.js'
 import { MadeIds } from '../made-ids.js'
-import { badUpstream, objectOf, stringOf, truncated } from '../read.js'
+import { badUpstream, latest, objectOf, stringOf, truncated } from '../read.js'
 import { unwrapSeal } from '../seal.js'
 import { decodeCitation, decodeCitations } from './citations.js'
 import { decodeBlock, decodeEnd, errorOf } from './result-in.js'
 
 import { eventOf, grown, HeldBlock, indexOf, type OpenBlock } from './stream-block.js'
 
-import { decodeUsage, decodeUsedTier } from './usage.js'
+import { decodeUsage, decodeUsedTier, USAGE_MEMBERS } from './usage.js'
 
 const NOTHING: readonly TextEvent[] = []
 const PING: readonly TextEvent[] = [{ type: 'ping' }]
@@ -218,16 +218,11 @@ export class MessagesDecoder implements StreamDecoder {
 
   private messageDelta(event: JsonObject): readonly TextEvent[] {
     const usage = objectOf(event.usage)
-    if (usage !== undefined) this.count(usage)
+    // Counts are cumulative; missing ones keep their value.
+    if (usage !== undefined) this.#usage = latest(USAGE_MEMBERS, this.#usage, usage)
     const delta = objectOf(event.delta) ?? {}
     const word = stringOf(delta.stop_reason)
     return word === undefined ? NOTHING : this.finishParts(decodeEnd(word, delta))
-  }
-
-  /** Counts are cumulative; missing ones keep their value. */
-  private count(usage: JsonObject): void {
-    const known = Object.entries(usage).filter(([, value]) => value !== null)
-    this.#usage = Object.fromEntries([...Object.entries(this.#usage), ...known])
   }
 
   private finishParts(end: End): readonly TextEvent[] {

@@ -6,6 +6,7 @@ import type { Json, JsonObject } from '../../core/json.js'
 import { LongText } from '../../core/long-text.js'
 import type { CallPart, Citation, End, Part, Seal, TextEvent, TextUsage } from '../../core/text.js'
 import { InOrder } from '../in-order.js'
+import { MAX_CITATIONS } from '../quotes.js'
 import { wrapSeal } from '../seal.js'
 import { encodeCitation } from './citations.js'
 import { encodeEnd, loseEnd } from './result-in.js'
@@ -23,6 +24,7 @@ interface Current {
   /** Text so far, for citations that quote it, and those whose place has not come yet. */
   readonly text: LongText
   readonly waiting: Citation[]
+  cited: number
 }
 
 /** Sends an answer as the events of a message. Blocks come one after the other; parts that open meanwhile wait. */
@@ -121,7 +123,7 @@ export class MessagesEncoder implements StreamEncoder {
   private partStart(part: Part, frames: Frame[]): void {
     if (this.#state === 'before') this.start('', '', undefined, frames)
     if (this.#current !== undefined) this.partEnd(undefined, frames)
-    this.#current = { part, opened: false, text: new LongText(this.#answer.overflow), waiting: [] }
+    this.#current = { part, opened: false, text: new LongText(this.#answer.overflow), waiting: [], cited: 0 }
     switch (part.type) {
       case 'text':
       case 'refusal':
@@ -171,7 +173,8 @@ export class MessagesEncoder implements StreamEncoder {
     const current = this.#current
     if (current?.part.type !== 'text') return
     const isComing = citation.quote === undefined && (citation.end ?? 0) > current.text.length
-    if (isComing || current.waiting.length > 0) current.waiting.push(citation)
+    if (++current.cited > MAX_CITATIONS) loseCitation(this.#answer.lose)
+    else if (isComing || current.waiting.length > 0) current.waiting.push(citation)
     else this.cite(citation, current, frames)
   }
 

@@ -149,18 +149,17 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     this.#done = true
   }
 
-  /** Ends all items; what servers send only at the end is sent now. */
+  /** Ends all items; what servers send only at the end, whole items among it, is sent now. */
   private settle(output: readonly Json[], events: TextEvent[]): void {
-    if (this.#items.size === 0) {
-      for (const [output_index, item] of output.entries()) {
-        if (isObject(item)) this.finishItem({ output_index, item }, events)
-      }
-    }
     for (const [at, item] of this.#items) {
       const whole = output[at]
       if (!item.isDone && isObject(whole) && item.isSame(whole)) item.complete(whole, events)
       item.end(events)
     }
+    const unseen = [...output.entries()].filter(
+      ([at, item]) => !this.#items.has(at) && !this.#places.has(stringOf(objectOf(item)?.id) ?? ''),
+    )
+    for (const [output_index, item] of unseen) if (isObject(item)) this.finishItem({ output_index, item }, events)
   }
 
   private fail(error: GatewayError, events: TextEvent[]): readonly TextEvent[] {

@@ -17,6 +17,8 @@ interface Scope {
 }
 
 const HASH_HEADER = 'x-amz-content-sha256'
+/** Parameters of clients that would take part in the signature instead of being signed, or that the library loses. */
+const UNSIGNABLE = /^(?:x-amz-|__proto__$)/i
 
 /**
  * The request with a signature of Signature Version 4 in its headers. It covers method, path, query, host, the body's type, the
@@ -37,6 +39,9 @@ export async function signed(
   const options = { service, region, sha256: Sha256, applyChecksum: isStorage, uriEscapePath: !isStorage, credentials }
   const signer: Signer = new SignatureV4(options as never) as never
   const [pathname = '/', search = ''] = cut(path)
+  const query = new URLSearchParams(search)
+  const unsignable = [...query.keys()].filter(name => UNSIGNABLE.test(name))
+  for (const name of unsignable) query.delete(name)
   const given = coveredHeaders(headers, host, covers)
   const covered = payload === 'signed' && (body === null || body instanceof Uint8Array)
   if (!covered) given[HASH_HEADER] = 'UNSIGNED-PAYLOAD'
@@ -46,14 +51,15 @@ export async function signed(
     protocol: 'https:',
     hostname: host,
     path: pathname,
-    query: queryOf(search),
+    query: queryOf(query),
     headers: given,
     ...bytes,
   }
   const result = await signer.sign(url, { signingDate: date })
   const added = Object.entries(result.headers).filter(([name]) => given[name.toLowerCase()] === undefined)
   if (!covered) added.push([HASH_HEADER, 'UNSIGNED-PAYLOAD'])
-  return { method, path, headers: [...headers, ...added.flat()], body }
+  const sent = unsignable.length === 0 ? path : `${pathname}?${query}`
+  return { method, path: sent, headers: [...headers, ...added.flat()], body }
 }
 
 /** The part of the library that is used. */
@@ -82,9 +88,10 @@ function cut(path: string): readonly string[] {
   return mark < 0 ? [path] : [path.slice(0, mark), path.slice(mark + 1)]
 }
 
-function queryOf(search: string): Record<string, string | string[]> {
-  const query: Record<string, string | string[]> = {}
-  for (const [name, value] of new URLSearchParams(search)) {
+function queryOf(parameters: URLSearchParams): Record<string, string | string[]> {
+  // Names are the client's: `constructor` is one like any other.
+  const query: Record<string, string | string[]> = Object.create(null)
+  for (const [name, value] of parameters) {
     const known = query[name]
     query[name] = known === undefined ? value : [known, value].flat()
   }

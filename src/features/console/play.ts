@@ -18,6 +18,10 @@ interface PlayRequest {
   readonly type: string
   /** Address from which the console asks. */
   readonly client: string | undefined
+  /** Aborted when its page has gone, or has its answer. */
+  readonly gone: AbortSignal
+  /** Called once the request holds nothing more. */
+  readonly ended: () => void
 }
 
 interface PlayAnswer {
@@ -42,7 +46,8 @@ export function callerOf(request: HttpRequest): Caller | undefined {
 }
 
 /** Makes a request in the name of a caller, who need not present a key. It passes all stages, and is in the log. */
-export function play(kernel: Kernel, { caller, method, path, body, type, client }: PlayRequest): Promise<PlayAnswer> {
+export function play(kernel: Kernel, asked: PlayRequest): Promise<PlayAnswer> {
+  const { caller, method, path, body, type, client, gone, ended } = asked
   const slots = new Slots()
   slots.set(CALLER, caller)
   return new Promise((resolve, reject) => {
@@ -57,8 +62,12 @@ export function play(kernel: Kernel, { caller, method, path, body, type, client 
       {
         head: (status, headers) => resolve({ status, headers, pieces }),
         data: bytes => pieces.add(bytes),
-        end: () => pieces.finish(),
+        end: () => {
+          ended()
+          pieces.finish()
+        },
         broken: () => {
+          ended()
           pieces.fail(new Error('the answer broke off'))
           reject(new Error('the request was cut'))
         },
@@ -66,7 +75,9 @@ export function play(kernel: Kernel, { caller, method, path, body, type, client 
     )
     pieces.onRead = () => exchange.resumed()
     pieces.onLeave = () => exchange.destroy()
+    gone.addEventListener('abort', () => exchange.destroy(), { once: true })
     kernel.arrive(exchange)
+    if (gone.aborted) exchange.destroy()
   })
 }
 

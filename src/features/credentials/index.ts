@@ -35,7 +35,7 @@ class CredentialsService implements Service {
   }
 
   #report(upstream: string, fault: CredentialFault | undefined): void {
-    if (fault === undefined) this.#kernel.onNotice({ upstream }, 'an upstream has its credential again')
+    if (fault === undefined) this.#kernel.onNotice({ upstream }, 'an upstream has its credential again', 'info')
     else this.#kernel.onNotice({ upstream, cause: fault.message }, 'an upstream has no new credential')
   }
 }

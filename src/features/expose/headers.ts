@@ -36,12 +36,15 @@ function valueFor(
   answering: AttemptView | undefined,
 ): string | undefined {
   switch (word) {
-    case 'upstream':
-      return answering && safe(answering.exchange.upstream.name)
+    case 'upstream': {
+      // The download of a task's content has no target: its tries are only noted.
+      const name = asked === undefined ? call.attempts.at(-1)?.upstream : answering?.exchange.upstream.name
+      return name && safe(name)
+    }
     case 'model':
       return answering === undefined || answering.exchange.model === '' ? undefined : safe(answering.exchange.model)
     case 'attempts':
-      return String(asked?.count ?? 0)
+      return String(asked?.count ?? call.attempts.length)
     case 'cost':
       return costOf(call, asked)
     case 'timing':
@@ -61,7 +64,8 @@ function costOf({ generation }: Call, asked: Asked | undefined): string | undefi
 /** Metrics of Server Timing (W3C), durations in milliseconds. */
 function timing(call: Call, asked: Asked | undefined, answering: AttemptView | undefined): string {
   const now = performance.now()
-  const own = now - call.started - (asked?.busy(now) ?? 0)
+  const own =
+    now - call.started - (asked?.busy(now) ?? call.attempts.reduce((sum, { milliseconds }) => sum + milliseconds, 0))
   const times = answering?.times
   const metrics = [metric('own', own)]
   if (times === undefined) return metrics[0] ?? ''

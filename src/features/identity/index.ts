@@ -8,6 +8,7 @@ import { isToken } from '../../core/token-form.js'
 import type { Arrival } from '../../kernel/arrival.js'
 import type { Kernel } from '../../kernel/kernel.js'
 import type { Feature, Maybe, Service } from '../../kernel/stages.js'
+import type { ClientCertificate } from '../../transport/client-certificate.js'
 import { placesOf, presentedKey, presentsKey } from '../keys/authenticate.js'
 import { CALLERS } from '../keys/callers.js'
 import { certificateFault } from './certificate.js'
@@ -51,6 +52,23 @@ export const identity: Feature<IdentityService> = {
   },
 }
 
+/** Refuses requests without a good certificate where all need one, before anything else says who asks. */
+export const requiredCertificates: Feature = {
+  name: 'certificates',
+  compile: ({ plan }) =>
+    plan.identity?.certificates?.required === true ? { name: 'certificates', identify: needsCertificate } : undefined,
+}
+
+function needsCertificate({ request: { certificate } }: Arrival): undefined {
+  if (certificate === undefined) throw refusedCertificate(undefined)
+  checkCertificate(certificate)
+}
+
+function checkCertificate(certificate: ClientCertificate): void {
+  const fault = certificateFault(certificate, Date.now())
+  if (fault !== undefined) throw refusedCertificate(fault)
+}
+
 /** How callers are found. */
 interface Ways {
   readonly identities: Identities
@@ -92,7 +110,7 @@ function identify(
   return key instanceof Promise ? key.then(ask) : ask(key)
 }
 
-/** The caller whose certificate is taken in place of a key. Throws if one is needed, or counts alone, and is not good. */
+/** The caller whose certificate is taken in place of a key. Throws if it counts alone, and is not good. */
 function certified(
   call: Arrival,
   placements: readonly Placement[],
@@ -102,16 +120,9 @@ function certified(
   const { request, query, generation } = call
   const declared = generation.plan.identity?.certificates
   if (declared === undefined) return undefined
-  const hasKey = isSigned || presentsKey(request, query, placements)
-  if (hasKey && !declared.required) return undefined
   const { certificate } = request
-  if (certificate === undefined) {
-    if (declared.required) throw refusedCertificate(undefined)
-    return undefined
-  }
-  const fault = certificateFault(certificate, Date.now())
-  if (fault !== undefined) throw refusedCertificate(fault)
-  if (hasKey) return undefined
+  if (certificate === undefined || isSigned || presentsKey(request, query, placements)) return undefined
+  checkCertificate(certificate)
   try {
     return admitted(call, identities.byCertificate(generation.plan, declared, certificate))
   } catch (cause) {

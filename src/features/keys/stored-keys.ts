@@ -13,7 +13,7 @@ const NEVER_EXPIRES_MS = Date.UTC(9999, 0, 1)
 /** Attempts of a change that conflicts with others. */
 const MAX_TRIES = 8
 /** Most valid secrets of one key. */
-const MAX_SECRETS = 4
+export const MAX_SECRETS = 4
 
 /** A key with its new secret, which is shown once and not stored. */
 export interface NewKey {
@@ -85,23 +85,31 @@ export class StoredKeys {
     return done
   }
 
-  /** Adds a secret; the former ones are valid for `keep` more milliseconds. Undefined if there is no key with that name. */
-  async rotate(name: string, keep: number): Promise<NewKey | undefined> {
+  /**
+   * Adds a secret; the former ones are valid for `keep` more milliseconds. Undefined if there is no key with that name. `full`: all
+   * that a key may have are still valid, and nothing has changed.
+   */
+  async rotate(name: string, keep: number): Promise<NewKey | 'full' | undefined> {
     const secret = await this.#secrets.make()
     const sha256 = hash('sha256', secret.reveal())
     const now = Date.now()
     const until = now + keep
     let gone: StoredKey['secrets'] = []
+    let isFull = false
     await this.point(sha256, name)
     const key = await this.update(name, false, before => {
       const isKept = (one: { until?: number }): boolean => keep > 0 && (one.until ?? until) > now
       const former = before.secrets.filter(isKept).map(one => ({ ...one, until: Math.min(one.until ?? until, until) }))
-      const secrets = [{ sha256 }, ...former].slice(0, MAX_SECRETS)
+      isFull = former.length >= MAX_SECRETS
+      if (isFull) return before
+      const secrets = [{ sha256 }, ...former]
       gone = before.secrets.filter(one => !secrets.some(other => other.sha256 === one.sha256))
       return { ...before, changed: now, secrets }
     })
-    for (const one of key === undefined ? [{ sha256 }] : gone) await this.#store.delete({ ...DIGESTS, key: one.sha256 })
-    return key === undefined ? undefined : { key, secret }
+    const unused = key === undefined || isFull ? [{ sha256 }] : gone
+    for (const one of unused) await this.#store.delete({ ...DIGESTS, key: one.sha256 })
+    if (key === undefined) return undefined
+    return isFull ? 'full' : { key, secret }
   }
 
   /** Changes the terms of a key; undefined if there is none with that name. */

@@ -30,8 +30,12 @@ export class Account {
   span: Span
   /** The largest sum of what is spent and held. */
   bound: number
+  /** {@link Scope.made} of the one that has said so. */
+  made = 0
   /** What this process holds, up to what it may count on, until `leaseEnd`, by the monotonic clock. */
   lease = 0
+  /** What the store says that it holds. */
+  granted = 0
   leaseEnd = Number.NEGATIVE_INFINITY
   /** Of reservations that are open. */
   reserved = 0
@@ -60,6 +64,9 @@ export class Account {
   /** Number of the commit that answered last, and whether the store granted less than it asked for. */
   heard = 0
   isScarce = false
+  /** The number of the last batch that has counted it, and its place there. */
+  batch = 0
+  place = 0
   /** Whether it waits for the next commit, and is part of the one under way. */
   dirty = false
   flying = false
@@ -95,16 +102,21 @@ export class Account {
     return this.spent + this.sent + this.used + this.reserved + amount <= this.bound
   }
 
-  /** A reload may lower the bound: what the lease holds beyond it is not used, and goes back with the next commit. */
-  setBound(bound: number): void {
+  /** A reload may lower the bound: what the lease holds beyond it is not used. Whether the next commit has to give it back. */
+  setBound(bound: number, made: number): boolean {
     this.bound = bound
-    this.lease = Math.min(this.lease, Math.max(0, bound - this.spent - this.sent))
+    this.made = made
+    const most = Math.max(0, bound - this.spent - this.sent)
+    if (this.lease <= most) return false
+    this.lease = most
+    return true
   }
 
   /** What is known of the window before helps to guess what requests will take. */
   follow(before: Account | undefined): void {
     if (before === undefined || before === this || this.heard > 0) return
     if (before.name === this.name) this.recalled = before.spentShown
+    if (before.made > this.made) this.setBound(before.bound, before.made)
     this.typical = before.typical
     this.expected = before.expected
   }
@@ -138,10 +150,20 @@ export class Account {
     return this.heard > 0 ? this.spentHere : Math.max(this.recalled, this.spentHere)
   }
 
+  /** Room by what this process knows: what is reserved here and held by others takes some. */
+  get left(): number {
+    return Math.max(0, this.bound - this.spentShown - this.others - this.reserved)
+  }
+
+  /** The end of its window, milliseconds since the epoch; undefined for places and totals. */
+  get endsAt(): number | undefined {
+    return this.span.label === '' ? undefined : this.span.end
+  }
+
   /** The store says it apart from a commit, and knows of all that this process has settled. */
   learn({ spent, held }: Tally): void {
     this.spent = spent
-    this.others = Math.max(0, held - this.lease)
+    this.others = Math.max(0, held - this.granted)
     this.recalled = spent
   }
 

@@ -1,4 +1,5 @@
 import type { CallerPolicy } from '../../core/bounds.js'
+import { networkForbidden, refused } from '../../core/limit-refusals.js'
 import type { Route } from '../../core/plan.js'
 import { asksUpstream, checkRoute } from '../../core/route-access.js'
 import type { Call } from '../../kernel/call.js'
@@ -6,7 +7,6 @@ import { InnerExchange } from '../../kernel/inner.js'
 import { slot } from '../../kernel/slot.js'
 import type { Maybe } from '../../kernel/stages.js'
 import type { Book } from './book.js'
-import { networkForbidden, refused } from './refusals.js'
 import { type Claim, Reservation, type Shortage } from './reservation.js'
 import { summaryOf } from './scope-summary.js'
 

@@ -1,23 +1,24 @@
 import type { Accounts } from '../../core/accounts.js'
 import type { Scope } from '../../core/bounds.js'
 import { ALONE, type Peers } from '../../core/peers.js'
+import type { Cancellation } from '../../kernel/cancellation.js'
 import type { Maybe } from '../../kernel/stages.js'
 import type { Account } from './account.js'
 import { type Asker, type Lack, setAside } from './asker.js'
 import { type Clock, SYSTEM_CLOCK } from './clock.js'
 import { Committer, REMEMBERED_MS, type Transferred } from './committer.js'
 import { Estate } from './estate.js'
-import { Holdings, unitsIn } from './holdings.js'
-import { entryOf, makeEntry, type Uncharged } from './ledger-entry.js'
+import { Holdings, type ScopeOf } from './holdings.js'
+import { lineOf, makeEntry, type Uncharged } from './ledger-entry.js'
 import {
   type Amounts,
   amountOf,
   type Claim,
+  claimOf,
   type Meter,
   type Part,
   Reservation,
   type Shortage,
-  wholeOf,
 } from './reservation.js'
 import { awayOf, isClosed, shortageOf } from './shortage.js'
 import { type Standing, standingHere, tightestOf } from './standing.js'
@@ -55,6 +56,8 @@ export class Book {
   readonly #estate: Estate | undefined
   readonly #waiting: WaitingRoom
   #askers: Asker[] = []
+  /** By id, what is on its way to the store. */
+  readonly #holding = new Map<string, Promise<unknown>>()
   #closed = false
 
   constructor(store: Accounts, options: BookOptions) {
@@ -107,9 +110,8 @@ export class Book {
 
   /** The second half, once: what was charged goes to the store, with its record. */
   write(reservation: Reservation, record?: Uncharged): void {
-    // Bytes at once: the collector moves records that wait for a commit.
-    const entry = record === undefined ? undefined : entryOf(record, reservation)
-    if (reservation.isCharged || entry !== undefined) this.#committer.add(reservation, entry)
+    const line = record === undefined ? undefined : lineOf(record, reservation)
+    if (reservation.isCharged || line !== undefined) this.#committer.add(reservation, line)
   }
 
   /**
@@ -117,7 +119,7 @@ export class Book {
    * shortage leaves the reservation as it was.
    */
   extend(reservation: Reservation, more: Amounts): Maybe<Shortage | undefined> {
-    const claims = reservation.claims.map(({ scopes, amounts }) => ({ scopes, amounts: common(more, amounts) }))
+    const claims = reservation.claims.map(({ scopes, amounts }) => claimOf(scopes, common(more, amounts)))
     const outcome = this.#reserve(claims, 1)
     return outcome instanceof Promise
       ? outcome.then(found => this.#join(reservation, found))
@@ -125,11 +127,16 @@ export class Book {
   }
 
   /**
-   * Waits for room of scopes that queue, at most so many milliseconds: resolves with the shortage then, or at once where a
-   * scope that does not queue has none. Keys take turns.
+   * Waits for room of scopes that queue, at most so many milliseconds: resolves with the shortage then, when it is cancelled, or
+   * at once where a scope that does not queue has none. Keys take turns.
    */
-  wait(key: string, claims: readonly Claim[], milliseconds: number): Promise<Reservation | Shortage> {
-    return this.#waiting.wait(key, claims, milliseconds)
+  wait(
+    key: string,
+    claims: readonly Claim[],
+    milliseconds: number,
+    cancellation?: Cancellation,
+  ): Promise<Reservation | Shortage> {
+    return this.#waiting.wait(key, claims, milliseconds, cancellation)
   }
 
   /** Whether what is settled outlives the process, so that answers wait for it. */
@@ -148,8 +155,8 @@ export class Book {
     return this.#metersOf(scopes).map(meter => standingHere(meter, this.#holdings.current(meter, now)))
   }
 
-  /** Of the bounds of one unit, the one that leaves least room by what this process knows. `now`: milliseconds since the epoch. */
-  tightest(scopes: readonly Scope[], unit: Meter['unit'], now: number): Standing | undefined {
+  /** Of the bounds of one unit, the account that has least room by what this process knows. `now`: milliseconds since the epoch. */
+  tightest(scopes: readonly Scope[], unit: Meter['unit'], now: number): Account | undefined {
     return tightestOf(this.#holdings, scopes, unit, now)
   }
 
@@ -180,7 +187,13 @@ export class Book {
    * Reserves for something that outlives the process, such as a task: the store keeps it under the id until `until`
    * (milliseconds since the epoch), in the windows that hold now.
    */
-  async hold(id: string, claims: readonly Claim[], until: number): Promise<Shortage | undefined> {
+  hold(id: string, claims: readonly Claim[], until: number): Promise<Shortage | undefined> {
+    const held = this.#hold(id, claims, until).finally(() => this.#holding.delete(id))
+    this.#holding.set(id, held)
+    return held
+  }
+
+  async #hold(id: string, claims: readonly Claim[], until: number): Promise<Shortage | undefined> {
     const outcome = await this.reserve(claims)
     if (!(outcome instanceof Reservation)) return outcome
     if (outcome.amounts.every(amount => amount === 0)) return undefined
@@ -210,6 +223,8 @@ export class Book {
     claims: readonly Claim[],
     { at, used, record }: { readonly at: number; readonly used: Amounts; readonly record?: Uncharged },
   ): Promise<void> {
+    // What ends at once is settled after it was held: nothing would give back what is held later.
+    await this.#holding.get(id)?.catch(() => undefined)
     const now = this.#committer.now()
     const charges: string[] = []
     const leases = claims.flatMap(({ scopes, amounts }) =>
@@ -228,9 +243,9 @@ export class Book {
     })
   }
 
-  /** A reload: windows are those of this time zone from now on. Scopes that left are forgotten when they are idle. */
-  adopt(timeZone: string): void {
-    this.#holdings.setTimeZone(timeZone)
+  /** A reload: windows of this time zone, and the bounds of these scopes, from now on. Those that left are forgotten when they are idle. */
+  adopt(timeZone: string, scopeOf: ScopeOf = () => undefined): void {
+    this.#holdings.adopt(timeZone, scopeOf)
   }
 
   /** Writes everything and gives all leases back, if the store answers. */
@@ -259,13 +274,15 @@ export class Book {
 
   #draft(claims: readonly Claim[]): Reservation {
     const now = this.#clock.now()
-    const parts = claims.map(claim => this.#part(claim, now))
-    return new Reservation(claims, parts)
+    return new Reservation(
+      claims,
+      claims.map(claim => this.#part(claim, now)),
+    )
   }
 
-  #part({ scopes, amounts }: Claim, now: number): Part {
-    const list = this.#holdings.listOf(scopes, unitsIn(amounts))
-    return { meters: list.meters, accounts: this.#holdings.accountsOf(list, now), amounts: wholeOf(amounts) }
+  #part({ scopes, units, whole }: Claim, now: number): Part {
+    const list = this.#holdings.listOf(scopes, units)
+    return { meters: list.meters, accounts: this.#holdings.accountsOf(list, now), amounts: whole }
   }
 
   #take(draft: Reservation, monotonic: number): Reservation {
@@ -330,11 +347,13 @@ export class Book {
     if (!this.#waiting.isEmpty) this.#waiting.look()
   }
 
-  #again({ draft, lacks, round }: Asker, number: number | undefined): Maybe<Reservation | Shortage> {
+  #again({ draft, lacks, round, commit }: Asker, number: number | undefined): Maybe<Reservation | Shortage> {
     const monotonic = this.#clock.monotonic()
     const refused = lacks.find(({ account, amount }) => account.isRefused(amount, number, monotonic))
     if (refused !== undefined) return shortageOf(refused.meter, refused.account, refused.amount, this.#clock.now())
-    return this.#reserve(draft.claims, round + 1)
+    // A commit that was full did not ask for all of it.
+    const wasAsked = lacks.every(({ account }) => account.gone || account.heard >= commit)
+    return this.#reserve(draft.claims, wasAsked ? round + 1 : round)
   }
 
   /** What it was granted of other bounds goes back: another process may hold what it lacks, and lack just that. */

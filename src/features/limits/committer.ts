@@ -4,6 +4,7 @@ import { type Account, FORGETS_MS, PACE_MS } from './account.js'
 import { type Clock, SteadyClock } from './clock.js'
 import { IDLE_MS } from './holdings.js'
 import { leaseSize } from './lease-size.js'
+import type { Line } from './ledger-entry.js'
 import { amountOf, type Reservation } from './reservation.js'
 import { Batch, MAX_CHANGES, MAX_SETTLED } from './settled-batch.js'
 
@@ -55,8 +56,6 @@ interface Flight {
   readonly sent: number
   retryMs: number
 }
-
-const NOTHING_SETTLED = new Batch()
 
 interface Options {
   readonly clock: Clock
@@ -137,16 +136,16 @@ export class Committer {
   }
 
   /** Writes what a reservation used, together with its record. */
-  add(reservation: Reservation, entry: Entry | undefined): void {
-    const isLost = entry !== undefined && this.isFull && !reservation.accounts.some(({ unit }) => unit === 'budget')
+  add(reservation: Reservation, line: Line | undefined): void {
+    const isLost = line !== undefined && this.isFull && !reservation.accounts.some(({ unit }) => unit === 'budget')
     if (isLost) this.#lost++
-    else if (entry !== undefined) {
+    else if (line !== undefined) {
       let batch = this.#batches.at(-1)
       if (batch === undefined || batch.isFull) {
         batch = new Batch()
         this.#batches.push(batch)
       }
-      batch.add(reservation, entry)
+      batch.add(reservation, line)
       this.#waitingEntries++
       this.#wake()
       return
@@ -287,15 +286,17 @@ export class Committer {
     }
     const transfers = this.#transfers.splice(0, MAX_TRANSFERS)
     for (const transfer of transfers) if (!isEmpty(transfer)) transfer.reservation.accounts.forEach(include)
-    const { used, entries } = this.#batches.shift() ?? NOTHING_SETTLED
-    for (const [account, amount] of used) {
+    const batch = this.#batches.shift()
+    batch?.accounts.forEach((account, at) => {
       include(account)
-      account.sent += amount
-    }
+      account.sent += batch.amounts[at] as number
+    })
+    const entries = batch?.entries() ?? []
     const settled = entries.length
     this.#waitingEntries -= settled
     this.#taken += settled
-    const marked = this.#dirty.splice(0, Math.max(0, MAX_CHANGES - accounts.length))
+    // Requests may wait for them: a row of full batches must not keep them back.
+    const marked = this.#dirty.splice(0, Math.max(MAX_CHANGES / 2, MAX_CHANGES - accounts.length))
     for (const account of marked) {
       account.dirty = false
       include(account)
@@ -343,6 +344,7 @@ export class Committer {
       account.sent = 0
       account.spent = state.spent
       account.others = Math.max(0, state.held - state.lease)
+      account.granted = state.lease
       account.lease = Math.min(state.lease, Math.max(0, account.bound - state.spent))
       account.isScarce = state.lease < (flight.leases[at]?.hold ?? 0)
       account.leaseEnd = flight.sent + LEASE_MS - MARGIN_MS

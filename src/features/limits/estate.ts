@@ -60,15 +60,18 @@ export class Estate {
 /** How long an account is kept that nothing was known of. */
 const KEPT_MS = 60_000
 
-/** Gives back what the leases of a process hold that is no more. At most `MAX_COMMIT.leases` names. */
+/**
+ * Gives back what the leases of a process hold that is no more. At most `MAX_COMMIT.leases` names. `now`: milliseconds since the
+ * epoch, of a clock that does not jump.
+ */
 export async function giveBack(
   accounts: Accounts,
   lease: string,
   names: readonly string[],
-  commit: { readonly writer: string; readonly number: number },
+  commit: { readonly writer: string; readonly number: number; readonly now: number },
 ): Promise<void> {
-  const now = Date.now()
+  const { now } = commit
   const nothing = { lease, expires: now + KEPT_MS, bound: 0, spend: 0, hold: 0, until: now }
   const leases: readonly LeaseChange[] = names.map(account => ({ account, ...nothing }))
-  await accounts.commit({ ...commit, remembered: now + KEPT_MS, now, leases, entries: [] })
+  await accounts.commit({ ...commit, remembered: now + KEPT_MS, leases, entries: [] })
 }

@@ -1,8 +1,8 @@
-import type { Scope } from '../../core/bounds.js'
-import { Account, accountName, type Unit } from './account.js'
+import type { Scope, ScopeType } from '../../core/bounds.js'
+import { Account, accountName } from './account.js'
 import type { Clock } from './clock.js'
 import type { Estate } from './estate.js'
-import type { Amounts, Meter } from './reservation.js'
+import { type Meter, UNITS } from './reservation.js'
 import { Windows } from './windows.js'
 
 /** Accounts over this number are given back and forgotten when they were not used for a second. */
@@ -23,11 +23,12 @@ interface MeterList {
   sweep: number
 }
 
+/** What the plan that serves says of a holder; undefined: nothing. */
+export type ScopeOf = (type: ScopeType, name: string) => Scope | undefined
+
 /** By the units that are asked for. */
 type MeterLists = (MeterList | undefined)[]
 
-/** A bit for each unit. */
-export const UNITS: Readonly<Record<Unit, number>> = { requests: 1, tokens: 2, budget: 4, in_flight: 8, streams: 16 }
 const ALL_UNITS = 31
 
 /** The accounts that this process knows, and the meters of the scopes that lead to them. */
@@ -39,6 +40,7 @@ export class Holdings {
   /** Absent in a process without a supervisor. */
   readonly #estate: Estate | undefined
   #windows = new Windows('UTC')
+  #serving: ScopeOf = () => undefined
   #meters = new WeakMap<Scope, readonly Meter[]>()
   #lists = new WeakMap<readonly Scope[], MeterLists>()
   /** Those of the last list of scopes: a request asks for them several times in turn. */
@@ -56,9 +58,10 @@ export class Holdings {
     this.#mark = mark
   }
 
-  /** Windows of another time zone from now on. What is reserved stays where it is. */
-  setTimeZone(timeZone: string): void {
+  /** Windows of this time zone, and the bounds of these scopes, from now on. What is reserved stays where it is. */
+  adopt(timeZone: string, scopeOf: ScopeOf): void {
     this.#windows = new Windows(timeZone)
+    this.#serving = scopeOf
     this.#meters = new WeakMap()
     this.#lists = new WeakMap()
     this.#lastScopes = []
@@ -135,11 +138,24 @@ export class Holdings {
     }
     this.accounts.set(name, account)
     if (span !== undefined) account.span = span
-    account.setBound(amount)
+    if (this.#adjust(account, meter)) this.#mark(account)
     account.follow(meter.account)
     meter.account = account
     this.#cancelSweep ??= this.#clock.after(IDLE_MS, this.#sweep)
     return account
+  }
+
+  /**
+   * The bound is as the plan that serves has it, and of holders that no plan knows as their latest terms say: requests that began
+   * before follow them. Whether the next commit has to give something back.
+   */
+  #adjust(account: Account, { scope, unit, window, amount }: Meter): boolean {
+    const serving = this.#serving(scope.type, scope.name)
+    const { made = 0 } = serving ?? scope
+    if (serving === undefined && made < account.made) return false
+    if (serving === undefined || serving === scope) return account.setBound(amount, made)
+    const same = this.metersOf(serving).find(one => one.unit === unit && one.window === window)
+    return account.setBound(same?.amount ?? amount, made)
   }
 
   /** The account's name in the window of a moment, which need not be now. */
@@ -174,17 +190,6 @@ export class Holdings {
     this.accounts.delete(account.name)
     this.#estate?.remove(account.name)
   }
-}
-
-/** The units that have an amount. */
-export function unitsIn({ requests, tokens, budget, in_flight, streams }: Amounts): number {
-  return (
-    (requests === undefined ? 0 : UNITS.requests) |
-    (tokens === undefined ? 0 : UNITS.tokens) |
-    (budget === undefined ? 0 : UNITS.budget) |
-    (in_flight === undefined ? 0 : UNITS.in_flight) |
-    (streams === undefined ? 0 : UNITS.streams)
-  )
 }
 
 /** One for each bound and each place. Of several bounds of one unit and window the smallest counts. */

@@ -1,5 +1,6 @@
 import type { Scope } from '../../core/bounds.js'
 import type { LedgerRecord } from '../../core/ledger.js'
+import { LruCache } from '../../core/lru.js'
 import type { Plan } from '../../core/plan.js'
 import type { Kernel } from '../../kernel/kernel.js'
 import type { Feature, Service } from '../../kernel/stages.js'
@@ -9,9 +10,14 @@ import { limitsStage } from './stage.js'
 import { settleDebt } from './task-spending.js'
 import { answerUsage, shownLimits } from './usage.js'
 
+/** Most tasks whose charge is remembered are twice as many. */
+const HALF_CHARGED = 1000
+
 /** The book of the process. */
 class LimitsService implements Service {
   readonly book: Book
+  /** Tasks that were charged here a moment ago: while the store is slow, or fails, an end is reported again. */
+  readonly #charged = new LruCache<true>(HALF_CHARGED)
   /** Called with what a task has cost, once it is charged. */
   onTaskCharged: (record: Omit<LedgerRecord, 'charges'>) => void = () => undefined
 
@@ -28,8 +34,9 @@ class LimitsService implements Service {
     this.adopt(kernel.generation.plan)
   }
 
-  adopt({ accounting }: Plan): void {
-    if (accounting !== undefined) this.book.adopt(accounting.timeZone)
+  adopt(plan: Plan): void {
+    const { accounting } = plan
+    if (accounting !== undefined) this.book.adopt(accounting.timeZone, (type, name) => plan.scopeOf(type, name))
   }
 
   /** For each scope, its bounds and how much of them is used. */
@@ -39,7 +46,9 @@ class LimitsService implements Service {
 
   async onTaskEnd(end: TaskEnd): Promise<void> {
     const record = await settleDebt(this.book, end)
-    if (record !== undefined) this.onTaskCharged(record)
+    if (record === undefined || this.#charged.get(record.id) === true) return
+    this.#charged.set(record.id, true)
+    this.onTaskCharged(record)
   }
 
   close(): Promise<void> {

@@ -16,8 +16,15 @@ const MAX_NAME_CHARS = 256
 
 let lastDay = { number: Number.NaN, name: '' }
 
+/** A record as the ledger has it: JSON, and the day that it belongs to. */
+export interface Line {
+  readonly day: string
+  readonly text: string
+  readonly isAscii: boolean
+}
+
 /** The record of a settled reservation, with what it charged to budgets. */
-export function entryOf(record: Uncharged, { parts }: Reservation): Entry {
+export function lineOf(record: Uncharged, { parts }: Reservation): Line {
   let charges = ''
   for (const { accounts, amounts } of parts) {
     if (amounts.budget === 0) continue
@@ -27,46 +34,44 @@ export function entryOf(record: Uncharged, { parts }: Reservation): Entry {
       charges += `${charges === '' ? '' : ','}${account.quoted}:${amounts.budget}`
     }
   }
-  return makeEntry(record, charges)
+  return makeLine(record, charges)
 }
 
 /** `charges`: members of a JSON object. */
 export function makeEntry(record: Uncharged, charges: string): Entry {
+  const { day, text } = makeLine(record, charges)
+  return { day, value: Buffer.from(text) }
+}
+
+function makeLine(record: Uncharged, charges: string): Line {
   const names = namesOf(record)
-  const value = bytesOf(`${textOf(record, names)},"charges":{${charges}}}`, names.isAscii)
-  const isTooLarge = value.length > MAX_ENTRY_BYTES && record.model.length > MAX_NAME_CHARS
-  return isTooLarge ? makeEntry(cut(record), charges) : { day: dayOf(record.at), value }
+  const text = `${textOf(record, names)}${charges}}}`
+  const isTooLarge = record.model.length > MAX_NAME_CHARS && Buffer.byteLength(text) > MAX_ENTRY_BYTES
+  return isTooLarge ? makeLine(cut(record), charges) : { day: dayOf(record.at), text, isAscii: names.isAscii }
 }
 
-/** Records are written one after another into blocks: buffers of their own are a third of what a record costs. */
-const BLOCK_BYTES = 64 * 1024
-/** UTF-8 of one character of a string. */
-const MAX_BYTES_PER_CHAR = 3
-
-let block: Buffer = Buffer.alloc(0)
-let written = 0
-
-/** `isAscii`: each character is one byte, which is half the work. */
-function bytesOf(text: string, isAscii: boolean): Buffer {
-  const most = isAscii ? text.length : text.length * MAX_BYTES_PER_CHAR
-  if (most > BLOCK_BYTES) return Buffer.from(text)
-  if (most > block.length - written) {
-    block = Buffer.allocUnsafeSlow(BLOCK_BYTES)
-    written = 0
-  }
-  const start = written
-  written += block.write(text, start, isAscii ? 'latin1' : 'utf8')
-  return block.subarray(start, written)
-}
-
-/** The record as JSON, without its closing brace: every request writes one, and `JSON.stringify` takes thrice as long. */
+/** The record as JSON up to the members of what it charged: every request writes one, and `JSON.stringify` takes thrice as long. */
 function textOf(record: Uncharged, names: Names): string {
   const { id, at, units, cost, outcome, generation } = record
   const marks = `${record.unpriced === true ? ',"unpriced":true' : ''}${record.estimated === true ? ',"estimated":true' : ''}`
-  return (
-    `{"id":"${id}","at":${at}${names.text},"units":{${countMembers(units)}},"cost":${Number.isFinite(cost) ? cost : 0}${marks}` +
-    `${textMember('mirror_of', record.mirror_of)},"outcome":"${outcome}","generation":${generation}`
-  )
+  const mirror = textMember('mirror_of', record.mirror_of)
+  return `{"id":"${id}${begin(at, names)}${countMembers(units)}},"cost":${Number.isFinite(cost) ? cost : 0}${marks}${mirror}${end(outcome, generation)}`
+}
+
+/** Records of one turn of the event loop share most of what they say: the last texts of it are kept. */
+let lastBegin = { at: Number.NaN, names: '', text: '' }
+let lastEnd = { outcome: '', generation: Number.NaN, text: '' }
+
+function begin(at: number, { text: names }: Names): string {
+  if (at !== lastBegin.at || names !== lastBegin.names)
+    lastBegin = { at, names, text: `","at":${at}${names},"units":{` }
+  return lastBegin.text
+}
+
+function end(outcome: string, generation: number): string {
+  if (outcome !== lastEnd.outcome || generation !== lastEnd.generation)
+    lastEnd = { outcome, generation, text: `,"outcome":"${outcome}","generation":${generation},"charges":{` }
+  return lastEnd.text
 }
 
 /** What many records have in common. */

@@ -7,10 +7,13 @@ import type { Account, Unit } from './account.js'
  */
 export type Amounts = Readonly<Partial<Record<Unit, number>>>
 
-/** Amounts of scopes. A scope belongs to at most one claim of a reservation. */
+/** Amounts of scopes, by {@link claimOf}. A scope belongs to at most one claim of a reservation. */
 export interface Claim {
   readonly scopes: readonly Scope[]
   readonly amounts: Amounts
+  /** The bits of the units that have an amount, and what is reserved of each. */
+  readonly units: number
+  readonly whole: Whole
 }
 
 /** The bound that has no room; `store`: it cannot be asked, and the scope is closed then. */
@@ -130,7 +133,7 @@ export class Reservation {
     const [meter] = part.meters
     if (meter === undefined) return NOTHING
     const { unit } = meter
-    const same = this.parts.filter(({ meters }) => meters[0] === meter)
+    const same = this.parts.filter(({ meters: [one] }) => one !== undefined && isSameBound(one, meter))
     let left = amountOf(spent, unit)
     for (const before of same) {
       if (before === part) break
@@ -140,6 +143,30 @@ export class Reservation {
     const amount = part === same.at(-1) ? left : Math.min(left, amountOf(part.amounts, unit))
     return { ...NOTHING, [unit]: amount }
   }
+}
+
+/** Also of two generations of the configuration. */
+function isSameBound(one: Meter, other: Meter): boolean {
+  if (one === other) return true
+  const isSameHolder = one.scope.type === other.scope.type && one.scope.name === other.scope.name
+  return isSameHolder && one.unit === other.unit && one.window === other.window
+}
+
+/** A bit for each unit. */
+export const UNITS: Readonly<Record<Unit, number>> = { requests: 1, tokens: 2, budget: 4, in_flight: 8, streams: 16 }
+
+export function claimOf(scopes: readonly Scope[], amounts: Amounts): Claim {
+  return { scopes, amounts, units: unitsIn(amounts), whole: wholeOf(amounts) }
+}
+
+function unitsIn({ requests, tokens, budget, in_flight, streams }: Amounts): number {
+  return (
+    (requests === undefined ? 0 : UNITS.requests) |
+    (tokens === undefined ? 0 : UNITS.tokens) |
+    (budget === undefined ? 0 : UNITS.budget) |
+    (in_flight === undefined ? 0 : UNITS.in_flight) |
+    (streams === undefined ? 0 : UNITS.streams)
+  )
 }
 
 /** By hand, as names that vary take a look-up each. */
@@ -159,7 +186,7 @@ export function amountOf(amounts: Whole, unit: Unit): number {
 }
 
 /** Amounts to reserve. NaN stays, since no bound has room for it. */
-export function wholeOf({ requests, tokens, budget, in_flight, streams }: Amounts): Whole {
+function wholeOf({ requests, tokens, budget, in_flight, streams }: Amounts): Whole {
   return {
     requests: whole(requests),
     tokens: whole(tokens),

@@ -1,5 +1,5 @@
 import type { CallerPolicy, Scope, Tariff } from '../../core/bounds.js'
-import type { Claim } from './reservation.js'
+import { type Claim, claimOf } from './reservation.js'
 
 /** What stages ask of scopes, worked out once for each list of them. */
 export interface ScopeSummary {
@@ -67,7 +67,7 @@ function compile(scopes: readonly Scope[]): ScopeSummary {
 }
 
 function claim(scopes: readonly Scope[], amounts: Claim['amounts']): readonly Claim[] {
-  return scopes.length === 0 ? [] : [{ scopes, amounts }]
+  return scopes.length === 0 ? [] : [claimOf(scopes, amounts)]
 }
 
 function smallest(values: readonly (number | undefined)[]): number | undefined {

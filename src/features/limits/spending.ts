@@ -2,24 +2,26 @@ import type { Demand } from '../../core/amounts.js'
 import type { CallerPolicy, Scope, Tariff } from '../../core/bounds.js'
 import { costOf, tokensOf, unitsOf } from '../../core/cost.js'
 import type { GatewayError } from '../../core/errors.js'
+import { outputTooLarge, refused, uncounted, unpriced } from '../../core/limit-refusals.js'
 import type { Route, Usage } from '../../core/plan.js'
 import { isFree } from '../../core/route-access.js'
 import { ruleUsed } from '../../core/rule-watch.js'
 import { type Worst, worstOf } from '../../core/worst.js'
 import { hasAddedInput, withAddedInput } from '../../kernel/added-input.js'
 import type { Call } from '../../kernel/call.js'
+import { alsoChange, placeOf } from '../../kernel/changes.js'
 import { CHARGED, type Used } from '../../kernel/charged.js'
 import { copied } from '../../kernel/inner.js'
 import { slot } from '../../kernel/slot.js'
 import type { AttemptView, Maybe, Outcome } from '../../kernel/stages.js'
 import { demandAsSent, SESSION } from '../../wire/demand.js'
+import { limitingOutput, memberWith } from '../../wire/output-limit.js'
 import { BATCH_LINES } from '../batches/uploaded-lines.js'
 import type { Book } from './book.js'
 import { usedBy } from './charge.js'
 import { demandOf } from './demand.js'
 import type { Uncharged } from './ledger-entry.js'
-import { outputTooLarge, refused, uncounted, unpriced } from './refusals.js'
-import { type Amounts, type Claim, Reservation, type Shortage } from './reservation.js'
+import { type Amounts, type Claim, claimOf, Reservation, type Shortage } from './reservation.js'
 import { type ScopeSummary, summaryOf } from './scope-summary.js'
 import { holdDebt, keepDebt, type TaskDebt } from './task-spending.js'
 
@@ -28,6 +30,8 @@ const DEMAND = slot<Demand>('demand')
 /** What an attempt has taken, and what of it waits to be written once it is charged. */
 const TAKEN = slot<Taken>('reservation')
 const CHARGE = slot<Reservation>('charge')
+/** The targets that get a limit of output which the request does not name. */
+const LIMITED = slot<Set<string>>('limited output')
 
 interface Taken {
   readonly reservation: Reservation
@@ -64,7 +68,9 @@ export class Spending {
     const target = summaryOf(tariff ?? NO_BOUNDS)
     const demand = this.#demand(attempt)
     const most = smaller(caller.maxOutput, target.maxOutput)
-    this.#checkOutput(demand, most, [caller, target])
+    const summaries = [caller, target]
+    this.#checkOutput(call, demand, most, summaries)
+    if (most !== undefined && demand.output === undefined) this.#limitOutput(attempt, most, summaries)
     const shut = this.#checkPrice(call, tariff, caller, target, demand)
     if (shut !== undefined) return shut
     const isLater = this.#isLater(attempt) && target.queue === undefined
@@ -88,7 +94,7 @@ export class Spending {
     const policy = summaryOf(boundsOf(call))
     const target = summaryOf(exchange.tariff ?? NO_BOUNDS)
     const most = smaller(policy.maxOutput, target.maxOutput)
-    this.#checkOutput(demand, most, [policy, target])
+    this.#checkOutput(call, demand, most, [policy, target])
     const worst = worstOf(demand, this.#route.protocol?.amounts, exchange.tariff, most)
     attempt.set(TAKEN, { ...taken, demand, worst })
     const [tokens, budget] = [worst.tokens - before.tokens, worst.cost - before.cost]
@@ -112,18 +118,21 @@ export class Spending {
     if (outcome.task !== undefined && debt !== undefined) {
       // No other request comes between: what is free now is held at once.
       this.#book.settle(reservation, { requests: 1, tokens: demand.likelyInput })
-      void holdDebt(this.#book, debt)
+      void holdDebt(this.#book, attempt, debt)
       return
     }
-    const { usage, isSent } = attempt
+    const { usage, isSent, isWhole, exchange } = attempt
     const used = usedBy({
       demand,
       worst,
       usage,
       isSent,
+      isWhole,
+      exchange,
       outcome,
+      isSession: this.#route.tunnel !== undefined,
       paths: this.#route.protocol?.amounts,
-      price: this.#isFree ? undefined : attempt.exchange.tariff?.price,
+      price: this.#isFree ? undefined : exchange.tariff?.price,
     })
     const isUsed = !this.#isFree && (used.tokens > 0 || used.cost > 0 || hasAny(used.units))
     if (isUsed) attempt.set(CHARGED, used)
@@ -164,12 +173,30 @@ export class Spending {
     return exchange.adds?.paths !== undefined && sentValues === undefined && task === undefined && tunnel === undefined
   }
 
-  #checkOutput({ output = 0 }: Demand, most: number | undefined, summaries: readonly ScopeSummary[]): void {
-    const [name] = this.#route.protocol?.amounts?.output ?? []
-    if (most === undefined || output <= most) return
-    for (const { limits } of summaries.flatMap(({ scopes }) => scopes))
-      if (limits.max_output === most) ruleUsed(limits.bounds, 'max_output')
-    throw outputTooLarge(output, most, name?.join('.'))
+  /** A session asks for nothing: it is reserved what it may have. */
+  #checkOutput(
+    { body }: Call,
+    { output = 0 }: Demand,
+    most: number | undefined,
+    summaries: readonly ScopeSummary[],
+  ): void {
+    const { tunnel, protocol } = this.#route
+    if (most === undefined || output <= most || tunnel !== undefined) return
+    noteUsed(most, summaries)
+    const param = body.type === 'bytes' ? memberWith(output, body.bytes, protocol?.amounts) : undefined
+    throw outputTooLarge(output, most, param)
+  }
+
+  /** The request names no limit of its own. */
+  #limitOutput({ call, exchange }: AttemptView, most: number, summaries: readonly ScopeSummary[]): void {
+    const { body } = call
+    const { output = [] } = this.#route.protocol?.amounts ?? {}
+    const limited = call.get(LIMITED) ?? new Set()
+    const place = placeOf(exchange)
+    if (body.type !== 'bytes' || output.length === 0 || limited.has(place)) return
+    call.set(LIMITED, limited.add(place))
+    noteUsed(most, summaries)
+    alsoChange(call, exchange, limitingOutput(body.bytes, output, most, exchange), [])
   }
 
   #demand({ call, calls, isFurther, exchange: { adds }, sentValues }: AttemptView): Demand {
@@ -192,14 +219,11 @@ export class Spending {
   }
 
   #claims(call: Call, caller: ScopeSummary, target: ScopeSummary, { tokens, cost }: Worst): readonly Claim[] {
-    const claims: Claim[] = []
-    const spent = this.#isFree ? {} : { tokens, budget: cost }
-    if (caller.spending.length > 0 && !this.#isFree) claims.push({ scopes: caller.spending, amounts: spent })
-    if (target.scopes.length > 0) {
-      const amounts: Amounts = { requests: 1, in_flight: 1, ...(call.stream && { streams: 1 }), ...spent }
-      claims.push({ scopes: target.scopes, amounts })
-    }
-    return claims
+    const spent = { tokens, budget: cost }
+    const own = caller.spending.length > 0 && !this.#isFree ? [claimOf(caller.spending, spent)] : []
+    if (target.scopes.length === 0) return own
+    const one: Amounts = { requests: 1, in_flight: 1, ...(call.stream && { streams: 1 }) }
+    return [...own, claimOf(target.scopes, this.#isFree ? one : { ...one, ...spent })]
   }
 
   #take(
@@ -220,7 +244,9 @@ export class Spending {
     if (type === 'key' || type === 'group') throw refused(outcome, call.family)
     if (queue === undefined || outcome.unit === 'store' || attempt.beside !== undefined)
       return refused(outcome, call.family)
-    const waiting = this.#book.wait(call.key, claims, queue)
+    // A task is begun also when its client has left.
+    const cancellation = this.#route.task === undefined ? call.cancellation : undefined
+    const waiting = this.#book.wait(call.key, claims, queue, cancellation)
     return waiting.then(found => this.#take(attempt, claims, found, demand, worst, undefined))
   }
 
@@ -274,6 +300,12 @@ function boundsOf({ caller, request }: Call): Pick<CallerPolicy, 'scopes'> {
 /** Of a batch: as its body says, or as many lines as its file had when it was uploaded. */
 function requestsOf({ requests }: Demand, call: Call): number {
   return requests > 0 ? requests : (call.get(BATCH_LINES) ?? 0)
+}
+
+/** The limit of output has decided. */
+function noteUsed(most: number, summaries: readonly ScopeSummary[]): void {
+  for (const { limits } of summaries.flatMap(({ scopes }) => scopes))
+    if (limits.max_output === most) ruleUsed(limits.bounds, 'max_output')
 }
 
 function smaller(one: number | undefined, other: number | undefined): number | undefined {

@@ -7,10 +7,12 @@ import type { LedgerRecord } from '../../core/ledger.js'
 import type { AttemptView } from '../../kernel/stages.js'
 import type { TaskEnd } from '../../kernel/task-end.js'
 import type { Book } from './book.js'
-import type { Claim } from './reservation.js'
+import { type Claim, claimOf } from './reservation.js'
 
 /** No task runs longer; what it held is free again then, milliseconds. */
 const TASK_HELD_MS = 7 * 86_400_000
+/** A larger number is a mistake of the upstream. */
+const MAX_VIDEO_SECONDS = 86_400
 
 /**
  * What is kept with a task until it ends, in this process or another one: its price when it began, and whose budgets it is
@@ -21,6 +23,8 @@ export interface TaskDebt {
   readonly at: number
   readonly cost: number
   readonly units: Units
+  /** The request does not say the seconds of its video. */
+  readonly unsaid?: true
   readonly price: Price | null
   readonly group: string | null
   readonly scopes: readonly Scope[]
@@ -33,7 +37,7 @@ export function keepDebt(
   attempt: AttemptView,
   scopes: readonly Scope[],
   cost: number,
-  { images, seconds }: Demand,
+  { images, seconds, saysSeconds }: Demand,
 ): TaskDebt {
   const { call, exchange } = attempt
   const price = exchange.tariff?.price ?? null
@@ -46,6 +50,7 @@ export function keepDebt(
       ...(seconds > 0 && { video_second: seconds }),
       ...(price?.request !== undefined && { request: 1 }),
     },
+    ...(seconds > 0 && !saysSeconds && { unsaid: true }),
     price,
     group: call.caller?.policy?.group ?? null,
     scopes,
@@ -54,16 +59,18 @@ export function keepDebt(
   return debt
 }
 
-/** The task runs: its budget stays reserved, also if this process ends. */
-export function holdDebt(book: Book, debt: TaskDebt): Promise<unknown> {
+/** The task runs: its budget stays reserved, in the windows that hold now, also if this process ends. */
+export function holdDebt(book: Book, attempt: AttemptView, debt: TaskDebt): Promise<unknown> {
   if (debt.scopes.length === 0) return Promise.resolve()
+  const held: TaskDebt = { ...debt, at: Date.now() }
+  attempt.keep('limits', held as unknown as Json)
   // If that fails, the task is still charged when it ends.
-  return book.hold(debt.id, claimsOf(debt), debt.at + TASK_HELD_MS).catch(() => undefined)
+  return book.hold(held.id, claimsOf(held), held.at + TASK_HELD_MS).catch(() => undefined)
 }
 
 /** A task is charged once, when it has succeeded: resolves with its record. One that failed, or was cancelled, is free. */
 export async function settleDebt(book: Book, end: TaskEnd): Promise<TaskRecord | undefined> {
-  const debt = end.kept as unknown as TaskDebt
+  const debt = debtOf(end)
   const isMade = end.state === 'succeeded'
   const used = isMade ? { budget: costOf(debt.units, debt.price ?? undefined) } : {}
   const record = isMade ? recordOf(end, debt, used.budget ?? 0) : undefined
@@ -71,11 +78,24 @@ export async function settleDebt(book: Book, end: TaskEnd): Promise<TaskRecord |
   return record
 }
 
-function claimsOf({ scopes, cost }: TaskDebt): readonly Claim[] {
-  return [{ scopes, amounts: { budget: cost } }]
+/** A video is as long as its upstream says, if it does. */
+function debtOf({ kept, fields }: TaskEnd): TaskDebt {
+  const debt = kept as unknown as TaskDebt
+  const { unsaid: _, ...said } = debt
+  const seconds = typeof fields.seconds === 'string' ? Number(fields.seconds) : fields.seconds
+  if (debt.units.video_second === undefined || !isLength(seconds)) return debt
+  return { ...said, units: { ...debt.units, video_second: seconds } }
 }
 
-function recordOf(end: TaskEnd, { units, price, group }: TaskDebt, cost: number): TaskRecord {
+function isLength(seconds: Json | undefined): seconds is number {
+  return typeof seconds === 'number' && seconds > 0 && seconds <= MAX_VIDEO_SECONDS
+}
+
+function claimsOf({ scopes, cost }: TaskDebt): readonly Claim[] {
+  return [claimOf(scopes, { budget: cost })]
+}
+
+function recordOf(end: TaskEnd, { units, unsaid, price, group }: TaskDebt, cost: number): TaskRecord {
   return {
     id: `task/${end.submit}`,
     at: Date.now(),
@@ -88,6 +108,7 @@ function recordOf(end: TaskEnd, { units, price, group }: TaskDebt, cost: number)
     units,
     cost,
     ...(price === null && { unpriced: true as const }),
+    ...(unsaid && { estimated: true as const }),
     outcome: 'ok',
     generation: end.generation,
   }

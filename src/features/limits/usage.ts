@@ -1,8 +1,14 @@
 import type { Scope } from '../../core/bounds.js'
 import { MICRO_PER_USD } from '../../core/cost.js'
+import { StoreError } from '../../core/store.js'
 import type { Call } from '../../kernel/call.js'
+import { stored } from '../../kernel/stored.js'
 import type { Book } from './book.js'
+import { SYSTEM_CLOCK } from './clock.js'
 import type { Standing } from './standing.js'
+
+/** Longest time in which the store may tell what is used. */
+const READ_MS = 5000
 
 /** One bound, as `GET /v1/usage` and the admin API show it. Budgets are in USD. */
 export interface ShownLimit {
@@ -29,14 +35,33 @@ export async function answerUsage(call: Call, book: Book): Promise<void> {
   const { caller } = call
   if (caller === undefined) throw new Error('an answer needs a caller')
   const { scopes = [], group } = caller.policy ?? {}
-  const limits = (await shownLimits(scopes, book)).flat()
+  const limits = (await stored(shownLimits(scopes, book))).flat()
   call.answer(200, { object: 'usage', key: caller.name, group: group ?? null, limits })
 }
 
 /** For each scope, its bounds and how much of them is used. Rejects with the store's error. */
-export async function shownLimits(scopes: readonly Scope[], book: Book): Promise<readonly (readonly ShownLimit[])[]> {
-  const standings = scopes.length === 0 ? [] : await book.read(scopes)
+export async function shownLimits(
+  scopes: readonly Scope[],
+  book: Pick<Book, 'read'>,
+  clock = SYSTEM_CLOCK,
+): Promise<readonly (readonly ShownLimit[])[]> {
+  const standings = scopes.length === 0 ? [] : await inTime(book.read(scopes), clock)
   return scopes.map(scope => [...standings.filter(one => one.scope === scope).map(shown), ...ofEachRequest(scope)])
+}
+
+/** Modules of the user's own may be late, and throw errors of any kind. */
+async function inTime(read: Promise<readonly Standing[]>, clock: typeof SYSTEM_CLOCK): Promise<readonly Standing[]> {
+  let cancel = (): void => undefined
+  const late = new Promise<never>((_, reject) => {
+    cancel = clock.after(READ_MS, () => reject(new StoreError('unavailable', 'the store does not answer a read')))
+  })
+  try {
+    return await Promise.race([read, late])
+  } catch (cause) {
+    throw cause instanceof StoreError ? cause : new StoreError('unavailable', 'the store cannot be read', cause)
+  } finally {
+    cancel()
+  }
 }
 
 function shown({ scope, unit, bound, amount, used, reserved, left, endsAt }: Standing): ShownLimit {

@@ -1,5 +1,6 @@
 import type { Scope } from '../../core/bounds.js'
 import { FairShares } from '../../core/fair-shares.js'
+import type { Cancellation } from '../../kernel/cancellation.js'
 import type { Maybe } from '../../kernel/stages.js'
 import type { Clock } from './clock.js'
 import { type Claim, Reservation, type Shortage } from './reservation.js'
@@ -92,10 +93,15 @@ export class WaitingRoom {
   }
 
   /**
-   * Resolves with what was reserved, or with the shortage: after so many milliseconds, or at once where it is of a scope that
-   * does not queue.
+   * Resolves with what was reserved, or with the shortage: after so many milliseconds, when it is cancelled, or at once where it is
+   * of a scope that does not queue.
    */
-  async wait(key: string, claims: readonly Claim[], milliseconds: number): Promise<Reservation | Shortage> {
+  async wait(
+    key: string,
+    claims: readonly Claim[],
+    milliseconds: number,
+    cancellation?: Cancellation,
+  ): Promise<Reservation | Shortage> {
     // Who comes later does not overtake those who wait for the same bound.
     const ahead = this.isEmpty ? undefined : this.#ahead(claims)
     const outcome = ahead ?? (await this.#reserve(claims))
@@ -104,12 +110,15 @@ export class WaitingRoom {
       const cancel = this.#clock.after(milliseconds, () => this.#end(waiter, waiter.shortage))
       const waiter: Waiter = { key, claims, cancel, resolve, shortage: outcome, line: undefined }
       this.#join(waiter)
+      cancellation?.add({ cancel: () => waiter.line !== undefined && this.#end(waiter, waiter.shortage) })
     })
   }
 
-  /** There may be room. */
+  /** There may be room. Who takes it again in this turn, such as the task that a request begins, is before those who wait. */
   look(): void {
-    for (const line of this.#lines.values()) void this.#serve(line)
+    queueMicrotask(() => {
+      for (const line of this.#lines.values()) void this.#serve(line)
+    })
   }
 
   /** All of them hear the shortage at once. */

@@ -70,12 +70,41 @@ export class Windows {
       case 'minute':
         return spanOf(at, MINUTE_MS, 0, 16)
       case 'hour':
-        return spanOf(at, HOUR_MS, this.#offset(at), 16)
+        return this.#hour(at)
       case 'day':
         return this.#dates(at, date => date.setUTCDate(date.getUTCDate() + 1), 10)
       case 'month':
         return this.#dates(at, date => date.setUTCMonth(date.getUTCMonth() + 1), 7)
     }
+  }
+
+  /** Where the clock is changed by a part of an hour, that moment ends the window. */
+  #hour(at: number): Span {
+    const past = this.#pastHour(at)
+    const whole = spanOf(at, HOUR_MS, past, 16)
+    const isSame = (moment: number): boolean => this.#pastHour(moment) === past
+    if (isSame(whole.start) && isSame(whole.end - 1)) return whole
+    const start = isSame(whole.start) ? whole.start : this.#change(whole.start, at)
+    const end = isSame(whole.end - 1) ? whole.end : this.#change(at, whole.end - 1)
+    return { start, end, label: new Date(start).toISOString().slice(0, 16) }
+  }
+
+  /** What the clock is off from full hours of UTC. */
+  #pastHour(at: number): number {
+    const offset = this.#offset(at)
+    return offset - Math.floor(offset / HOUR_MS) * HOUR_MS
+  }
+
+  /** The moment between two at which the clock is changed. */
+  #change(from: number, to: number): number {
+    const before = this.#offset(from)
+    let [low, high] = [from, to]
+    while (high - low > 1) {
+      const middle = Math.floor((low + high) / 2)
+      if (this.#offset(middle) === before) low = middle
+      else high = middle
+    }
+    return high
   }
 
   /** A window of whole local days; `turn` moves a date to the day after its last. */

@@ -26,7 +26,7 @@ class LogExport implements Service {
   }
 
   adopt({ telemetry }: Plan): void {
-    const place = telemetry?.logs === true ? placeOf(telemetry) : undefined
+    const place = telemetry?.logs === true ? placeOf(this.#kernel, telemetry) : undefined
     if (place === this.#place) return
     this.#place = place
     this.#retire()
@@ -55,9 +55,9 @@ class LogExport implements Service {
 
   #open(telemetry: TelemetryConfig): ExportQueue {
     const queue = new ExportQueue(openClient(this.#kernel, telemetry), '/v1/logs', resourceOf(this.#kernel, telemetry))
-    queue.onSent = ({ outcome, why }, lines) => {
-      this.events.sent(outcome, lines)
-      this.#report.ended(outcome === 'ok', telemetry.otlp.endpoint, why)
+    queue.onSent = (posted, lines) => {
+      this.events.sent(posted.outcome, lines)
+      this.#report.ended(posted, telemetry.otlp.endpoint)
     }
     queue.onDropped = (reason, lines) => this.events.dropped(reason, lines)
     return queue

@@ -9,7 +9,7 @@ import { openClient, placeOf, resourceOf, SendingReport } from '../otlp/sender.j
 import { allOf, CountedFamilies, type StateFamilies, stateFamilies } from './families.js'
 import { isMeasured } from './measured.js'
 import { ProcessState } from './process.js'
-import { MetricsPush } from './push.js'
+import { MetricsPush, type Pushed } from './push.js'
 import { MS_PER_SECOND } from './spec.js'
 import { Known, MetricsStage } from './stage.js'
 import { formatFor, type Shown, textOf } from './text.js'
@@ -44,7 +44,7 @@ class MetricsService implements Service {
   constructor(kernel: Kernel) {
     this.#kernel = kernel
     const { peers } = kernel
-    if (peers.number > 0) this.#workers = new WorkerMetrics(peers, this.families, () => this.#states(), this.#since)
+    if (peers.number > 0) this.#workers = new WorkerMetrics(peers, this.families, () => this.#states())
     this.#report = new SendingReport(kernel, 'metrics')
     this.adopt(kernel.generation.plan)
   }
@@ -53,7 +53,7 @@ class MetricsService implements Service {
     this.known.perKey = plan.admin?.metrics?.per_key === true
     if (isMeasured(plan)) this.#process ??= new ProcessState()
     const { telemetry } = plan
-    const place = telemetry?.metrics === true ? placeOf(telemetry) : undefined
+    const place = telemetry?.metrics === true ? placeOf(this.#kernel, telemetry) : undefined
     if (place === this.#place) return
     this.#place = place
     this.#retire()
@@ -63,15 +63,11 @@ class MetricsService implements Service {
   #open(telemetry: TelemetryConfig): MetricsPush {
     const { interval, endpoint } = telemetry.otlp
     const client = openClient(this.#kernel, telemetry)
-    const push = new MetricsPush(
-      client,
-      resourceOf(this.#kernel, telemetry),
-      { metrics: () => this.#forPush() },
-      interval,
-    )
-    push.onSent = ({ outcome, why }) => {
+    const push = new MetricsPush(client, { metrics: () => this.#forPush(telemetry) }, interval)
+    push.onSent = posted => {
+      const outcome = posted.rejected === undefined ? posted.outcome : 'refused'
       this.families.events.exports.of('metrics', outcome).add(1)
-      this.#report.ended(outcome === 'ok', endpoint, why)
+      this.#report.ended(posted, endpoint)
     }
     return push
   }
@@ -83,11 +79,13 @@ class MetricsService implements Service {
   }
 
   /** Of several workers, the one with the lowest number sends those of all. */
-  async #forPush(): ReturnType<ConstructorParameters<typeof MetricsPush>[2]['metrics']> {
+  async #forPush(telemetry: TelemetryConfig): Promise<Pushed | undefined> {
     const workers = this.#workers
-    if (workers === undefined) return { shown: this.#own(await this.#states()), since: this.#since }
-    const since = await workers.leads()
-    return since === undefined ? undefined : { shown: await workers.merged(), since }
+    const resource = (gateway?: string): Uint8Array => resourceOf(this.#kernel, telemetry, gateway)
+    if (workers === undefined)
+      return { resource: resource(), shown: this.#own(await this.#states()), since: this.#since }
+    const origin = await workers.leads()
+    return origin && { resource: resource(origin.gateway), shown: await workers.merged(), since: origin.since }
   }
 
   /** The text of all metrics, in the format that the `accept` header asks for. */
@@ -120,8 +118,10 @@ class MetricsService implements Service {
   async close(): Promise<void> {
     this.#retire()
     await Promise.all(this.#closing)
+    const states = stateFamilies()
+    this.#process?.show(states, this.#kernel)
     this.#process?.close()
-    this.#workers?.farewell()
+    await this.#workers?.farewell(states)
   }
 }
 

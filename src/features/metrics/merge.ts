@@ -8,13 +8,7 @@ export function plainOf(series: Iterable<Series>): readonly Plain[] {
   return Array.from(series, ({ labels, numbers }) => [labels, [...numbers]] as const)
 }
 
-type Join = (known: number, other: number) => number
-
-const SUM: Join = (known, other) => known + other
-/** What a process counts only grows, so that the larger one is the later. */
-const LATER: Join = (known, other) => Math.max(known, other)
-
-/** Series of one metric by the values of their labels, of several processes or of several moments of one. */
+/** Series of one metric by the values of their labels, of several processes. */
 export class MergedSeries {
   readonly #byLabels = new Map<string, Series>()
 
@@ -22,22 +16,17 @@ export class MergedSeries {
     return this.#byLabels.values()
   }
 
-  /** Of other processes. */
-  add(others: readonly Plain[], { kind, merge }: MetricSpec): void {
-    this.#join(others, kind !== 'histogram' && merge === 'max' ? LATER : SUM)
-  }
-
-  /** Of the same process, at another moment. */
-  update(others: readonly Plain[]): void {
-    this.#join(others, LATER)
-  }
-
-  #join(others: readonly Plain[], join: Join): void {
+  add(others: readonly Plain[], { merge }: MetricSpec): void {
     for (const [labels, numbers] of others) {
       const key = labels.join('\n')
       const known = this.#byLabels.get(key)
       if (known === undefined) this.#byLabels.set(key, { labels, numbers: Float64Array.from(numbers) })
-      else for (const [at, number] of numbers.entries()) known.numbers[at] = join(known.numbers[at] ?? 0, number)
+      else {
+        for (const [at, number] of numbers.entries()) {
+          const before = known.numbers[at] ?? 0
+          known.numbers[at] = merge === 'max' ? Math.max(before, number) : before + number
+        }
+      }
     }
   }
 }

@@ -30,6 +30,7 @@ export class ProcessState {
     families.cpu.of('user').add(user / US_PER_SECOND)
     families.cpu.of('system').add(system / US_PER_SECOND)
     families.uptime.of().add(process.uptime())
+    families.linesLost.of().add(kernel.sink.dropped ?? 0)
     this.#showLoop(families)
   }
 

@@ -9,8 +9,15 @@ import type { Shown } from './text.js'
 const FLUSH_MS = 3000
 
 interface Source {
-  /** All metrics, since when they count (milliseconds since the epoch); undefined: another worker sends them. */
-  metrics(): Promise<{ readonly shown: readonly Shown[]; readonly since: number } | undefined>
+  /** All metrics, whose they are, and since when they count (milliseconds since the epoch); undefined: another worker sends them. */
+  metrics(): Promise<Pushed | undefined>
+}
+
+export interface Pushed {
+  /** `Resource`, as a field. */
+  readonly resource: Uint8Array
+  readonly shown: readonly Shown[]
+  readonly since: number
 }
 
 /**
@@ -21,7 +28,6 @@ export class MetricsPush {
   /** Called with how each sending ended. */
   onSent: (posted: Posted) => void = () => undefined
   readonly #client: OtlpClient
-  readonly #resource: Uint8Array
   readonly #source: Source
   /** Time between two exports, milliseconds. */
   readonly #interval: number
@@ -29,9 +35,8 @@ export class MetricsPush {
   #sending: Promise<void> | undefined
   #isClosing = false
 
-  constructor(client: OtlpClient, resource: Uint8Array, source: Source, interval: number) {
+  constructor(client: OtlpClient, source: Source, interval: number) {
     this.#client = client
-    this.#resource = resource
     this.#source = source
     this.#interval = interval
     this.#sendIn(interval)
@@ -41,11 +46,13 @@ export class MetricsPush {
   async close(): Promise<void> {
     this.#isClosing = true
     clearTimeout(this.#timer)
+    let isLate = false
     const last = async (): Promise<void> => {
       await this.#sending
-      await this.#send()
+      if (!isLate) await this.#send()
     }
     await atMost(FLUSH_MS, last()).catch(() => undefined)
+    isLate = true
     this.#client.close()
   }
 
@@ -65,7 +72,7 @@ export class MetricsPush {
     if (found === undefined) return 0
     const requests = await inSlices(requestsOf(found.shown, { since: found.since, now: Date.now() }))
     for (const request of requests) {
-      const posted = await this.#client.post('/v1/metrics', exportRequest(this.#resource, [request]))
+      const posted = await this.#client.post('/v1/metrics', exportRequest(found.resource, [request]))
       this.onSent(posted)
       if (posted.outcome === 'again') return posted.waitMs ?? 0
     }

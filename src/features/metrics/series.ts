@@ -114,11 +114,13 @@ export function familiesOf<List extends Readonly<Record<string, MetricSpec>>>(
   list: List,
   bounds: LabelBounds,
 ): Families<List> {
-  const made = Object.entries(list).map(([name, spec]) => {
-    const { kind, buckets = [] } = spec
-    const make = (labels: readonly string[]): Counter | Histogram =>
-      kind === 'histogram' ? new Histogram(labels, buckets) : new Counter(labels)
-    return [name, new Family(spec, bounds, make)]
-  })
+  const made = Object.entries(list).map(([name, spec]) => [name, familyOf(spec, bounds)])
   return Object.fromEntries(made) as Families<List>
+}
+
+export function familyOf(spec: MetricSpec, bounds: LabelBounds): Family<Counter | Histogram> {
+  const { kind, buckets = [] } = spec
+  const make = (labels: readonly string[]): Counter | Histogram =>
+    kind === 'histogram' ? new Histogram(labels, buckets) : new Counter(labels)
+  return new Family(spec, bounds, make)
 }

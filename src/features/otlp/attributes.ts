@@ -11,6 +11,9 @@ export type Attributes = Readonly<Record<string, AttributeValue | undefined>>
 /** The same of lines of the log, whose values are JSON. */
 type Nested = Readonly<Record<string, unknown>>
 
+/** What may be a fraction always has that type. */
+const FRACTIONS: ReadonlySet<string> = new Set(['gateway.cost_usd'])
+
 /** Longest value of an attribute, characters. */
 const MAX_VALUE_CHARS = 1024
 
@@ -27,7 +30,10 @@ export function writeAttributes(
     if (value === undefined) continue
     writer.message(field, () => {
       writer.string(1, name)
-      writer.message(2, () => writeValue(writer, value, maxChars, depth))
+      writer.message(2, () => {
+        if (typeof value === 'number' && FRACTIONS.has(name)) writer.double(4, value)
+        else writeValue(writer, value, maxChars, depth)
+      })
     })
   }
 }

@@ -127,11 +127,13 @@ export class ExportQueue {
       ),
     )
     const records = sumOf(batch)
-    this.onSent(posted, records)
+    const rejected = Math.min(posted.rejected ?? 0, records)
+    this.onSent(posted, records - rejected)
+    if (rejected > 0) this.onDropped('refused', rejected)
     if (posted.outcome === 'again' && ++this.#tries < MAX_TRIES) {
       this.#putBack(batch)
       const pause = Math.min(FIRST_PAUSE_MS * 2 ** (this.#tries - 1), LAST_PAUSE_MS) * (0.5 + Math.random() / 2)
-      if (!this.#isClosing) this.#sendIn(posted.waitMs ?? pause)
+      if (!this.#isClosing) this.#sendIn(Math.max(posted.waitMs ?? 0, pause))
       return
     }
     this.#tries = 0

@@ -6,5 +6,5 @@ import { receiptsStage } from './stage.js'
 export const receipts: Feature<ReceiptsService> = {
   name: 'receipts',
   open: kernel => new ReceiptsService(kernel),
-  compile: ({ plan }, service) => (plan.receipts === undefined ? undefined : receiptsStage(service)),
+  compile: ({ plan }, service) => (plan.receipts === undefined ? undefined : receiptsStage(service, plan.receipts)),
 }

@@ -7,6 +7,7 @@ import { CHARGED, type Used } from '../../kernel/charged.js'
 import { copied } from '../../kernel/inner.js'
 import { outcomeOf } from '../../kernel/outcome.js'
 import { AttemptTimes, type AttemptView, type Outcome } from '../../kernel/stages.js'
+import type { Journal } from '../../sinks/receipts/journal.js'
 import type { Captured } from '../content/captured.js'
 import { AnswerDigest } from './answer-digest.js'
 import { parametersOf } from './parameters.js'
@@ -22,10 +23,21 @@ interface Ended {
   readonly text: string
 }
 
+/** A journal, and how many requests in flight have begun under a configuration that writes to it. */
+export interface OpenJournal {
+  readonly journal: Journal
+  readonly to: string
+  /** Milliseconds, as the latest configuration that writes to it says. */
+  keep: number
+  requests: number
+}
+
 /** What a receipt is made of while its request runs. Attempts may end after their call. */
 export class OpenReceipt {
   readonly answer = new AnswerDigest()
   captured: Captured<CaptureConfig> | undefined
+  /** Absent: its request was not admitted, and it is written where the configuration of now says. */
+  journal: OpenJournal | undefined
   #body: HeldBody | undefined
   readonly #attempts: Ended[] = []
   #open = 0

@@ -9,7 +9,7 @@ import { Journal } from '../../sinks/receipts/journal.js'
 import type { Shelf } from '../../sinks/receipts/shelf.js'
 import { Shelved } from '../../sinks/receipts/store.js'
 import { ContentSealer } from './capture.js'
-import type { OpenReceipt } from './receipt.js'
+import type { OpenJournal, OpenReceipt } from './receipt.js'
 
 /** What is counted for metrics. */
 type Counted = 'written' | 'dropped' | 'refused' | 'failed_writes'
@@ -18,7 +18,9 @@ type Counted = 'written' | 'dropped' | 'refused' | 'failed_writes'
 export class ReceiptsService implements Service {
   readonly #kernel: Kernel
   #config: ReceiptsConfig | undefined
-  #journal: Journal | undefined
+  #current: OpenJournal | undefined
+  /** By their places: also those of former configurations, until the requests that began under them have ended. */
+  readonly #journals = new Map<string, OpenJournal>()
   #sealer: ContentSealer | undefined
   /** Journals of former configurations, which write what they still have. */
   readonly #closing = new Set<Promise<void>>()
@@ -36,30 +38,47 @@ export class ReceiptsService implements Service {
     this.#config = receipts
     if (receipts?.key?.reveal() !== before?.key?.reveal())
       this.#sealer = receipts?.key === undefined ? undefined : new ContentSealer(receipts.key)
-    if (JSON.stringify(receipts?.to) === JSON.stringify(before?.to)) return
-    if (this.#journal !== undefined) this.#close(this.#journal)
-    this.#journal = receipts && this.#open(shelfOf(receipts, this.#kernel))
+    const former = this.#current
+    this.#current = receipts && this.#journalOf(receipts)
+    if (receipts !== undefined && this.#current !== undefined) this.#current.keep = receipts.keep
+    if (former !== undefined) this.#closeUnused(former)
   }
 
-  #open(shelf: Shelf): Journal {
+  #journalOf(receipts: ReceiptsConfig): OpenJournal {
+    const to = JSON.stringify(receipts.to)
+    const found = this.#journals.get(to)
+    if (found !== undefined) return found
+    const keep = (): number => open.keep
+    const open: OpenJournal = {
+      journal: this.#open(shelfOf(receipts, this.#kernel), keep),
+      ...{ to, keep: receipts.keep, requests: 0 },
+    }
+    this.#journals.set(to, open)
+    return open
+  }
+
+  #open(shelf: Shelf, keep: () => number): Journal {
     const { number } = this.#kernel.peers
-    const say = (fields: object, message: string): void => this.#kernel.onNotice(fields, message)
+    const say: Kernel['onNotice'] = (...notice) => this.#kernel.onNotice(...notice)
     return new Journal(shelf, {
       slot: number === 0 ? 'gateway' : `worker${number}`,
-      keep: () => this.#config?.keep ?? Number.POSITIVE_INFINITY,
+      keep,
       onCount: (what, count) => this.onCount(what, count),
       onFault: error => {
-        if (error === undefined) say({}, 'receipts are written again')
+        if (error === undefined) say({}, 'receipts are written again', 'info')
         else say({ error: error.message }, 'receipts cannot be written; they wait in memory')
       },
+      onLost: count => say({ receipts: count }, 'receipts are lost: they could not be written before the end'),
       onFormer: ({ end, torn }) => {
         if (torn > 0) say({ chain: end.chain, bytes: torn }, 'the last receipt of the process before is unfinished')
       },
     })
   }
 
-  #close(journal: Journal): void {
-    const closed = journal.close().finally(() => this.#closing.delete(closed))
+  #closeUnused(open: OpenJournal): void {
+    if (open === this.#current || open.requests > 0) return
+    this.#journals.delete(open.to)
+    const closed = open.journal.close().finally(() => this.#closing.delete(closed))
     this.#closing.add(closed)
   }
 
@@ -67,11 +86,16 @@ export class ReceiptsService implements Service {
     return this.#sealer !== undefined
   }
 
-  /** Whether a new request might have no receipt, and must have one. */
-  refuses(): boolean {
-    if (this.#config?.when_full !== 'refuse' || this.#journal?.isFull !== true) return false
-    this.onCount('refused', 1)
-    return true
+  /** Whether a new request might have no receipt, and must have one. What room is left is for those in flight. */
+  get isFull(): boolean {
+    return this.#config?.when_full === 'refuse' && this.#current?.journal.isFull === true
+  }
+
+  /** A request begins whose receipt is written where its configuration says, also after a reload. */
+  begin(receipts: ReceiptsConfig): OpenJournal {
+    const open = this.#journalOf(receipts)
+    open.requests++
+    return open
   }
 
   write(call: Call, receipt: OpenReceipt): void {
@@ -81,18 +105,22 @@ export class ReceiptsService implements Service {
     // A reload may have taken the key away.
     captured?.release()
     const content = sealed && { until: sealed.place.until, line: sealed.line }
-    this.#journal?.add(receipt.text(call, at, sealed?.place), at, content)
+    const open = receipt.journal ?? this.#current
+    open?.journal.add(receipt.text(call, at, sealed?.place), at, content)
+    if (receipt.journal === undefined) return
+    receipt.journal.requests--
+    this.#closeUnused(receipt.journal)
   }
 
   /** A task has ended and was charged for, after its request. */
   taskCharged(record: Omit<LedgerRecord, 'charges'>): void {
     const { at, id, key, group, model, target, upstream, route, units, cost, outcome, generation } = record
     const draft = { kind: 'task', at, id, key, group, model, target, upstream, route, units, cost, outcome, generation }
-    this.#journal?.add(JSON.stringify(draft), at)
+    this.#current?.journal.add(JSON.stringify(draft), at)
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#closing, this.#journal?.close()])
+    await Promise.all([...this.#closing, ...[...this.#journals.values()].map(({ journal }) => journal.close())])
   }
 }
 

@@ -1,4 +1,5 @@
 import { GatewayError } from '../../core/errors.js'
+import type { ReceiptsConfig } from '../../core/receipts.js'
 import type { Call } from '../../kernel/call.js'
 import { slot } from '../../kernel/slot.js'
 import type { Stage } from '../../kernel/stages.js'
@@ -13,12 +14,16 @@ const RECEIPT = slot<OpenReceipt>('receipt')
 const RETRY_AFTER_MS = 2000
 
 /** Gathers what a receipt says of each request of a route, and writes it when all of it is known. */
-export function receiptsStage(service: ReceiptsService): Stage {
+export function receiptsStage(service: ReceiptsService, receipts: ReceiptsConfig): Stage {
   return {
     name: 'receipts',
     admit(call) {
-      if (service.refuses()) throw unwritten()
+      if (service.isFull) {
+        service.onCount('refused', 1)
+        throw unwritten()
+      }
       const receipt = new OpenReceipt()
+      receipt.journal = service.begin(receipts)
       call.set(RECEIPT, receipt)
       call.observe(receipt.answer)
       const capture = call.caller?.capture
@@ -38,7 +43,7 @@ export function receiptsStage(service: ReceiptsService): Stage {
     },
     recordAttempt: (attempt, outcome) => attempt.call.get(RECEIPT)?.ended(attempt, outcome),
     record(call) {
-      const receipt = call.get(RECEIPT) ?? refusedReceipt(call)
+      const receipt = call.get(RECEIPT) ?? (service.isFull ? undefined : refusedReceipt(call))
       if (receipt === undefined) return
       receipt.settle(() => service.write(call, receipt))
     },

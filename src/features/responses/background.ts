@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { checkBackground } from '../../core/admission.js'
 import { GatewayError } from '../../core/errors.js'
 import { FairShares } from '../../core/fair-shares.js'
@@ -30,6 +31,9 @@ const MAX_RUNNING = 72
 const MAX_ENDED = 32
 /** How long these are kept, milliseconds. */
 const ENDED_RETENTION_MS = 300_000
+/** How long the end of a run that could not be stored is tried again, and the pauses between, milliseconds. */
+const MAX_RETRY_MS = 600_000
+const PAUSE_MS = { first: 100, longest: 5000 }
 /** How often a run writes that it is alive, milliseconds. */
 const BEAT_INTERVAL_MS = 30_000
 
@@ -53,6 +57,8 @@ export class Background {
   readonly #conversations: Conversations
   readonly #peers: Peers
   readonly #runs = new Map<string, Run>()
+  /** Those that have ended and are stored, each with the timer that deletes it. */
+  readonly #retained = new Map<Run, NodeJS.Timeout>()
   readonly #places = new FairShares(MAX_RUNNING)
   readonly #shares = new EventShares()
   #beat: NodeJS.Timeout | undefined
@@ -77,7 +83,7 @@ export class Background {
       this.#places.release(turn.owner)
       throw error
     })
-    const run = new Run(turn.owner, kept, this.#shares, ended => this.ended(ended))
+    const run = new Run(turn.owner, kept, this.#shares, (ended, last) => this.ended(ended, last))
     this.add(run)
     this.#beat ??= setInterval(() => this.beat(), BEAT_INTERVAL_MS).unref()
     const { method, target } = call.request
@@ -144,23 +150,33 @@ export class Background {
     })
   }
 
-  private ended(run: Run): void {
-    this.#places.release(run.owner)
-    const { kept } = run
+  private ended(run: Run, kept: OwnResponse): void {
     const { response, bytes, items } = kept
     const change = (known: OwnResponse): OwnResponse | undefined =>
       isUnfinished(known) ? { ...known, response, bytes, ...(items !== undefined && { items }) } : undefined
-    this.#conversations
-      .update(run.owner, run.id, change, kept)
-      .catch(() => undefined)
-      .finally(() => this.retire(run))
+    void this.write(run, () => this.#conversations.update(run.owner, run.id, change, kept))
+  }
+
+  /** Stores how a run has ended, also where the store is away for a while; the run has its place until then. */
+  private async write(run: Run, attempt: () => Promise<unknown>): Promise<void> {
+    const isWritten = (): Promise<boolean> =>
+      attempt().then(
+        () => true,
+        () => false,
+      )
+    const until = Date.now() + MAX_RETRY_MS
+    for (let pause = PAUSE_MS.first; !(await isWritten()); pause = Math.min(2 * pause, PAUSE_MS.longest)) {
+      if (Date.now() + pause > until) break
+      await delay(pause, undefined, { ref: false })
+    }
+    this.#places.release(run.owner)
+    this.retire(run)
   }
 
   /** Keeps an ended run's events for a while; if there are too many, drops the oldest run of the key that has most. */
   private retire(run: Run): void {
-    setTimeout(() => this.delete(run), ENDED_RETENTION_MS).unref()
-    const ended = [...this.#runs.values()].filter(one => one.ended)
-    if (ended.length > MAX_ENDED) this.delete(oldestOfMost(ended))
+    this.#retained.set(run, setTimeout(() => this.delete(run), ENDED_RETENTION_MS).unref())
+    if (this.#retained.size > MAX_ENDED) this.delete(oldestOfMost([...this.#retained.keys()]))
   }
 
   /** Adds a run, which makes the shares of the others smaller. */
@@ -171,7 +187,11 @@ export class Background {
   }
 
   private delete(run: Run): void {
-    if (this.#runs.delete(addressOf(run))) this.#shares.delete(run.owner)
+    this.#runs.delete(addressOf(run))
+    this.#shares.delete(run.owner)
+    clearTimeout(this.#retained.get(run))
+    this.#retained.delete(run)
+    run.drop()
   }
 
   /** Writes that the runs are alive, and reads which ones another process has cancelled. */

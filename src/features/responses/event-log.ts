@@ -101,6 +101,14 @@ export class EventLog {
     this.#packed -= count
   }
 
+  /** Drops all events. */
+  clear(): void {
+    this.#blocks.length = 0
+    this.#unpacked = undefined
+    this.#packed = 0
+    this.#size = 0
+  }
+
   private pack(block: Block | undefined): void {
     if (block === undefined || block.bytes.length > MAX_PACKED_BYTES) return
     const packed = deflateRawSync(block.bytes.subarray(0, block.ends.at(-1)), { level: 1 })

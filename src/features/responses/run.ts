@@ -45,41 +45,34 @@ export interface RunEvents {
 export class Run implements Receiver, RunEvents {
   readonly owner: string
   readonly id: string
-  readonly #draft: OwnResponse
-  readonly #onEnd: (run: Run) => void
-  readonly #decoder = new SseDecoder(LIMITS)
+  /** What ended runs have no use for: it is as large as requests and answers are. */
+  #making: { readonly draft: OwnResponse; readonly decoder: SseDecoder; request?: InnerExchange } | undefined
+  readonly #onEnd: (run: Run, kept: OwnResponse) => void
   readonly #followers = new Set<Follower>()
   readonly #shares: Pick<EventShares, 'of' | 'unread'>
   /** The newest events, as SSE frames. */
   readonly #events = new EventLog()
   #status = 0
   #refusal = ''
-  #request: InnerExchange | undefined
   response: JsonObject
   ended = false
 
-  /** `draft`: the response as stored when the run began. `shares`: how much memory its events may take. */
+  /**
+   * `draft`: the response as stored when the run began. `shares`: how much memory its events may take. `onEnd` gets the
+   * response to store.
+   */
   constructor(
     owner: string,
     draft: OwnResponse,
     shares: Pick<EventShares, 'of' | 'unread'>,
-    onEnd: (run: Run) => void,
+    onEnd: (run: Run, kept: OwnResponse) => void,
   ) {
     this.owner = owner
     this.id = draft.id
-    this.#draft = draft
+    this.#making = { draft, decoder: new SseDecoder(LIMITS) }
     this.#shares = shares
     this.response = draft.response
     this.#onEnd = onEnd
-  }
-
-  /** The response to store now. */
-  get kept(): OwnResponse {
-    const { response } = this
-    const { bytes, items = 0 } = this.#draft
-    const output = response.output ?? []
-    const added = Array.isArray(output) ? output.length : 0
-    return { ...this.#draft, response, bytes: bytes + sizeOf(output), items: items + added }
   }
 
   get next(): number {
@@ -100,14 +93,20 @@ export class Run implements Receiver, RunEvents {
   }
 
   begin(request: InnerExchange): void {
-    this.#request = request
+    if (this.#making !== undefined) this.#making.request = request
   }
 
   cancel(): void {
-    if (this.ended) return
+    if (this.#making === undefined) return
+    const { request } = this.#making
     // Streams have no event for a cancelled response; its status says it.
     this.last({ ...this.response, status: 'cancelled' })
-    this.#request?.destroy()
+    request?.destroy()
+  }
+
+  /** Drops the events: no one finds the run any more. */
+  drop(): void {
+    this.#events.clear()
   }
 
   // ── the answer
@@ -117,17 +116,18 @@ export class Run implements Receiver, RunEvents {
   }
 
   data(bytes: Buffer): boolean {
-    if (this.ended) return true
+    if (this.#making === undefined) return true
+    const { decoder, request } = this.#making
     if (this.#status !== 200) {
       if (this.#refusal.length < MAX_REFUSAL_CHARS) this.#refusal += bytes.toString('utf8')
       return true
     }
     try {
-      for (const { event = '', data } of this.#decoder.push(bytes)) this.take(event, data)
+      for (const { event = '', data } of decoder.push(bytes)) this.take(event, data)
     } catch (cause) {
       if (!(cause instanceof WireLimitError)) throw cause
       this.fail('The answer is too large to be stored.')
-      this.#request?.destroy()
+      request?.destroy()
     }
     return true
   }
@@ -184,12 +184,21 @@ export class Run implements Receiver, RunEvents {
   }
 
   private finish(response: JsonObject): void {
+    const draft = this.#making?.draft
+    this.#making = undefined
     this.response = response
     this.ended = true
-    this.#onEnd(this)
+    if (draft !== undefined) this.#onEnd(this, withAnswer(draft, response))
     for (const follower of this.#followers) follower.more()
     this.#followers.clear()
   }
+}
+
+function withAnswer(draft: OwnResponse, response: JsonObject): OwnResponse {
+  const { bytes, items = 0 } = draft
+  const output = response.output ?? []
+  const added = Array.isArray(output) ? output.length : 0
+  return { ...draft, response, bytes: bytes + sizeOf(output), items: items + added }
 }
 
 function messageOf(refusal: string): string {

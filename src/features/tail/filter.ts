@@ -11,6 +11,20 @@ export interface TailFilter {
   readonly slow?: number
 }
 
+/** Of a status, as a pattern of JSON Schema. */
+export const STATUS_PATTERN = String.raw`^[1-5](xx|\d\d)$`
+const STATUS = new RegExp(STATUS_PATTERN)
+
+export const isStatus = (text: string): boolean => STATUS.test(text)
+export const isMilliseconds = (text: string): boolean => /^\d{1,9}$/.test(text)
+
+/** What is wrong with the texts of a filter; undefined: nothing. */
+export function faultOf(status: string | undefined, slow: string | undefined): string | undefined {
+  if (status !== undefined && !isStatus(status)) return 'status is a number such as 404, or a class such as 5xx'
+  if (slow !== undefined && !isMilliseconds(slow)) return 'slow is a number of milliseconds'
+  return undefined
+}
+
 export function matches({ key, model, status, slow }: TailFilter, entry: RequestEntry): boolean {
   if (key !== undefined && entry.key !== key) return false
   if (model !== undefined && entry.model !== model) return false

@@ -65,6 +65,8 @@ export class ContentRelay implements UpstreamHandler, Work {
   #since = this.#started
   #controller: UpstreamController | undefined
   #status: number | undefined
+  /** Of its note among the call's attempts. */
+  #place: number | undefined
   /** The head for the client. It is sent with the first byte: until then another try is possible. */
   #head: { readonly status: number; readonly headers: string[] } | undefined
 
@@ -126,6 +128,7 @@ export class ContentRelay implements UpstreamHandler, Work {
 
   onResponseData(_controller: UpstreamController, chunk: Buffer): void {
     if (this.#phase === 'first_byte' && this.#head !== undefined && chunk.length > 0) {
+      this.note('ok')
       this.#call.begin(this.#head.status, this.#head.headers)
       this.enter('content')
     }
@@ -198,8 +201,8 @@ export class ContentRelay implements UpstreamHandler, Work {
     if (status === 416) flat.push('content-length', '0')
     else flat.push('content-type', type, 'etag', tag, 'cache-control', cached, 'accept-ranges', 'bytes')
     if (head || status === 416) {
-      this.#call.begin(status, flat)
       this.note('ok')
+      this.#call.begin(status, flat)
       this.stop()
       this.#call.end()
     } else this.#head = { status, headers: flat }
@@ -257,10 +260,13 @@ export class ContentRelay implements UpstreamHandler, Work {
     this.#controller?.abort(new Error('the exchange is over'))
   }
 
+  /** Before the head, which may say who answered, and again at the end. */
   private note(phase: string): void {
     const milliseconds = Math.round((performance.now() - this.#started) * 100) / 100
     const { name: upstream } = this.#target.upstream
-    this.#call.attempts.push({ upstream, model: '', phase, status: this.#status, milliseconds })
+    const { attempts } = this.#call
+    this.#place ??= attempts.length
+    attempts[this.#place] = { upstream, model: '', phase, status: this.#status, milliseconds }
   }
 }
 

@@ -132,9 +132,9 @@ export function isEnded({ state }: Task): boolean {
 
 /** The report of a task's end for features. */
 export function endOf(task: Task, { submit }: Notes): Omit<TaskEnd, 'kept'> {
-  const { id, kind, owner, route, model, target, input, artifacts, created, generation } = task
+  const { id, kind, owner, route, model, target, input, fields, artifacts, created, generation } = task
   return {
-    ...{ id, submit, kind, owner, route, model, input, created, generation },
+    ...{ id, submit, kind, owner, route, model, input, fields, created, generation },
     target: target?.model ?? model,
     upstream: target?.upstream ?? '',
     state: isEnded(task) ? (task.state as TaskEnd['state']) : 'cancelled',

@@ -19,9 +19,6 @@ import { leaseEnd } from './submit-lease.js'
 import { TASKS } from './tasks.js'
 import { withdraw } from './withdrawal.js'
 
-/** Most tasks that one process runs at once, and bytes of their requests. */
-const MAX_RUNNING = 256
-const MAX_RUNNING_BYTES = 256 * 1024 * 1024
 /** How long clients wait before they try again while there are too many, milliseconds. */
 const RETRY_AFTER_MS = 5000
 
@@ -51,11 +48,16 @@ export async function run(call: Call, route: Route, task: TaskRoute): Promise<vo
     ...(hook ? { hook, ...(origin === undefined ? {} : { origin }) } : {}),
   }
   const sent = webhook === undefined ? body.bytes : removeMember(body.bytes, [webhook])
-  if (tasks.running.size >= MAX_RUNNING || tasks.running.bytes + sent.length > MAX_RUNNING_BYTES) {
+  const leave = (): void => tasks.running.release(call.key, sent.length)
+  if (!tasks.running.take(call.key, sent.length)) {
     const message = 'Too many tasks are running at the moment.'
     throw new GatewayError('unavailable', message, { retryAfter: RETRY_AFTER_MS })
   }
-  const { entry, mine } = await begun(call, draft, body, now + lifetime(runs.shape))
+  const { entry, mine } = await begun(call, draft, body, now + lifetime(runs.shape)).catch((error: unknown) => {
+    leave()
+    throw error
+  })
+  if (!mine) leave()
   const mark = call.request.target.indexOf('?')
   const target = runs.path + (mark < 0 ? '' : call.request.target.slice(mark))
   const request = { method: 'POST', target, body: Buffer.from(sent) }

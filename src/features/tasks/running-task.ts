@@ -1,3 +1,4 @@
+import { FairShares } from '../../core/fair-shares.js'
 import { isObject, type Json } from '../../core/json.js'
 import type { TaskShape } from '../../core/task.js'
 import { InnerExchange, type InnerRequest, type Receiver, type Serve } from '../../kernel/inner.js'
@@ -19,20 +20,33 @@ interface Runner extends TaskRecords {
   hold<T>(work: Promise<T>): Promise<T>
 }
 
+/** Most tasks that one process runs at once, and bytes of their requests. */
+const MAX_RUNNING = 256
+const MAX_RUNNING_BYTES = 256 * 1024 * 1024
+
 /** Tasks that this process works on, by id. */
 export class RunningTasks extends Map<string, RunningTask> {
-  /** Bytes of their requests. */
-  get bytes(): number {
-    let sum = 0
-    for (const { size } of this.values()) sum += size
-    return sum
+  readonly #places = new FairShares(MAX_RUNNING)
+  readonly #bytes = new FairShares(MAX_RUNNING_BYTES)
+
+  /** Takes the place of a task with so large a request; false: there is none. */
+  take(owner: string, bytes: number): boolean {
+    if (!this.#places.take(owner)) return false
+    if (this.#bytes.take(owner, bytes)) return true
+    this.#places.release(owner)
+    return false
+  }
+
+  release(owner: string, bytes: number): void {
+    this.#places.release(owner)
+    this.#bytes.release(owner, bytes)
   }
 }
 
 /** A task whose work is a request to the gateway itself: the answer to that is its result. */
 export class RunningTask implements Receiver {
   /** Bytes of the request. */
-  readonly size: number
+  readonly #size: number
   readonly #tasks: Runner
   readonly #entry: TaskEntry
   readonly #shape: TaskShape
@@ -44,15 +58,16 @@ export class RunningTask implements Receiver {
   #headers: readonly string[] = []
   #length = 0
   #isOver = false
+  #isBroken = false
   #end: () => void = () => undefined
 
   constructor(tasks: Runner, entry: TaskEntry, shape: TaskShape, from: HttpRequest, request: InnerRequest) {
     this.#tasks = tasks
     this.#entry = entry
     this.#shape = shape
-    this.size = request.body.length
+    this.#size = request.body.length
     this.#exchange = new InnerExchange(from, request, this)
-    this.#lease = new SubmitLease(tasks, entry)
+    this.#lease = new SubmitLease(tasks, entry, () => this.cancel())
     tasks.running.set(entry.task.id, this)
   }
 
@@ -61,7 +76,8 @@ export class RunningTask implements Receiver {
       this.#end = resolve
     })
     void this.#tasks.hold(ended.then(() => this.#settle()))
-    serve(this.#exchange)
+    if (this.#isBroken) this.#end()
+    else serve(this.#exchange)
   }
 
   /** The task is cancelled or deleted. */
@@ -87,6 +103,7 @@ export class RunningTask implements Receiver {
   }
 
   broken(): void {
+    this.#isBroken = true
     this.#end()
   }
 
@@ -108,7 +125,9 @@ export class RunningTask implements Receiver {
       // The record comes due when its lease has ended.
       host.onStoreFault(error)
     } finally {
-      running.delete(this.#entry.task.id)
+      const { id, owner } = this.#entry.task
+      running.delete(id)
+      running.release(owner, this.#size)
     }
   }
 

@@ -1,5 +1,6 @@
 import { GatewayError } from '../../core/errors.js'
 import type { Exchange, TaskTarget } from '../../core/plan.js'
+import { unexpected } from '../../core/refusals.js'
 import type { FormsAs } from '../../core/shape.js'
 import type { HeldBody } from '../../kernel/body.js'
 import { changedBody } from '../../kernel/changes.js'
@@ -100,7 +101,13 @@ export class Submission {
       }
       const gated = new GatedAttempt(call, exchange)
       // What it costs is kept with the task, so it is known before the first gate.
-      if (exchange.adds?.paths !== undefined) gated.sentValues = await this.sentValues(gated)
+      if (exchange.adds?.paths !== undefined) {
+        try {
+          gated.sentValues = await this.sentValues(gated)
+        } catch (error) {
+          return unsent(gated, error)
+        }
+      }
       const shut = await entering(gated)
       if (shut !== undefined) {
         if (shut.type === 'over') return shut.refused
@@ -188,6 +195,7 @@ export class Submission {
       return outcome
     } catch (error) {
       changed(await lease.end())
+      if (!gated.isSent) return unsent(gated, error)
       if (!(error instanceof NoResponseError)) throw error
       note(String(error.condition), undefined)
       gated.isSent = error.sent
@@ -250,6 +258,13 @@ export class Submission {
       return entry
     }
   }
+}
+
+/** The request could not be made from the client's, so no upstream has got it. */
+function unsent(gated: GatedAttempt, cause: unknown): Refused {
+  const error = cause instanceof GatewayError ? cause : unexpected(cause)
+  gated.end('skipped', undefined, error)
+  return { type: 'refused', error }
 }
 
 /** Passes an attempt's gates. `shut`: this upstream may not begin the task; `over`: no other one may either. */

@@ -26,13 +26,16 @@ export function grace({ generation }: TaskHost, task: Task): { readonly task: Ta
 /** Renews a record's lease while its upstream is called. */
 export class SubmitLease {
   readonly #tasks: TaskRecords
+  readonly #onLost: () => void
   #entry: TaskEntry
   #timer: NodeJS.Timeout | undefined
   #renewal: Promise<void> | undefined
   #ended = false
 
-  constructor(tasks: TaskRecords, entry: TaskEntry) {
+  /** `onLost`: the task is no longer this process's. */
+  constructor(tasks: TaskRecords, entry: TaskEntry, onLost: () => void = () => undefined) {
     this.#tasks = tasks
+    this.#onLost = onLost
     this.#entry = entry
     this.later()
   }
@@ -61,7 +64,7 @@ export class SubmitLease {
         found.phase === task.phase ? { task: found, due: leaseEnd(host) } : undefined,
       )
       // Its client has deleted it, or another process has settled it.
-      if (renewed?.task.phase !== task.phase) return
+      if (renewed?.task.phase !== task.phase) return this.#onLost()
       this.#entry = renewed
     } catch (error) {
       if (!isStoreFault(error)) throw error

@@ -18,7 +18,8 @@ class TracesService implements Service {
   events: ExportEvents = UNHEARD
   readonly #kernel: Kernel
   readonly #report: SendingReport
-  #telemetry: TelemetryConfig | undefined
+  /** Undefined: no spans are sent. */
+  #place: string | undefined
   #sampler: Sampler | undefined
   #queue: ExportQueue | undefined
   /** Former ones, until they have sent what they have. */
@@ -32,8 +33,9 @@ class TracesService implements Service {
   }
 
   adopt({ telemetry }: Plan): void {
-    const isSame = placeFor(telemetry) === placeFor(this.#telemetry)
-    this.#telemetry = telemetry
+    const place = telemetry?.traces && placeOf(this.#kernel, telemetry)
+    const isSame = place === this.#place
+    this.#place = place
     this.#sampler = telemetry?.traces && new Sampler(telemetry.traces)
     this.writer.clock.adjust()
     if (isSame) return
@@ -60,19 +62,14 @@ class TracesService implements Service {
       '/v1/traces',
       resourceOf(this.#kernel, telemetry),
     )
-    queue.onSent = ({ outcome, why }, spans) => {
+    queue.onSent = (posted, spans) => {
       this.writer.clock.adjust()
-      this.events.sent(outcome, spans)
-      this.#report.ended(outcome === 'ok', telemetry.otlp.endpoint, why)
+      this.events.sent(posted.outcome, spans)
+      this.#report.ended(posted, telemetry.otlp.endpoint)
     }
     queue.onDropped = (reason, spans) => this.events.dropped(reason, spans)
     return queue
   }
-}
-
-/** Undefined: no spans are sent. */
-function placeFor(telemetry: TelemetryConfig | undefined): string | undefined {
-  return telemetry?.traces && placeOf(telemetry)
 }
 
 /** Sends traces of requests to a collector. Plans without `telemetry`, or with `traces: off`, have no stage of it. */

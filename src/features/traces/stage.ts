@@ -40,11 +40,10 @@ export class TracesStage implements Stage {
     if (!exchange.upstream.forward.request('traceparent')) return
     const traced = TracedCall.of(call, this.#sampler)
     const value = traceparentOf(traced.trace.id, traced.attemptOf(attempt).id, traced.isSampled)
-    for (let at = 0; at < headers.length; at += 2) {
-      if (headers[at] !== 'traceparent') continue
-      headers[at + 1] = value
-      return
-    }
+    // The state is of a parent: what comes with none, or with one that cannot be read, is not of this trace (W3C Trace Context, §3.3).
+    const isNew = traced.trace.parent === undefined
+    for (let at = headers.length - 2; at >= 0; at -= 2)
+      if (headers[at] === 'traceparent' || (isNew && headers[at] === 'tracestate')) headers.splice(at, 2)
     headers.push('traceparent', value)
   }
 

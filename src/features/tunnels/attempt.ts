@@ -89,13 +89,18 @@ export class TunnelAttempt {
         this.refused(status, headers, body),
       failed: (cause: Error) => this.failed(cause),
     }
-    this.#giveUp =
-      route.tunnel === 'framed'
-        ? openUpstream(handshake, call.maxBody, {
-            ...events,
-            opened: (headers, upstream) => void this.openFramed(headers, upstream),
-          })
-        : openRaw(handshake, { ...events, opened: (headers, upstream) => this.openRaw(headers, upstream) })
+    if (route.tunnel !== 'framed') {
+      const opened = (headers: IncomingHttpHeaders, upstream: Duplex): void => this.openRaw(headers, upstream)
+      this.#giveUp = openRaw(handshake, { ...events, opened })
+      return
+    }
+    const opened = (headers: IncomingHttpHeaders, upstream: Passed) => void this.openFramed(headers, upstream)
+    try {
+      this.#giveUp = openUpstream(handshake, call.maxBody, { ...events, opened })
+    } catch (cause) {
+      // The library throws at subprotocols that are none: the operator's own headers and credential may be such.
+      this.failed(cause as Error)
+    }
   }
 
   // ── called by the connection
@@ -149,6 +154,7 @@ export class TunnelAttempt {
     call.tally.firstByte = performance.now()
     if (own === undefined) {
       upstream.socket.terminate()
+      client.socket.destroy()
       client.settle()
       return
     }

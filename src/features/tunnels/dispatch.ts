@@ -79,11 +79,11 @@ export class TunnelDispatch implements Work {
     } = this.#walk.failed(gated, failure)
     if (call.kernel.sink.debugs) logFailed(call, gated.exchange, failure, next)
     this.#attempt = undefined
+    noteCause(call, failure)
     if (next === undefined) {
       this.giveUp(failure)
       return
     }
-    noteCause(call, failure)
     pause(call, waitMs, continues => {
       if (continues) this.try()
       else this.giveUp(failure)

@@ -11,19 +11,28 @@ import { buildRequest } from '../../kernel/upstream-request.js'
 import type { TunnelRequest } from '../../net/message-socket.js'
 import type { UpstreamRequest } from '../../net/pools.js'
 import type { HttpRequest } from '../../transport/exchange.js'
+import { TOKEN } from '../../transport/header-lines.js'
 
 /** Sixteen bytes in base64 (RFC 6455 §4.1). */
 const WEBSOCKET_KEY = /^[+/0-9A-Za-z]{22}==$/
 const WEBSOCKET_VERSION = '13'
 const PROTOCOL_HEADER = 'sec-websocket-protocol'
+const namesIn = (list: string): readonly string[] => list.split(',').map(name => name.trim())
 
-/** Rejects requests that are not an opening handshake (RFC 6455 §4.2.1). */
-export function checkHandshake({ method, headers }: HttpRequest): void {
+/**
+ * Rejects requests that are not an opening handshake (RFC 6455 §4.2.1). `framed`: the library reads the subprotocols, too, and
+ * takes each name once.
+ */
+export function checkHandshake({ method, headers }: HttpRequest, framed: boolean): void {
   const wrong = (message: string) =>
     new GatewayError('bad_request', `The WebSocket handshake is not valid: ${message}.`)
   if (method !== 'GET') throw wrong('its method must be GET')
   if (!WEBSOCKET_KEY.test(headers['sec-websocket-key'] ?? ''))
     throw wrong('sec-websocket-key must be 16 bytes in base64')
+  const listed = headers[PROTOCOL_HEADER]
+  const names = framed && listed !== undefined ? namesIn(listed) : []
+  if (new Set(names).size < names.length || !names.every(name => TOKEN.test(name)))
+    throw wrong(`${PROTOCOL_HEADER} must be a list of different names`)
   if (headers['sec-websocket-version'] === WEBSOCKET_VERSION) return
   throw new GatewayError('bad_request', 'Only version 13 of the WebSocket protocol is supported.', {
     status: 426,
@@ -68,7 +77,7 @@ function offeredTo(call: Call, route: Route): string[] {
 /** The client's subprotocols (RFC 6455 §4.1) without those that hold a key. */
 function offersOf(call: Call, { caller }: Route): readonly string[] {
   const prefixes = caller.flatMap(place => (place.in === 'subprotocol' ? [place.prefix] : []))
-  const names = (call.request.headers[PROTOCOL_HEADER] ?? '').split(',').map(name => name.trim())
+  const names = namesIn(call.request.headers[PROTOCOL_HEADER] ?? '')
   return names.filter(
     name =>
       name !== '' &&

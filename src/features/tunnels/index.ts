@@ -21,7 +21,7 @@ export const tunnels: Feature = {
       name: 'tunnels',
       onRequest: ({ request }) => checkOrigin(request, plan.listen.cors?.origins ?? []),
       admit({ kernel, request }) {
-        checkHandshake(request)
+        checkHandshake(request, route.tunnel === 'framed')
         if (kernel.draining) {
           throw new GatewayError('unavailable', 'The gateway is shutting down.', { retryAfter: 1000 })
         }

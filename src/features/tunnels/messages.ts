@@ -26,9 +26,10 @@ export class Messages {
   #renames = false
 
   /** `changes`: messages are passed on whole, so names in them can be replaced. */
-  constructor({ call, route, exchange }: TunnelContext, changes: boolean) {
+  constructor({ call, route, exchange, gated }: TunnelContext, changes: boolean) {
     const { messages, usage } = route.protocol ?? { messages: { counted: [] }, usage: undefined }
     this.usage = usage ? new MessageUsage(messages.counted, usage) : undefined
+    gated.unreported = this.usage?.unreported
     const rules = messageRules(route.members.of(exchange.upstream.name))
     this.#rules = rules.filter(({ action }) => action === 'model' || action === 'same')
     const barred = rules.filter(({ action }) => action === 'drop' || action === 'refuse').map(({ path }) => path)

@@ -9,13 +9,13 @@ export class RawRelay implements Relay {
   readonly #mayBeEmpty: boolean
   #begun = false
 
-  /** `mayBeEmpty`: an empty body is a valid answer, such as the text of a silent recording. */
+  /** `mayBeEmpty`: an empty body is a valid answer, such as the text of a silent recording. No 204 has a length (RFC 9110 §8.6). */
   constructor(attempt: Source, status: number, headers: string[], length: number | undefined, mayBeEmpty = false) {
     this.#attempt = attempt
     this.#status = status
     this.#headers = headers
     this.#mayBeEmpty = mayBeEmpty
-    if (length !== undefined) headers.push('content-length', String(length))
+    if (length !== undefined && status !== 204) headers.push('content-length', String(length))
   }
 
   data(chunk: Buffer): void {

@@ -1,3 +1,4 @@
+import { KEY_FORM } from '../../core/masks.js'
 import type { Exchange, Upstream } from '../../core/plan.js'
 import type { Generation } from '../generation.js'
 
@@ -14,12 +15,13 @@ export interface AnswerOrigin {
 
 const HIDDEN = '[hidden]'
 
-/** Patterns of credentials: in a URL's query, before its host, after a scheme, or bare. */
+/** Patterns of credentials: behind a name, before a URL's host, after a scheme, or bare. */
 const CREDENTIALS: readonly (readonly [RegExp, string])[] = [
-  [/([?&][\w-]{0,40}(?:key|token|secret|signature|password)=)[^&\s"'<>)\]}]{1,4000}/gi, `$1${HIDDEN}`],
+  [/(?<![\w-])([\w-]{0,40}(?:key|token|secret|signature|password)=["']?)[^&\s"'<>)[\]}]{1,4000}/gi, `$1${HIDDEN}`],
   [/(:\/\/)[^\s/@"'<>]{1,400}@/g, `$1${HIDDEN}@`],
   [/\b(bearer|basic) [\w.~+/=-]{16,4000}/gi, `$1 ${HIDDEN}`],
   [/\bsk-[\w-]{8,4000}/g, HIDDEN],
+  [new RegExp(`${KEY_FORM.source}[\\w-]*(?:\\.[\\w-]+){0,4}`, 'g'), HIDDEN],
 ]
 
 /**

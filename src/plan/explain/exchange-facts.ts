@@ -19,7 +19,14 @@ import { UpstreamCall } from '../calls.js'
 import { type EgressFacts, egressFacts } from './egress-facts.js'
 import { headerLines, percent } from './format.js'
 import { formatFacts } from './format-facts.js'
-import { boundFacts, type ChargeFacts, chargeFacts } from './limit-facts.js'
+import {
+  boundFacts,
+  type ChargeFacts,
+  chargeFacts,
+  type LimitRefusal,
+  limitRefusal,
+  withOutputLimit,
+} from './limit-facts.js'
 import { type Allowed, type Asked, type Asker, allowedFor, placeIn } from './members.js'
 import type { ReadRequest } from './read-request.js'
 import { conditionText, isDrawn } from './strategy.js'
@@ -119,7 +126,7 @@ interface Candidate extends Allowed {
 
 /**
  * The ways of a choice, in order: those whose upstream can have the request. Throws where none can, and where all that may
- * be asked first cannot be given it in their protocol.
+ * be asked first cannot be given it in their protocol, or limits refuse it.
  */
 export function exchangeFacts(choice: Choice, request: Resolved): readonly ExchangeFacts[] {
   const { read, route } = request
@@ -133,11 +140,30 @@ export function exchangeFacts(choice: Choice, request: Resolved): readonly Excha
     return exchangeFacts(choice, { ...request, read: { ...inner, background: undefined } })
   }
   const able = background === undefined ? found : found.filter(({ exchange }) => exchange.translation === undefined)
-  const ways = able.map(candidate => ({ candidate, sent: attempt(() => sentTo(candidate, request)) }))
+  const ways = able.map(candidate => wayOf(candidate, request))
   const first = ways.filter(({ candidate }) => candidate.place.group === ways[0]?.candidate.place.group)
-  const [refusal, ...others] = first.map(({ sent }) => sent)
-  if (refusal instanceof GatewayError && others.every(sent => sent instanceof GatewayError)) throw refusal
-  return ways.map(({ candidate, sent }) => factsOf(candidate, request, sent))
+  const isRefused = first.every(({ refusal }) => refusal?.others === false) || ways.every(({ refusal }) => refusal)
+  const [way] = ways
+  if (isRefused && way?.refusal !== undefined) throw way.refusal.error
+  return ways.map(one => factsOf(one, request))
+}
+
+/** One way to serve a request, and how it is refused there. */
+interface Way {
+  readonly candidate: Candidate
+  readonly sent: Sent | undefined
+  readonly charge: ChargeFacts | undefined
+  readonly refusal: LimitRefusal | undefined
+}
+
+function wayOf(candidate: Candidate, request: Resolved): Way {
+  const { exchange } = candidate
+  const sent = attempt(() => sentTo(candidate, request))
+  const { route, asker, sent: body } = request
+  const made = sent instanceof GatewayError ? undefined : sent
+  const charged = { exchange, route, caller: asker.caller, body, sent: made?.body }
+  const refusal = sent instanceof GatewayError ? { error: sent, others: false } : limitRefusal(charged)
+  return { candidate, sent: made, charge: chargeFacts(charged), refusal }
 }
 
 /** What an upstream gets of a body, where one was given. */
@@ -146,10 +172,16 @@ interface Sent {
   readonly body: string | undefined
 }
 
-function sentTo({ exchange, read }: Candidate, { asker }: Resolved): Sent {
+function sentTo({ exchange, read: own }: Candidate, { route, asker }: Resolved): Sent {
+  const read = limited(own, exchange, route, asker)
   const translation = translationFor(exchange, asker)
   const translated = translation && translateRequest(exchange, translation, read, asker.plan.media)
   return { translated, body: translation?.client === estimate ? undefined : edited(exchange, read, translated) }
+}
+
+function limited(read: ReadRequest, exchange: Exchange, route: Route, { caller }: Asker): ReadRequest {
+  const body = read.body && withOutputLimit(read.body, exchange, route, caller)
+  return body === read.body || body === undefined ? read : { ...read, body, ...placeIn(asBuffer(body), route, read) }
 }
 
 /** Callers can be strict, too. */
@@ -191,19 +223,15 @@ function attempt<T>(make: () => T): T | GatewayError {
   }
 }
 
-function factsOf(
-  { exchange, place, others, isAlone, read, dropped, isHeld }: Candidate,
-  request: Resolved,
-  sent: Sent | GatewayError,
-): ExchangeFacts {
+function factsOf({ candidate, sent, charge, refusal }: Way, request: Resolved): ExchangeFacts {
+  const { exchange, place, others, isAlone, read, dropped, isHeld } = candidate
   const { upstream, model, retry, health, timeouts, contract, hedge, tariff, when } = exchange
   const { params, asker } = request
   const call = read.stream ? exchange.streamCall : exchange.call
   const variables = { ...params, model }
   const target = call instanceof UpstreamCall ? call.shown(variables) : call.text
   const translation = translationFor(exchange, asker)
-  const { translated, body } = sent instanceof GatewayError ? { translated: undefined, body: undefined } : sent
-  const charge = chargeFacts(exchange, request.route, asker.caller, { body: request.sent, sent: body })
+  const { translated, body } = sent ?? {}
   return {
     ...place,
     ...(when === undefined ? {} : { when: conditionText(when, request) }),
@@ -218,7 +246,7 @@ function factsOf(
     ...formatFacts(exchange, request.route),
     ...(body === undefined ? {} : { body }),
     ...(dropped.length === 0 ? {} : { dropped }),
-    ...(sent instanceof GatewayError && { refused: `${sent.status} ${sent.code}: ${sent.message}` }),
+    ...(refusal && { refused: `${refusal.error.status} ${refusal.error.code}: ${refusal.error.message}` }),
     retry: retryFacts(retry, request.route, others),
     streamed: request.route.body === 'raw' && memberFormat(exchange.shape?.body) === undefined,
     ...(health === undefined || isAlone ? {} : { health }),

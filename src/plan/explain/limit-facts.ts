@@ -1,15 +1,20 @@
 import type { CallerRules, GroupConfig } from '../../core/accounting-config.js'
 import type { Demand, VerbAmounts } from '../../core/amounts.js'
 import { boundText, priceText, usdText } from '../../core/bound-text.js'
-import type { Scope, ScopeLimits } from '../../core/bounds.js'
+import type { CallerPolicy, Price, Scope, ScopeLimits } from '../../core/bounds.js'
 import type { Caller } from '../../core/caller.js'
+import type { GatewayError } from '../../core/errors.js'
+import { outputTooLarge, refused } from '../../core/limit-refusals.js'
 import { numbered } from '../../core/numbered.js'
 import type { Exchange, Route } from '../../core/plan.js'
 import type { Priority } from '../../core/priority.js'
-import { worstOf } from '../../core/worst.js'
+import { isFree } from '../../core/route-access.js'
+import { type Worst, worstOf } from '../../core/worst.js'
 import { asBuffer } from '../../wire/bytes.js'
 import { demandAsSent, demandOfBytes, SESSION } from '../../wire/demand.js'
 import { valuesOfBytes } from '../../wire/demand-values.js'
+import { apply } from '../../wire/json-edit.js'
+import { limitingOutput, memberWith } from '../../wire/output-limit.js'
 import { duration } from './format.js'
 
 /** What a target charges, and what an attempt reserves there before it is sent. */
@@ -94,37 +99,89 @@ function boundsOf(limits: ScopeLimits): readonly string[] {
   ]
 }
 
-/** `body` is the client's, `sent` what the upstream gets. */
-export function chargeFacts(
-  { tariff, adds }: Exchange,
-  route: Route,
-  { policy }: Pick<Caller, 'policy'>,
-  { body, sent }: { readonly body: Uint8Array | undefined; readonly sent: string | undefined },
-): ChargeFacts | undefined {
+/** The networks that a key may come from. */
+export function networkFacts({ networks = [] }: Pick<CallerPolicy, 'networks'>): readonly string[] {
+  return networks.map(list => `only from ${list.join(', ')}`)
+}
+
+/** A request for one exchange. `body` is the client's, `sent` what the upstream gets. */
+interface Charged {
+  readonly exchange: Exchange
+  readonly route: Route
+  readonly caller: Pick<Caller, 'policy'>
+  readonly body: Uint8Array | undefined
+  readonly sent: string | undefined
+}
+
+export function chargeFacts(charged: Charged): ChargeFacts | undefined {
+  const { tariff } = charged.exchange
   if (tariff === undefined) return undefined
   const { price, unpriced } = tariff
-  const paths = route.protocol?.amounts
-  const isFree =
-    paths?.batch !== true && (paths?.free === true || (route.model === undefined && route.task === undefined))
-  if (isFree) return { price: 'nothing is charged' }
+  if (isFree(charged.route)) return { price: 'nothing is charged' }
   const missing = `none: ${unpriced === 'free' ? 'free' : 'refused'} where a budget holds that does not say otherwise`
-  const demand = demandSent(demandOf(route, body), adds, sent)
-  const scopes = [...(policy?.scopes ?? []), ...tariff.scopes]
-  const limits = scopes.map(scope => scope.limits.max_output).filter(limit => limit !== undefined)
-  const most = limits.length === 0 ? undefined : Math.min(...limits)
-  if (most !== undefined && demand?.output !== undefined && demand.output > most) {
-    return {
-      price: price === undefined ? missing : priceText(price),
-      reserved: `refused: the limit of output is ${most} tokens`,
-    }
-  }
-  const worst = demand && worstOf(demand, paths, tariff, most)
+  const worst = worstFor(charged)
   return {
     price: price === undefined ? missing : priceText(price),
-    ...(worst === undefined
-      ? {}
-      : { reserved: `${worst.tokens} tokens${price === undefined ? '' : `, ${usdText(worst.cost)} at most`}` }),
+    ...(worst === undefined ? {} : { reserved: reservedText(worst, price) }),
   }
+}
+
+function reservedText({ tokens, cost }: Worst, price: Price | undefined): string {
+  return `${tokens} tokens${price === undefined ? '' : `, ${usdText(cost)} at most`}`
+}
+
+function worstFor({ exchange, route, caller, body, sent }: Charged): Worst | undefined {
+  const demand = demandSent(demandOf(route, body), exchange.adds, sent)
+  return demand && worstOf(demand, route.protocol?.amounts, exchange.tariff, mostOutput(caller))
+}
+
+/** How limits refuse the request, however little of them is used. `others`: another target may be asked. */
+export interface LimitRefusal {
+  readonly error: GatewayError
+  readonly others: boolean
+}
+
+export function limitRefusal(charged: Charged): LimitRefusal | undefined {
+  const { exchange, route, caller, body, sent } = charged
+  const { tariff } = exchange
+  if (tariff === undefined || isFree(route)) return undefined
+  const most = mostOutput(caller)
+  const { output = 0 } = demandSent(demandOf(route, body), exchange.adds, sent) ?? {}
+  if (most !== undefined && output > most && route.tunnel === undefined) {
+    const param = body && memberWith(output, asBuffer(body), route.protocol?.amounts)
+    return { error: outputTooLarge(output, most, param), others: false }
+  }
+  const worst = worstFor(charged)
+  if (worst === undefined) return undefined
+  const reserved = { requests: 1, tokens: worst.tokens, budget: worst.cost }
+  const cause = `it reserves ${reservedText(worst, tariff.price)}`
+  for (const scope of [...(caller.policy?.scopes ?? []), ...tariff.scopes]) {
+    const bound = scope.limits.bounds.find(({ unit, amount }) => reserved[unit] > amount)
+    if (bound === undefined) continue
+    const error = refused({ scope, unit: bound.unit, bound, retryAfterMs: undefined, cause }, route.errors)
+    return { error, others: tariff.scopes.includes(scope) }
+  }
+  return undefined
+}
+
+/** The body with the limit of output that is sent where the client names none. */
+export function withOutputLimit(
+  body: Uint8Array,
+  exchange: Exchange,
+  { protocol }: Route,
+  caller: Pick<Caller, 'policy'>,
+): Uint8Array {
+  const most = mostOutput(caller)
+  const paths = protocol?.amounts
+  if (most === undefined || paths === undefined || demandOfBytes(asBuffer(body), paths).output !== undefined)
+    return body
+  const edits = limitingOutput(body, paths.output, most, exchange)
+  return edits.length === 0 ? body : apply(asBuffer(body), edits)
+}
+
+function mostOutput({ policy }: Pick<Caller, 'policy'>): number | undefined {
+  const limits = (policy?.scopes ?? []).flatMap(scope => scope.limits.max_output ?? [])
+  return limits.length === 0 ? undefined : Math.min(...limits)
 }
 
 function demandSent(

@@ -21,7 +21,7 @@ import type { CompiledPlan } from '../compile.js'
 import type { Ask } from './ask.js'
 import { checkFacts } from './check-facts.js'
 import { type ExchangeFacts, exchangeFacts } from './exchange-facts.js'
-import { boundFacts } from './limit-facts.js'
+import { boundFacts, networkFacts } from './limit-facts.js'
 import { type ReadRequest, readRequest, UNREAD } from './read-request.js'
 import { inRegions } from './region-facts.js'
 import { arranged, routingFacts } from './strategy.js'
@@ -34,7 +34,7 @@ export interface RequestFacts {
   readonly params?: Params
   /** Name of the key. */
   readonly key?: string
-  /** Bounds of the key and of its groups: `key alice: requests 10/s`. */
+  /** Bounds of the key and of its groups: `key alice: requests 10/s`, `only from 10.0.0.0/8`. */
   readonly bounds?: readonly string[]
   /** Of a key with regions: each target, and whether it may be asked. */
   readonly regions?: readonly string[]
@@ -145,7 +145,8 @@ const CHECKS: Readonly<Partial<Record<Phase, (explained: Explained) => void>>> =
     const { policy } = explained.caller
     const { route } = explained.matched
     if (policy === undefined || route === undefined) return
-    if (policy.scopes.length > 0) explained.facts.bounds = boundFacts(policy.scopes)
+    const bounds = [...boundFacts(policy.scopes), ...networkFacts(policy)]
+    if (bounds.length > 0) explained.facts.bounds = bounds
     checkRoute(policy, route)
     if (!asksUpstream(route)) return
     explained.maxBody = Math.min(

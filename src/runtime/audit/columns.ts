@@ -114,7 +114,7 @@ export const COLUMNS: readonly Column[] = [
       if (route.validate !== undefined) return { cell: 'yes' }
       if (route.body === 'none') return { cell: 'no body' }
       if (route.body === 'raw') return { cell: 'raw' }
-      if (!asksUpstream(route)) return { cell: 'own' }
+      if (!asksUpstream(route) || route.lane === 'answer') return { cell: 'own' }
       return { cell: 'no', gap: 'bodies go to the upstream without a schema check' }
     },
   },

@@ -4,6 +4,7 @@ import { checksOf } from '../../core/check-scope.js'
 import type { Config, KeyConfig } from '../../core/config.js'
 import { Glob } from '../../core/glob.js'
 import type { Exchange, Plan, Route } from '../../core/plan.js'
+import { asksUpstream as asks } from '../../core/route-access.js'
 import { isMeasured } from '../../features/metrics/measured.js'
 import type { Stage } from '../../kernel/stages.js'
 import type { StageNames } from './chains.js'
@@ -50,9 +51,9 @@ export function* subjectsOf(plan: Plan, config: Config, names: StageNames): Gene
   }
 }
 
-/** Whether requests of the route are sent to upstreams: the only ones that cost. */
+/** Whether upstreams are asked for requests of the route: the only ones that cost. */
 export function asksUpstream(route: Route | undefined): boolean {
-  return route?.lane === 'exchange' || route?.task?.action === 'submit'
+  return route !== undefined && asks(route)
 }
 
 function exchangesOf(route: Route, models: readonly string[]): readonly Exchange[] {

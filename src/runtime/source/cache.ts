@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
-import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { MAX_FILE_BYTES } from '../../config/open.js'
+import { makeFolder } from '../../core/folders.js'
 import { isObject } from '../../core/json.js'
 import type { Fetched, Tag } from './fetching.js'
 
@@ -23,7 +24,7 @@ export class SourceCache {
   async write({ bytes, tag, signature }: Fetched): Promise<void> {
     const fresh = `${this.#file}.new-${process.pid}`
     const content = { tag, document: bytes.toString('base64'), signature: signature?.toString('base64') }
-    await mkdir(this.#folder, { recursive: true, mode: 0o700 })
+    await makeFolder(this.#folder, 0o700)
     try {
       await writeFile(fresh, `${JSON.stringify(content)}\n`, { mode: 0o600 })
       await rename(fresh, this.#file)

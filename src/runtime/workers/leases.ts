@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Accounts } from '../../core/accounts.js'
 import type { Peers } from '../../core/peers.js'
+import { SteadyClock, SYSTEM_CLOCK } from '../../features/limits/clock.js'
 import { giveBack, HELD } from '../../features/limits/estate.js'
 import type { Log } from '../../sinks/log.js'
 import { messageOf } from '../problems.js'
@@ -24,6 +25,7 @@ export class Leases {
   readonly #log: Log
   readonly #estates = new Map<number, Estate>()
   readonly #writer = randomUUID()
+  readonly #clock = new SteadyClock(SYSTEM_CLOCK)
   readonly #closed = new AbortController()
   #number = 0
   /** One commit after the other. */
@@ -75,7 +77,7 @@ export class Leases {
     const all = [...names]
     for (let at = 0; at < all.length; at += MAX_NAMES) {
       const turn = this.#last.then(async () => {
-        const commit = { writer: this.#writer, number: ++this.#number }
+        const commit = { writer: this.#writer, number: ++this.#number, now: this.#clock.now() }
         await giveBack(this.#accounts, lease, all.slice(at, at + MAX_NAMES), commit)
       })
       this.#last = turn.catch(() => undefined)

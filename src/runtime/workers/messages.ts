@@ -1,6 +1,7 @@
 import { topic } from '../../core/peers.js'
 import type { Problem } from '../../core/problems.js'
 import type { MeasuredPair } from '../../features/generations/measured.js'
+import type { LogState } from '../../sinks/log.js'
 import type { SimulatorPlace } from '../embedded.js'
 import type { CommonHealth } from '../health.js'
 import type { History, PastDocument } from '../history.js'
@@ -67,6 +68,7 @@ export interface StartOrder {
   readonly file: string
   readonly overrides: Overrides
   readonly health: CommonHealth
+  readonly log: LogState
 }
 
 export interface Started {

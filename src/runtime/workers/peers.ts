@@ -40,6 +40,15 @@ export class WorkerPeers implements Peers {
     return this.#link.tell(REPORT as Topic<Passed>, { topic: name, content, from: this.number })
   }
 
+  consult<Question, Answer>(
+    { name }: Topic<Question, Answer>,
+    question: Question,
+    timeoutMs: number = DEFAULT_TIMEOUT_MS,
+  ): Promise<Answer> {
+    const asked = { topic: name, content: question, from: this.number }
+    return this.#link.ask(REPORT as Topic<Passed, Answer>, asked, timeoutMs)
+  }
+
   async ask<Question, Answer>(
     { name }: Topic<Question, Answer>,
     question: Question,
@@ -84,6 +93,10 @@ export class Hub implements Peers {
   report<Content>({ name }: Topic<Content>, content: Content): boolean {
     void heard(this.#listeners, name, content, this.number)
     return true
+  }
+
+  async consult<Question, Answer>({ name }: Topic<Question, Answer>, question: Question): Promise<Answer> {
+    return (await heard(this.#listeners, name, question, this.number)) as Answer
   }
 
   async ask<Question, Answer>(

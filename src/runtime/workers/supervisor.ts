@@ -1,4 +1,5 @@
 import type { Store } from '../../core/store.js'
+import { WorkerTotals } from '../../features/metrics/totals.js'
 import type { Log } from '../../sinks/log.js'
 import { descriptorLimit, warnOfDescriptors } from '../descriptors.js'
 import { Embedded } from '../embedded.js'
@@ -6,7 +7,7 @@ import type { StartOptions } from '../gateway.js'
 import { commonOf, type Health, healthOf, logDisabled } from '../health.js'
 import type { LoadedPlan } from '../load.js'
 import type { Opened, Start } from '../opening.js'
-import { LEVEL, startLog } from '../own-log.js'
+import { followLevel, startLog } from '../own-log.js'
 import { messageOf, StartError } from '../problems.js'
 import { Reloads } from '../reload.js'
 import { Crew, type Member } from './crew.js'
@@ -34,7 +35,7 @@ const URGENT_END_MS = 600
 
 /**
  * The first process of a gateway with workers. It holds no request: it starts workers and replaces those that die, watches the
- * files, and leads reloads, so that all workers serve the same plan.
+ * files, and leads reloads, so that all workers serve the same plan. It has the totals of their metrics.
  */
 export class Supervisor {
   readonly #options: Start<StartOptions>
@@ -73,9 +74,11 @@ export class Supervisor {
     this.#options = options
     this.#store = store
     this.#log = startLog(plan.log, options.log, 0)
+    followLevel(this.#log, this.#hub)
     state.attach(this.#log)
     this.#health = healthOf(plan, state)
     this.#leases = new Leases(store.accounts, this.#hub, this.#log)
+    new WorkerTotals(this.#hub)
     this.#rollout = new Rollout(running, {
       members: () => this.#crew.serving,
       simulatorFor: async ({ plan }) => {
@@ -169,14 +172,10 @@ export class Supervisor {
     link.on(REREAD, () => this.#reloads.rereadSecrets())
     link.on(DRAIN, () => void this.close())
     link.on(RESTART, () => this.#restart())
-    link.on(LEVEL, level => {
-      this.#log.level(level)
-      return null
-    })
     await this.#rollout.greet(member, async generation => {
       const { file, overrides } = this.#options
       const health = { ...commonOf(this.#health), generation }
-      const started = await link.ask(START, { number, file, overrides, health }, STEP_TIMEOUT_MS)
+      const started = await link.ask(START, { number, file, overrides, health, log: this.#log.state }, STEP_TIMEOUT_MS)
       if (started.fault !== undefined) throw new StartError(started.fault)
       this.#started = started
     })

@@ -121,13 +121,14 @@ class Worker {
     else await this.#plans.prepare(running, number)
   }
 
-  async #start({ number, file, overrides, health }: StartOrder): Promise<Started> {
+  async #start({ number, file, overrides, health, log }: StartOrder): Promise<Started> {
     if (this.#first === undefined) return { fault: 'a worker has nothing to start with' }
     const { simulator, number: generation, ...running } = this.#first
     const seat: Seat = {
       peers: new WorkerPeers(number, this.#link),
       generation,
       simulator,
+      log,
       planSource: (first, parts) => {
         this.#plans = new RemotePlans(this.#link, first, parts)
         this.#plans.hear(health)

@@ -24,6 +24,8 @@ export class Drafts {
   /** Where each draft ends. */
   readonly #ends: number[] = []
   #used = 0
+  /** How many of the drafts are receipts. */
+  receipts = 0
   /** Characters of drafts and content. */
   chars = 0
 

@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs'
-import { type FileHandle, mkdir, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { type FileHandle, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeFolder } from '../../core/folders.js'
 import { digestOfLine, placeOf } from '../../core/receipt-chain.js'
 import type { ChainEnd } from '../../core/receipts.js'
 import { type Line, linesOf } from './lines.js'
@@ -17,6 +18,7 @@ const TAIL_BYTES = 8 * 1024 * 1024
 interface OpenFile {
   readonly path: string
   readonly handle: FileHandle
+  readonly inode: number
   /** Bytes of whole lines. */
   size: number
 }
@@ -28,14 +30,17 @@ interface OpenFile {
 export class Folder implements Shelf {
   readonly #path: string
   #file: OpenFile | undefined
-  #end: FileHandle | undefined
+  #end: OpenFile | undefined
 
   constructor(path: string) {
     this.#path = path
   }
 
+  async prepare(): Promise<void> {
+    await makeFolder(this.#path, 0o700)
+  }
+
   async former(slot: string): Promise<Former | undefined> {
-    await mkdir(this.#path, { recursive: true, mode: 0o700 })
     const own = (await this.parts()).filter(({ chain }) => slotOf(chain) === slot)
     const changed = await Promise.all(own.map(async part => (await stat(this.#fileOf(part))).mtimeMs))
     const latest = own.map((part, at) => ({ part, at: changed[at] ?? 0 })).toSorted((a, b) => b.at - a.at)
@@ -64,6 +69,7 @@ export class Folder implements Shelf {
   }
 
   async append(part: Part, lines: Uint8Array, end: ChainEnd): Promise<void> {
+    if (this.#end !== undefined && (await isGone(this.#end))) this.#end = await left(this.#end)
     // Before the first line, so that a chain without it is known to have lost it.
     if (this.#end === undefined) await this.#mark({ ...end, seq: 0, digest: '' })
     const file = await this.#opened(this.#fileOf(part))
@@ -73,18 +79,18 @@ export class Folder implements Shelf {
 
   /** The lines are written: if this fails, the next batch brings it up to date. */
   async #mark(end: ChainEnd): Promise<void> {
-    this.#end ??= await open(join(this.#path, `${end.chain}.end`), 'w', 0o600)
+    this.#end ??= await opened(join(this.#path, `${end.chain}.end`), 'w')
     // Of one size, so that a shorter one never leaves the rest of a longer one.
-    await this.#end.write(`${JSON.stringify(end).padEnd(END_BYTES)}\n`, 0)
+    await this.#end.handle.write(`${JSON.stringify(end).padEnd(END_BYTES)}\n`, 0)
   }
 
   async #opened(path: string): Promise<OpenFile> {
-    if (this.#file?.path === path) return this.#file
-    await this.#file?.handle.close().catch(() => undefined)
-    this.#file = undefined
-    const handle = await open(path, 'a', 0o600)
-    const { size } = await handle.stat()
-    this.#file = { path, handle, size }
+    const before = this.#file
+    const isSame = before?.path === path
+    if (isSame && !(await isGone(before))) return before
+    this.#file = await left(before)
+    if (isSame) throw new Error(`${path} was removed or moved away; a new file is begun`)
+    this.#file = await opened(path, 'a')
     return this.#file
   }
 
@@ -145,13 +151,31 @@ export class Folder implements Shelf {
 
   async close(): Promise<void> {
     await this.#file?.handle.close()
-    await this.#end?.close()
+    await this.#end?.handle.close()
   }
 
   /** Sorted: the oldest day first. */
   async #names(): Promise<readonly string[]> {
     return (await readdir(this.#path)).toSorted()
   }
+}
+
+async function opened(path: string, flag: 'a' | 'w'): Promise<OpenFile> {
+  const handle = await open(path, flag, 0o600)
+  const { ino: inode, size } = await handle.stat()
+  return { path, handle, inode, size }
+}
+
+/** Whether it is no longer at its path: what is written to it is lost. */
+async function isGone({ path, inode }: OpenFile): Promise<boolean> {
+  return await stat(path).then(
+    ({ ino }) => ino !== inode,
+    () => true,
+  )
+}
+
+async function left(file: OpenFile | undefined): Promise<undefined> {
+  await file?.handle.close().catch(() => undefined)
 }
 
 function endOf(text: string): ChainEnd | undefined {

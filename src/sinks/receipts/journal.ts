@@ -26,6 +26,8 @@ interface Options {
   readonly onCount: (what: Counted, number: number) => void
   /** Once when writing begins to fail, and once (undefined) when it works again. */
   readonly onFault: (error: Error | undefined) => void
+  /** Receipts that still could not be written when it was closed. */
+  readonly onLost: (count: number) => void
   /** Called with the end of the chain that this one continues. */
   readonly onFormer: (former: Former) => void
 }
@@ -94,17 +96,18 @@ export class Journal {
       return
     }
     this.#chars += size
-    this.#put(draft, dayOf(at), content)
+    this.#put(draft, dayOf(at), content).receipts++
     if (!this.#isFailing) this.#later(this.#chars > BATCH_BYTES ? 0 : GATHER_MS)
   }
 
-  #put(draft: string, day: string, content?: ContentLine): void {
+  #put(draft: string, day: string, content?: ContentLine): Drafts {
     const last = this.#waiting.at(-1)
-    if (last?.day === day && last.add(draft, content)) return
+    if (last?.day === day && last.add(draft, content)) return last
     const drafts = new Drafts(day, draft.length, this.#spare)
     if (drafts.bytes === this.#spare) this.#spare = undefined
     drafts.add(draft, content)
     this.#waiting.push(drafts)
+    return drafts
   }
 
   /** Writes what waits, and that the process has ended in order. */
@@ -115,8 +118,11 @@ export class Journal {
     const at = Date.now()
     if (this.#chain !== undefined || this.#waiting.length > 0) this.#put(JSON.stringify({ kind: 'end', at }), dayOf(at))
     for (let tries = 0; tries < LAST_TRIES && this.#hasMore; tries++) await this.#writeAll()
-    const left = this.#waiting.reduce((sum, { count }) => sum + count, this.#batch?.count ?? 0)
-    if (left > 0) this.#options.onCount('dropped', left)
+    const left = this.#waiting.reduce((sum, { receipts }) => sum + receipts, this.#batch?.count ?? 0)
+    if (left > 0) {
+      this.#options.onCount('dropped', left)
+      this.#options.onLost(left)
+    }
     await this.#shelf.close().catch(() => undefined)
   }
 
@@ -141,6 +147,7 @@ export class Journal {
   async #writeAll(): Promise<void> {
     try {
       do {
+        await this.#shelf.prepare()
         this.#batch ??= await this.#next()
         await this.#write(this.#batch)
         this.#batch = undefined
@@ -182,7 +189,7 @@ export class Journal {
     const lines = drafts.link(chain, opening, { day, lost: this.#lost })
     this.#lost = 0
     if (drafts.bytes.length === BATCH_BYTES) this.#spare = drafts.bytes
-    const { count, chars, contents } = drafts
+    const { receipts: count, chars, contents } = drafts
     return { day, lines, end: chain.end as ChainEnd, count, chars, contents }
   }
 

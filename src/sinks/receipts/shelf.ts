@@ -17,9 +17,14 @@ export interface Former {
 
 /** Where receipts are kept: a folder, or a store. Each chain has one writer alone. */
 export interface Shelf {
+  /** Before each batch: makes what it needs anew if someone has removed it. */
+  prepare(): Promise<void>
   /** The end of the chain that a new process of this slot continues. */
   former(slot: string): Promise<Former | undefined>
-  /** Adds whole lines, each with its line break, behind the part's others; all of them, or it rejects and none is added. */
+  /**
+   * Adds whole lines, each with its line break, behind the part's others; all of them, or it rejects and none is added. Rejects once
+   * if the others are no longer there.
+   */
   append(part: Part, lines: Uint8Array, end: ChainEnd): Promise<void>
   /** Adds a line of sealed content that is removed after a day. */
   keepContent(until: string, chain: string, line: string): Promise<void>

@@ -27,6 +27,9 @@ export class Shelved implements Shelf {
     this.#store = store
   }
 
+  /** The store looks after itself. */
+  async prepare(): Promise<void> {}
+
   async former(slot: string): Promise<Former | undefined> {
     const own = (await this.#ends()).filter(({ key }) => slotOf(key) === slot)
     const parts = await this.parts()

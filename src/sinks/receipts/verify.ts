@@ -52,6 +52,7 @@ export async function verifyReceipts(shelf: Shelf): Promise<ReceiptReport> {
   for (const part of await shelf.parts()) {
     let number = 0
     for await (const { bytes, isWhole } of shelf.lines(part)) verifier.take(part, ++number, bytes, isWhole)
+    verifier.checkPart(part)
   }
   return verifier.report()
 }
@@ -76,7 +77,8 @@ class Verifier {
     this.#days.add(day)
     const state = this.#states.get(chain)
     if (!isWhole) {
-      if (state !== undefined) state.torn = bytes.length
+      if (state?.hasEnded === true) this.#fault('foreign', part, line, 'the chain had ended before it')
+      else if (state !== undefined) state.torn = bytes.length
       return
     }
     const place = placeOf(bytes)
@@ -99,9 +101,20 @@ class Verifier {
       this.#fault('changed', part, line, 'it is not the line that the note of the chain names')
   }
 
+  /** Behind its lines. A process that is killed may leave none, but a note of its chain. */
+  checkPart(part: Part): void {
+    if (!this.#states.has(part.chain) && !this.#ends.has(part.chain))
+      this.#fault('foreign', part, undefined, 'it has no receipt, and no chain has its name')
+  }
+
   #follow(part: Part, line: number, place: ReceiptPlace, state: State | undefined): void {
     if (line === 1 && place.kind !== 'open')
-      this.#fault('missing', part, line, 'the first lines of this file are missing')
+      this.#fault(
+        'missing',
+        part,
+        line,
+        `the first lines of this file are missing: this one is number ${place.seq} of its chain`,
+      )
     if (state === undefined) return
     const { last } = state
     if (place.seq === last.seq + 1) {

@@ -21,7 +21,7 @@ export function recordedHead(
     recorded: new Date(time).toISOString(),
     request: {
       method: request.method,
-      url: cleaner.text(withoutSecrets(about.upstream.origin + request.path)),
+      url: readable(cleaner.text(withoutSecrets(about.upstream.origin + request.path))),
       headers: Object.fromEntries(sent.map(([name, value]) => [name, cleaner.text(value)])),
       ...(request.body === null ? {} : { body: cleaner.body(Buffer.from(request.body).toString('utf8')) }),
     },
@@ -31,6 +31,11 @@ export function recordedHead(
 
 function flatPairs(headers: readonly string[]): readonly (readonly [string, string])[] {
   return headers.flatMap((name, at) => (at % 2 === 0 ? [[name.toLowerCase(), headers[at + 1] ?? ''] as const] : []))
+}
+
+/** An address that can be read again: a host that is masked gets a name. */
+function readable(url: string): string {
+  return URL.canParse(url) ? url : url.replace(/^(\w+:\/\/)[^/?#]*/, '$1masked.invalid')
 }
 
 function withoutSecrets(url: string): string {

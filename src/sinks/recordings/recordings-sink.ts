@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeFolder } from '../../core/folders.js'
 import { exchangeText } from './exchange-text.js'
 import { sessionText } from './session-text.js'
 import type { RecordedAbout, WholeExchange, WholeSession } from './whole-exchange.js'
@@ -57,7 +58,7 @@ async function save(recording: WholeExchange | WholeSession, number: number): Pr
   const time = new Date(recording.time).toISOString().replaceAll(/[-:]/g, '')
   const words = [route, model].map(word => word.replaceAll(/[^\w.-]+/g, '-').slice(0, MAX_NAME_CHARS))
   const name = [time, String(number).padStart(4, '0'), ...words, randomBytes(3).toString('hex')].join('-')
-  await mkdir(config.into, { recursive: true, mode: 0o700 })
+  await makeFolder(config.into, 0o700)
   const draft = join(config.into, `.${name}`)
   const text = 'frames' in recording ? sessionText(recording) : exchangeText(recording)
   try {

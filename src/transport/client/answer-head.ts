@@ -37,7 +37,7 @@ export function answerHead(parser: HttpParser, method: string, idle: IdleTimes):
   const coding = headers['transfer-encoding']
   const length = headers['content-length']
   if (version !== '1.1' && version !== '1.0') throw invalid(`version ${version}`)
-  if (status < 100) throw invalid(`status ${status}`)
+  if (status < 100 || status > 599) throw invalid(`status ${status}`)
   if (coding !== undefined) checkCoding(coding, length)
   // llhttp has refused lists, signs and everything else that is not a digit.
   if (length !== undefined && String(length).length > 15) throw invalid('content-length')

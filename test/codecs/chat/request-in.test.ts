@@ -196,6 +196,19 @@ t.test('thoughts in the history', async t => {
   )
 })
 
+t.test('many pieces of one thought, and many results, take time that grows with their number', async t => {
+  const reasoning_details = Array.from({ length: 60_000 }, (_, i) => ({ index: 0, text: 'a', [`a${i}`]: 1 }))
+  const [, turn] = turnsOf(USER, { role: 'assistant', content: '', reasoning_details })
+  const [thought] = turn?.parts ?? []
+  t.equal(thought?.type === 'reasoning' && thought.text.length, 60_000)
+  t.match(thought, { seal: { value: /^\{"index":0,"a0":1,.*,"a59999":1\}$/ } })
+  const tool_calls = Array.from({ length: 60_000 }, (_, i) => ({ ...WEATHER, id: `call_${i}` }))
+  const results = tool_calls.map(() => ({ role: 'tool', content: 'dry' }))
+  const answered = turnsOf(USER, { role: 'assistant', tool_calls }, ...results)[2]?.parts
+  t.equal(answered?.length, 60_000)
+  t.match(answered?.at(-1), { type: 'result', id: 'call_59999' })
+})
+
 t.test('sealed calls come back in extra_content', async t => {
   const [, turn] = turnsOf(USER, {
     role: 'assistant',

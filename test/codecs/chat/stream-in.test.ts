@@ -220,6 +220,13 @@ t.test('reasoning_details are reported once, and sealed at their end', async t =
   t.equal(parts.length, 3)
 })
 
+t.test('many pieces of one thought take time that grows with their number', async t => {
+  const piece = (i: number): Json => ({ reasoning_details: [{ index: 0, text: 'a', [`a${i}`]: 1 }] })
+  const [part] = partsOf(Array.from({ length: 60_000 }, (_, i) => piece(i)))
+  t.match(part, { type: 'reasoning', seal: { by: 'chat', value: /^\{"index":0,"a0":1,.*,"a59999":1\}$/ } })
+  t.equal(part?.type === 'reasoning' && part.text.length, 60_000)
+})
+
 t.test('citations come onto the text, whether they come before it, with it or behind', async t => {
   const annotations = [{ type: 'url_citation', url_citation: { url: 'https://a.example' } }]
   const cited = [{ type: 'text', text: 'ab', citations: [{ url: 'https://a.example' }] }]

@@ -127,6 +127,10 @@ t.test('pieces of arguments reach nothing but the arguments', async t => {
     '$.a[0].__proto__.y',
     '$[0]["constructor"].z',
     '$.a[999999]',
+    '$.a[2]',
+    '$.a[2].b',
+    '$.b[1]',
+    '$.b[1].c',
     '$..',
     '$.a[',
   ]) {

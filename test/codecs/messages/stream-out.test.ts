@@ -1,4 +1,5 @@
 import t from 'tap'
+import { InOrder } from '../../../src/codecs/in-order.js'
 import { GatewayError } from '../../../src/core/errors.js'
 import type { JsonObject } from '../../../src/core/json.js'
 import type { Part, TextEvent } from '../../../src/core/text.js'
@@ -114,6 +115,20 @@ t.test('calls that come at the same time are one after the other', async t => {
     [0, 0, 0, 0, 0, 1, 1, 1, 1, 1],
   )
   t.strictSame(sent, blocks(...a, ...b))
+})
+
+t.test('what waits for a part that does not end has a bound, and takes time that grows with it', async t => {
+  const [first] = part(0, text(''), ['a'])
+  const piece = 'b'.repeat(1024 * 1024)
+  const waits = (pieces: number): JsonObject | undefined =>
+    documents(START, first!, ...part(1, text(''), Array<string>(pieces).fill(piece)).slice(0, -1)).documents.at(-1)
+  t.match(waits(16), { type: 'message_start' })
+  t.match(waits(17), { type: 'error', error: { type: 'api_error', message: /waits for an earlier part/ } })
+  const order = new InOrder()
+  for (const round of [0, 50_001]) {
+    for (let i = 1; i <= 50_000; i++) for (const event of part(round + i, text(''))) order.push(event)
+    t.equal(order.push({ type: 'part-end', candidate: 0, index: round }).length, 100_001)
+  }
 })
 
 t.test('an empty text is not a block', async t => {

@@ -1,9 +1,10 @@
 import t from 'tap'
+import { chat } from '../../../src/codecs/chat/index.js'
 import { fold } from '../../../src/codecs/fold.js'
 import { responses } from '../../../src/codecs/responses/index.js'
 import type { Json, JsonObject } from '../../../src/core/json.js'
 import type { Part, TextEvent } from '../../../src/core/text.js'
-import { faultsOf, isTerminal } from '../support.js'
+import { answerTo, encodeAll, faultsOf, isTerminal, requestOf } from '../support.js'
 import { added, CREATED, completed, done, event, events, frameOf, message, response } from './support.js'
 
 const CALL = { type: 'function_call', id: 'fc_1', call_id: 'call_1', name: 'f', arguments: '' }
@@ -163,7 +164,17 @@ t.test('what only the end of the answer says is told then', async t => {
     { type: 'call', arguments: '{"a":1}' },
   ]
   t.match(partsOf(completed(output)), expected, 'of items that no one announced')
-  t.match(partsOf(added(0, EMPTY), completed(output)), expected.slice(0, 1), 'of an item that was announced only')
+  t.match(partsOf(added(0, EMPTY), completed(output)), expected, 'of an item that was announced only')
+  const said = [CREATED, added(0, EMPTY), textEvent('output_text.delta', { delta: 'Rain.' }), completed(output)]
+  const got = events(...said)
+  t.same(faultsOf(got), [])
+  t.match(fold(got).candidates, [{ parts: expected, end: { reason: 'tool' } }], 'of a call after a text that came')
+  t.equal(fold(got).candidates[0]?.parts.length, 2)
+  const told = encodeAll(chat, got, answerTo(requestOf({ stream: true }))).map(({ data }) => data)
+  t.match(told.join(), /"name":"f".*"finish_reason":"tool_calls"/s, 'to a client of another protocol')
+  const moved = partsOf(...said.slice(1, 3), completed([{ ...CALL, arguments: '{}' }, message('Rain.')]))
+  t.match(moved, [{ type: 'text', text: 'Rain.' }], 'an item that the end has at another place is not said twice')
+  t.equal(moved.length, 1)
 })
 
 t.test('summaries of one thought are one text, with a blank line between two', async t => {

@@ -8,6 +8,7 @@ import { CALLER, CHAT, startTestGateway, type TestGateway, upstreamYaml } from '
 import type { Answer } from '../../helpers/raw-client.js'
 import { type RawUpstream, type Script, startRawUpstream } from '../../helpers/raw-upstream.js'
 import { ask, startRealtime } from '../../helpers/realtime.js'
+import { compatible, filmYaml, startTaskUpstream } from '../../helpers/task-upstream.js'
 
 // Events of these streams are cut short.
 relaysAnything()
@@ -119,6 +120,17 @@ t.test('the head of a stream leaves before its cost is known, a translated answe
   t.same(said(both), { upstream: 'a', model: 'real', attempts: '1', generation: '1' })
 })
 
+t.test('an answer that is passed on as it arrives has no cost, beyond 16 KiB', async t => {
+  const { gateway, a } = await stage(t, ALL + PRICES)
+  for (const [length, cost] of [
+    [100, '0.000013'],
+    [20_000, undefined],
+  ] as const) {
+    a.answer(json({ ...CHAT_ANSWER, padding: 'x'.repeat(length) }))
+    t.equal(said(await gateway.chat()).cost, cost, `${length}`)
+  }
+})
+
 t.test('a form, and a file that is made, say it too', async t => {
   const { gateway, a } = await stage(t, ALL)
   a.answer(json({ text: 'hello' }))
@@ -207,6 +219,33 @@ models: { "sim-*": sim }\nprices: { "sim/sim-video": { image: 1.00 } }\n${ALL}`
   const { id } = made.json() as { readonly id: string }
   const polled = await gateway.request(`/v1/videos/${id}`, { method: 'GET' })
   t.match(said(polled), { attempts: '0' })
+})
+
+t.test('a download says who sent it, at which try, and its own time is without that of the upstream', async t => {
+  const script = compatible({ status: 'completed', progress: 100 })
+  const up = await startTaskUpstream(t, script)
+  const gateway = await startTestGateway(
+    t,
+    filmYaml(up.origin, 'poll: { every: 20ms }', 'expose: [upstream, attempts, timing]\n'),
+  )
+  const made = await gateway.request('/v1/videos', { body: { model: 'film', prompt: 'the sea' } })
+  const { id } = made.json() as { readonly id: string }
+  while (!(await gateway.request(`/v1/videos/${id}`, { method: 'GET' })).text.includes('"status":"completed"'));
+  let silent = 0
+  up.script = async (request, upstream) => {
+    if (silent > 0) return script(request, upstream)
+    const from = performance.now()
+    while (performance.now() - from < 30) await new Promise(setImmediate)
+    silent = performance.now() - from
+    return { status: 503 }
+  }
+  const asked = performance.now()
+  const answer = await gateway.request(`/v1/videos/${id}/content`, { method: 'GET' })
+  const whole = performance.now() - asked
+  t.equal(answer.status, 200)
+  t.same(said(answer), { upstream: 'up', attempts: '2' })
+  const own = timing(answer.header('server-timing')).get('own') ?? Number.NaN
+  t.ok(own <= whole - silent + 1, `${own} of ${whole}, of which ${silent} are the upstream's`)
 })
 
 t.test("the client's own name for a model cannot break its header", async t => {

@@ -24,7 +24,7 @@ async function stage(t: Test, transport: string, certificates: string, withList 
 transport: ${transport}
 listen: { tls: { cert: server.pem, key: server.key, client_ca: ca.pem${withList ? ', client_crl: crl.pem' : ''} } }
 keys: { caller: { secret: { env: CALLER_KEY } }, billing: { secret: { hash: "sha256:${'a'.repeat(64)}" } } }
-groups: { services: {}, people: { limits: { requests: 1/min } } }
+groups: { services: {}, people: { limits: { requests: 1/month } } }
 upstreams: { sim: { kind: simulator } }
 models: { m: { upstream: sim, as: sim-text } }
 identity: { certificates: ${certificates} }
@@ -44,10 +44,11 @@ function ask(
   shown?: Pair,
   headers: Record<string, string> = {},
   path = '/v1/chat/completions',
+  method = 'POST',
 ): Promise<Said> {
   return new Promise((resolve, reject) => {
     const url = new URL(path, gateway.origin)
-    const options = { method: 'POST', ca: authority.cert, ...shown, agent: false } as const
+    const options = { method, ca: authority.cert, ...shown, agent: false } as const
     const asking = openHttps(
       url,
       { ...options, headers: { 'content-type': 'application/json', ...headers } },
@@ -63,7 +64,7 @@ function ask(
         })
       },
     )
-    asking.on('error', reject).end(JSON.stringify(CHAT))
+    asking.on('error', reject).end(method === 'POST' ? JSON.stringify(CHAT) : undefined)
   })
 }
 
@@ -151,6 +152,9 @@ for (const transport of ['fast', 'node']) {
     const good = authority.issueFor({ subject: '/CN=chat' })
     t.equal(await keyOf(ready, await ask(ready, good, key)), 'caller')
     t.equal(await keyOf(ready, await ask(ready, good)), 'certificate:chat')
+    const link = '/v1beta/operations/some-task:download?signature=x'
+    t.match(await ask(ready, undefined, {}, link, 'GET'), { status: 401, message: 'A client certificate is required.' })
+    t.notMatch(await ask(ready, good, {}, link, 'GET'), { message: /certificate/ })
   })
 
   t.test(`${transport}: a SPIFFE id leads to a key of the file`, { skip: withoutOpenssl }, async t => {

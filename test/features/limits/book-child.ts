@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Scope } from '../../../src/core/bounds.js'
 import { Book } from '../../../src/features/limits/book.js'
-import { Reservation } from '../../../src/features/limits/reservation.js'
+import { claimOf, Reservation } from '../../../src/features/limits/reservation.js'
 import { openStore } from '../../../src/runtime/stores.js'
 
 // A gateway's book on a real store, which makes requests on command. Argument: the store's configuration as JSON.
@@ -34,7 +34,7 @@ async function request(way: Run['way']): Promise<void> {
   const n = ++ids
   const worst = way === 'equal' ? 10_000 : 2000 + ((n * 7919) % 9000)
   const amounts = way === 'equal' ? { budget: worst } : { budget: worst, in_flight: 1 }
-  const reservation = await book.reserve([{ scopes: [racers], amounts }])
+  const reservation = await book.reserve([claimOf([racers], amounts)])
   if (!(reservation instanceof Reservation)) {
     totals.refused++
     return

@@ -1,6 +1,7 @@
 import t from 'tap'
 import type { Scope } from '../../../src/core/bounds.js'
 import type { LedgerRecord } from '../../../src/core/ledger.js'
+import { claimOf } from '../../../src/features/limits/reservation.js'
 import { MemoryAccounts } from '../../../src/stores/memory-accounts.js'
 import { fc } from '../../helpers/property.js'
 import { boundOf, Process } from './book-model.js'
@@ -149,7 +150,7 @@ class Run {
       case 'reserve': {
         const amounts = { requests: 1, in_flight: 1, tokens: step.tokens, budget: step.budget }
         this.asked++
-        process.reserve([{ scopes: [step.key, group], amounts }], isGranted => {
+        process.reserve([claimOf([step.key, group], amounts)], isGranted => {
           if (isGranted) this.granted++
         })
         break

@@ -2,7 +2,7 @@ import t from 'tap'
 import type { Scope } from '../../../src/core/bounds.js'
 import type { LedgerRecord } from '../../../src/core/ledger.js'
 import { Book } from '../../../src/features/limits/book.js'
-import { Reservation } from '../../../src/features/limits/reservation.js'
+import { claimOf, Reservation } from '../../../src/features/limits/reservation.js'
 import { openStore } from '../../../src/runtime/stores.js'
 import { DURABLE } from '../../helpers/store-kinds.js'
 
@@ -36,7 +36,7 @@ for (const { type, skip, make } of DURABLE) {
     let settled = 0
     const request = async (n: number): Promise<void> => {
       const book = books[n % 2] as Book
-      const outcome = await book.reserve([{ scopes: [ALICE], amounts: { budget: WORST_CASE, in_flight: 1 } }])
+      const outcome = await book.reserve([claimOf([ALICE], { budget: WORST_CASE, in_flight: 1 })])
       if (!(outcome instanceof Reservation)) return
       await new Promise(resolve => setTimeout(resolve, n % 7))
       // Some cost all that was reserved, some less, some nothing at all.

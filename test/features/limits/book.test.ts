@@ -3,7 +3,9 @@ import type { Accounts } from '../../../src/core/accounts.js'
 import type { Bound, Scope, ScopeLimits } from '../../../src/core/bounds.js'
 import type { LedgerRecord } from '../../../src/core/ledger.js'
 import { Book } from '../../../src/features/limits/book.js'
-import { type Amounts, Reservation, type Shortage } from '../../../src/features/limits/reservation.js'
+import { type Amounts, claimOf, Reservation, type Shortage } from '../../../src/features/limits/reservation.js'
+import { shownLimits } from '../../../src/features/limits/usage.js'
+import { Cancellation } from '../../../src/kernel/cancellation.js'
 import { MemoryAccounts } from '../../../src/stores/memory-accounts.js'
 import { UnreliableAccounts } from './unreliable-accounts.js'
 import { VirtualTime } from './virtual-time.js'
@@ -30,7 +32,7 @@ function bookOf(t: Test, time: VirtualTime, store: Accounts, options: Options = 
 }
 
 const memory = (): MemoryAccounts => new MemoryAccounts(() => {})
-const claims = (scope: Scope, amounts: Amounts) => [{ scopes: [scope], amounts }]
+const claims = (scope: Scope, amounts: Amounts) => [claimOf([scope], amounts)]
 
 async function reserved(time: VirtualTime, outcome: ReturnType<Book['reserve']>): Promise<Reservation> {
   const found = await time.until(outcome)
@@ -144,7 +146,7 @@ t.test('at 1,000 requests a second on one key, most requests cost no call of the
     if (admitted instanceof Promise) late++
     const first = await admitted
     if (!(first instanceof Reservation)) return
-    const taken = book.reserve([{ scopes: [alice, group], amounts: { tokens: 16_384, budget: 500 } }])
+    const taken = book.reserve([claimOf([alice, group], { tokens: 16_384, budget: 500 })])
     if (taken instanceof Promise) late++
     const second = await taken
     if (second instanceof Reservation) {
@@ -257,7 +259,7 @@ t.test('where the store is away, budgets refuse and other bounds let pass, or as
   t.match(await refused(time, book.reserve(claims(budget, one))), { unit: 'store' })
   t.match(book.reserve(claims(closed, one)), { unit: 'store' })
   for (let n = 0; n < 3; n++) {
-    const request = await reserved(time, book.reserve([{ scopes: [rates, open], amounts: one }]))
+    const request = await reserved(time, book.reserve([claimOf([rates, open], one)]))
     book.settle(request, one, record(`r${n}`, time.now))
     t.equal(book.flushed(), undefined, 'no one waits for a store that is away')
   }
@@ -531,6 +533,82 @@ t.test('a reload lowers and raises bounds, also of what is in use', async t => {
   await time.until(book.close())
 })
 
+t.test('requests of an earlier plan follow the bounds of the one that serves', async t => {
+  for (const isShared of [false, true])
+    for (const [former, serving] of [
+      [1000, 100],
+      [100, 1000],
+    ] as const) {
+      const time = new VirtualTime()
+      const book = bookOf(t, time, memory(), { isShared })
+      const before = scopeOf('alice', [bound('tokens', former, 'minute')])
+      const after = scopeOf('alice', [bound('tokens', serving, 'minute')])
+      const session = await reserved(time, book.reserve(claims(before, { tokens: 10 })))
+      book.adopt('UTC', () => after)
+      book.settle(await reserved(time, book.reserve(claims(after, { tokens: 20 }))), { tokens: 20 })
+      for (const window of ['this window', 'the next window']) {
+        t.equal(await time.until(book.extend(session, { tokens: 10 })), undefined)
+        const { used, reserved: held, left } = (await time.until(book.read([after])))[0] ?? {}
+        t.equal((used ?? 0) + (held ?? 0) + (left ?? 0), serving, `${former} to ${serving}, ${window}`)
+        await refused(time, book.reserve(claims(after, { tokens: (left ?? 0) + 1 })))
+        await reserved(time, book.reserve(claims(after, { tokens: left ?? 0 })))
+        await time.pass(60_000)
+      }
+      await time.until(book.close())
+    }
+})
+
+t.test('of a holder that no plan knows the latest terms hold, also for what began before', async t => {
+  for (const isShared of [false, true])
+    for (const [former, latest] of [
+      [100, 2],
+      [1, 2],
+    ] as const) {
+      const time = new VirtualTime()
+      const book = bookOf(t, time, memory(), { isShared })
+      const before = { ...scopeOf('alice', [bound('requests', former, 'hour')]), made: 1 }
+      const after = { ...scopeOf('alice', [bound('requests', latest, 'hour')]), made: 2 }
+      for (const window of ['this window', 'the next window', 'the one after it']) {
+        for (const scope of window === 'this window' ? [after, before] : [before, after])
+          book.settle(await reserved(time, book.reserve(claims(scope, { requests: 1 }))), { requests: 1 })
+        for (const scope of [before, after]) await refused(time, book.reserve(claims(scope, { requests: 1 })))
+        await time.pass(HOUR_MS)
+      }
+      await time.until(book.close())
+    }
+})
+
+t.test('what continues over a reload is charged once in each window', async t => {
+  const time = new VirtualTime()
+  const store = memory()
+  const book = bookOf(t, time, store)
+  const alice = scopeOf('alice', [bound('budget', 1000, 'day')])
+  const session = await reserved(time, book.reserve(claims(alice, { budget: 100 })))
+  await time.pass(24 * HOUR_MS)
+  book.adopt('UTC')
+  t.equal(await time.until(book.extend(session, { budget: 150 })), undefined)
+  book.settle(session, { budget: 250 }, record('session/1', time.now))
+  await time.until(book.close())
+  t.same(
+    (await ledgerOf(store)).map(({ charges }) => Object.values(charges)),
+    [[100, 150]],
+  )
+})
+
+t.test("what a lease holds beyond a lowered bound counts as no one else's", async t => {
+  for (const isShared of [false, true]) {
+    const time = new VirtualTime()
+    const book = bookOf(t, time, memory(), { isShared })
+    const before = scopeOf('alice', [bound('requests', 100, 'hour')])
+    book.settle(await reserved(time, book.reserve(claims(before, { requests: 1 }))), { requests: 1 })
+    const lower = scopeOf('alice', [bound('requests', 50, 'hour')])
+    book.adopt('UTC', () => lower)
+    t.match(await time.until(book.read([lower])), [{ used: 1, reserved: 0, left: 49 }])
+    t.match(book.tightest([lower], 'requests', time.now), { left: 49 })
+    await time.until(book.close())
+  }
+})
+
 t.test('windows follow the time zone of a reload', async t => {
   const time = new VirtualTime()
   const book = bookOf(t, time, memory())
@@ -592,6 +670,83 @@ t.test('places that come free go to those who wait, at once', async t => {
   await time.pass(10)
   await time.until(book.close())
   t.match(await more, { unit: 'in_flight' }, 'a closed book lets no one wait')
+})
+
+t.test('who is cancelled waits no more', async t => {
+  const time = new VirtualTime()
+  const book = bookOf(t, time, memory())
+  const upstream: Scope = { type: 'upstream', name: 'u', limits: { bounds: [], in_flight: 1, queue: 1 } }
+  const wanted = claims(upstream, { in_flight: 1 })
+  const first = await reserved(time, book.reserve(wanted))
+  const cancellation = new Cancellation()
+  const gone = book.wait('alice', wanted, 60_000, cancellation)
+  const next = book.wait('bob', wanted, 60_000)
+  await time.pass(10)
+  cancellation.end(undefined)
+  t.match(await gone, { unit: 'in_flight' })
+  t.match(await book.wait('eve', wanted, 60_000, cancellation), { unit: 'in_flight' }, 'nor later')
+  book.settle(first)
+  t.ok((await time.until(next)) instanceof Reservation)
+  await time.until(book.close())
+})
+
+t.test('a task holds what its request gives back, before those who wait for it', async t => {
+  for (const isShared of [false, true]) {
+    const time = new VirtualTime()
+    const book = bookOf(t, time, memory(), { isShared })
+    const model: Scope = { type: 'model', name: 'm', limits: { bounds: [bound('budget', 10, 'day')], queue: 1 } }
+    const wanted = claims(model, { budget: 6 })
+    const first = await reserved(time, book.reserve(wanted))
+    const waiting = book.wait('alice', wanted, 1000)
+    await time.pass(10)
+    book.settle(first)
+    t.equal(await time.until(book.hold('t1', wanted, time.now + HOUR_MS)), undefined)
+    t.match(await time.until(waiting), { unit: 'budget' })
+    await time.until(book.close())
+  }
+})
+
+t.test('nothing stays held of a task that ends while it is on its way to the store', async t => {
+  const time = new VirtualTime()
+  const store = memory()
+  const book = bookOf(t, time, store, { isShared: true })
+  const wanted = claims(scopeOf('alice', [bound('budget', 100, 'day')]), { budget: 80 })
+  book.settle(await reserved(time, book.reserve(wanted)))
+  const held = book.hold('t1', wanted, time.now + HOUR_MS)
+  await time.until(Promise.all([held, book.settleHeld('t1', wanted, { at: time.now, used: {} })]))
+  await time.until(book.close())
+  t.same(await store.read(['key:alice budget day 2026-11-23'], time.now), [{ spent: 0, held: 0 }])
+})
+
+t.test('a row of commits that are full of records refuses no one who has room', async t => {
+  const time = new VirtualTime()
+  const store = memory()
+  const book = bookOf(t, time, store)
+  const scopes = Array.from({ length: 600 }, (_, n) => scopeOf(`k${n}`, [bound('budget', 100, 'day')]))
+  const useAll = async (): Promise<void> => {
+    for (const scope of scopes) {
+      const request = await reserved(time, book.reserve(claims(scope, { budget: 1 })))
+      book.settle(request, { budget: 1 }, record('r', time.now))
+    }
+  }
+  await useAll()
+  await time.pass(1000)
+  // The store answers later for a while.
+  let answer = (): void => {}
+  const stall = new Promise<void>(resolve => {
+    answer = resolve
+  })
+  const commit = store.commit.bind(store)
+  store.commit = async asked => {
+    await stall
+    return await commit(asked)
+  }
+  for (let n = 0; n < 5; n++) await useAll()
+  const late = book.reserve(claims(scopeOf('late', [bound('requests', 10, 'day')]), { requests: 1 }))
+  t.ok(late instanceof Promise)
+  answer()
+  await reserved(time, late)
+  await time.until(book.close())
 })
 
 t.test('a task is held by the store, survives its process, and is settled once by another one', async t => {
@@ -763,6 +918,17 @@ t.test('headers show what the store has said to a reader', async t => {
   one.settle(await reserved(time, one.reserve(claims(alice, { requests: 1 }))), { requests: 1 })
   await time.pass(5000)
   t.match(await time.until(other.read([alice])), [{ used: 1, left: 2 }])
-  t.match(other.tightest([alice], 'requests', time.now), { used: 1, left: 2 })
+  t.match(other.tightest([alice], 'requests', time.now), { left: 2 })
   await time.until(Promise.all([one.close(), other.close()]))
+})
+
+t.test('what is used is not read without end: a store that hangs, or throws what it likes, is away', async t => {
+  const time = new VirtualTime()
+  const scopes = [{ type: 'key', name: 'ann', limits: { bounds: [] } }] as const
+  const hanging = shownLimits(scopes, { read: () => new Promise(() => undefined) }, time.clock())
+  const late = t.rejects(hanging, { name: 'StoreError', message: 'the store does not answer a read' })
+  await time.pass(5000)
+  await late
+  const cause = new Error('a fault of the module')
+  await t.rejects(shownLimits(scopes, { read: () => Promise.reject(cause) }), { name: 'StoreError', cause })
 })

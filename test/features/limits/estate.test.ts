@@ -22,7 +22,7 @@ for (const kind of EVERY) {
       await take('alive', 'key:a budget total', 5, 20)
       await take('dead', 'key:unreported budget total', 1, 2)
       const names = ['key:a in_flight', 'key:a budget total', 'key:never seen']
-      await giveBack(store.accounts, 'dead', names, { writer: 'supervisor', number: 1 })
+      await giveBack(store.accounts, 'dead', names, { writer: 'supervisor', number: 1, now })
       t.same(await store.accounts.read([...names, 'key:unreported budget total'], now), [
         { spent: 0, held: 0 },
         { spent: 12, held: 20 },

@@ -46,6 +46,35 @@ t.test('days and months begin by the clock of their time zone', async t => {
   ])
 })
 
+t.test(
+  'hours follow each other, and are the same for each moment in them, in all zones that are off by parts of an hour',
+  async t => {
+    const isPartial = (zone: string): boolean =>
+      [0, 6].some(
+        month => spanOf(zone, 'hour', new Date(Date.UTC(2026, month, 10)).toISOString())[2].slice(-2) !== '00',
+      )
+    const zones = Intl.supportedValuesOf('timeZone').filter(isPartial)
+    t.ok(zones.includes('Australia/Lord_Howe'))
+    const seasons = [Date.UTC(2026, 2, 25), Date.UTC(2026, 8, 20)]
+    for (const [zone, season] of zones.flatMap(zone => seasons.map(season => [zone, season] as const))) {
+      const windows = new Windows(zone)
+      const labels = new Set<string>()
+      let cut = 0
+      for (let { start: at } = windows.find('hour', season); at < season + 20 * 24 * HOUR_MS; ) {
+        const span = windows.find('hour', at)
+        const length = span.end - span.start
+        if (length !== HOUR_MS) cut++
+        if (span.start !== at || labels.has(span.label)) t.fail(`${zone}: ${span.label} does not follow the one before`)
+        labels.add(span.label)
+        if (length !== HOUR_MS || labels.size % 50 === 0)
+          for (const moment of [span.start + length / 2, span.end - 1]) t.same(windows.find('hour', moment), span, zone)
+        at = span.end
+      }
+      t.equal(cut, zone === 'Australia/Lord_Howe' ? 1 : 0, zone)
+    }
+  },
+)
+
 t.test('days in which summer time begins or ends have 23 or 25 hours', async t => {
   t.equal(hoursOf('Europe/Berlin', 'day', '2026-03-29T10:00:00Z'), 23)
   t.equal(hoursOf('Europe/Berlin', 'day', '2026-10-25T10:00:00Z'), 25)

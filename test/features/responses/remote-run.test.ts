@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
-import type { PeerListener, Peers } from '../../../src/core/peers.js'
+import { ALONE, type PeerListener, type Peers } from '../../../src/core/peers.js'
 import { EventShares } from '../../../src/features/responses/event-shares.js'
 import { RemoteReaders } from '../../../src/features/responses/remote-readers.js'
 import { RemoteRun } from '../../../src/features/responses/remote-run.js'
@@ -19,9 +19,8 @@ function stage(): { run: Run; peers: Peers; lose: (answers: number) => void } {
   const listeners = new Map<string, PeerListener<never, unknown>>()
   let lost = 0
   const peers: Peers = {
+    ...ALONE,
     number: 2,
-    tell: () => true,
-    report: () => true,
     on: ({ name }, listener) => void listeners.set(name, listener as PeerListener<never, unknown>),
     ask: async ({ name }, question) => {
       const listener = listeners.get(name)

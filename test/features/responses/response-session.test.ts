@@ -1,26 +1,36 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { Duplex } from 'node:stream'
 import t from 'tap'
 import { WebSocket } from 'ws'
 import { ResponseSession } from '../../../src/features/responses/session/response-session.js'
 import { EventLoopShares } from '../../../src/kernel/event-loop-shares.js'
 import { Memory } from '../../../src/kernel/memory.js'
-import { acceptSocket } from '../../../src/net/framed-socket.js'
+import { acceptSocket, type FramedSocket } from '../../../src/net/framed-socket.js'
 import { NodeRequest } from '../../../src/transport/node-exchange.js'
+import { textFrames } from '../../../src/wire/frames.js'
 import { Journal } from '../../helpers/journal.js'
 
 type Test = Pick<typeof t, 'teardown'>
 
 const MINUTE = 60_000
 
-/** A session on a real connection; nothing serves its requests. */
-async function connected(
-  test: Test,
-  autoPong: boolean,
-): Promise<{ readonly session: ResponseSession; readonly client: WebSocket; readonly ended: Journal<true> }> {
+/** A session on a real connection; nothing serves its requests. `begun`: messages that have had their turn. */
+interface Connected {
+  readonly session: ResponseSession
+  readonly client: WebSocket
+  /** The gateway's side of the connection. */
+  readonly framed: FramedSocket
+  readonly socket: Duplex
+  readonly begun: Journal<true>
+  readonly ended: Journal<true>
+}
+
+async function connected(test: Test, autoPong = true): Promise<Connected> {
   const server = createServer()
-  const sessions = new Journal<ResponseSession>('sessions')
+  const sessions = new Journal<Pick<Connected, 'session' | 'framed' | 'socket'>>('sessions')
+  const begun = new Journal<true>('begun')
   const ended = new Journal<true>('ended')
   server.on('upgrade', async (request, socket, head) => {
     const opened = await acceptSocket(request, socket, head, {
@@ -29,17 +39,22 @@ async function connected(
       refuse: () => undefined,
     })
     if (opened === undefined) return
-    sessions.push(
-      new ResponseSession(
-        opened,
-        new NodeRequest(request),
-        { body: 1000, values: 100 },
-        new Memory(1_000_000).lease(''),
-        new EventLoopShares(),
-        () => undefined,
-        () => ended.push(true),
-      ),
+    const turns = new EventLoopShares()
+    const { begin } = turns
+    turns.begin = work => {
+      begun.push(true)
+      begin.call(turns, work)
+    }
+    const session = new ResponseSession(
+      opened,
+      new NodeRequest(request),
+      { body: 1000, values: 100, stall: 10 * MINUTE },
+      new Memory(1_000_000).lease(''),
+      turns,
+      () => undefined,
+      () => ended.push(true),
     )
+    sessions.push({ session, framed: opened, socket })
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -49,7 +64,7 @@ async function connected(
     server.close()
   })
   await once(client, 'open')
-  return { session: await sessions.find(() => true), client, ended }
+  return { ...(await sessions.find(() => true)), client, begun, ended }
 }
 
 t.test('F-W4 a client that answers no ping is given up after two of them', async t => {
@@ -96,4 +111,52 @@ t.test('a connection that has lived for an hour is ended in words', async t => {
     error: { code: 'websocket_connection_limit_reached' },
   })
   t.equal((await closed)[0], 1001)
+})
+
+t.test('F-C3 a message begins when the client has read the answers to earlier ones', async t => {
+  const { client, framed, socket, begun } = await connected(t)
+  // Answered by the gateway itself, with two events of that length.
+  const message = JSON.stringify({ type: 'response.create', generate: false, instructions: 'i'.repeat(700) })
+  // As if the client took nothing.
+  socket.cork()
+  let sent = 0
+  while (!framed.full) {
+    const before = socket.writableLength
+    client.send(message)
+    await begun.count(++sent)
+    while (socket.writableLength === before) await new Promise(resolve => setImmediate(resolve))
+  }
+  client.send(message)
+  await once(socket, 'data')
+  for (let turn = 0; turn < 10; turn++) await new Promise(resolve => setImmediate(resolve))
+  t.equal(begun.items.length, sent)
+  socket.uncork()
+  await begun.count(sent + 1)
+})
+
+t.test('F-C3 a connection on which too much waits is closed in words', async t => {
+  const { client, framed, socket } = await connected(t)
+  const MIB = 1024 * 1024
+  const frames = textFrames(['x'.repeat(MIB)])
+  let came = 0
+  client.on('message', () => came++)
+  const closed = once(client, 'close')
+  socket.cork()
+  for (let count = 0; count < 100; count++) framed.send(frames)
+  t.ok(socket.writableLength < 66 * MIB, `${socket.writableLength} bytes wait`)
+  socket.uncork()
+  t.equal((await closed)[0], 1008)
+  t.equal(came, 64)
+})
+
+t.test('F-C4 a client that takes no byte for limits.stall is given up', async t => {
+  const { session, framed, socket, ended } = await connected(t)
+  socket.cork()
+  framed.send(textFrames(['{}']))
+  const start = Math.ceil(performance.now())
+  for (let minute = 0; minute <= 10; minute++) session.check(start + minute * MINUTE)
+  await new Promise(resolve => setImmediate(resolve))
+  t.equal(ended.items.length, 0)
+  session.check(start + 11 * MINUTE)
+  await ended.count(1)
 })

@@ -1,11 +1,15 @@
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { GatewayError } from '../../../src/core/errors.js'
+import { TaskRepository } from '../../../src/features/tasks/repository.js'
 import { type Bin, start } from '../../cli/bin.js'
 import { command } from '../../cli/in-process.js'
 import { json } from '../../helpers/answers.js'
 import { startTestGateway, type TestGateway } from '../../helpers/gateway.js'
+import { Journal, withResolvers } from '../../helpers/journal.js'
 import { type Answer, request } from '../../helpers/raw-client.js'
 import { type RawUpstream, startRawUpstream } from '../../helpers/raw-upstream.js'
+import { DURABLE, storeYaml } from '../../helpers/store-kinds.js'
 import { sample } from '../../net/media-host.js'
 
 // Tasks whose work is a plain request of another route.
@@ -132,6 +136,61 @@ t.test('a cancelled task ends the plain call', async t => {
   })
   const after = shown(await gateway.request(`/v1/image-tasks/${id}`))
   t.match(after.error, { code: 'cancelled' })
+})
+
+for (const kind of DURABLE) {
+  t.test(`so does one that another process cancels or deletes (${kind.type})`, { skip: kind.skip }, async t => {
+    const store = storeYaml(await kind.make(t))
+    const { up, begin } = await stage(t, store)
+    const other = await startTestGateway(t, yamlOf(up, store), { env: { FEW_KEY } })
+    up.answer(peer => peer.gone())
+    for (const [n, [method, path]] of [['POST', '/cancel'] as const, ['DELETE', ''] as const].entries()) {
+      const { id } = shown(await begin({ key: FEW_KEY }))
+      await up.requests.count(n + 1)
+      const answer = await request(t, other.origin, `/v1/image-tasks/${id}${path}`, { key: FEW_KEY, method })
+      t.equal(answer.status, 200, answer.text)
+      await up.aborts.count(n + 1)
+    }
+  })
+}
+
+t.test('one key leaves places for others, and no burst takes more than there are', async t => {
+  const { up, gateway, begin } = await stage(t)
+  const { create } = TaskRepository.prototype
+  t.teardown(() => Object.assign(TaskRepository.prototype, { create }))
+  const go = withResolvers<void>()
+  up.answer(async peer => {
+    await go.promise
+    await json(DRAWN)(peer)
+  })
+  const burst = async (before: () => void): Promise<Record<number, number>> => {
+    const [asked, stored] = [new Journal<number>('requests'), withResolvers<void>()]
+    TaskRepository.prototype.create = async function (...draft) {
+      asked.push(200)
+      await stored.promise
+      before()
+      return await create.apply(this, draft)
+    }
+    const answers = Array.from({ length: 260 }, async () => {
+      const { status } = await begin()
+      if (status === 503) asked.push(status)
+      return status
+    })
+    await asked.count(260)
+    stored.resolve()
+    const statuses = await Promise.all(answers)
+    return Object.fromEntries([...new Set(statuses)].map(one => [one, statuses.filter(two => two === one).length]))
+  }
+  const refuse = (): never => {
+    throw new GatewayError('bad_request', 'Not begun.')
+  }
+  t.strictSame(await burst(refuse), { 400: 231, 503: 29 })
+  t.strictSame(await burst(() => undefined), { 200: 231, 503: 29 }, 'what was not begun has left its place')
+  t.equal((await begin()).status, 503)
+  t.equal((await begin({ key: FEW_KEY })).status, 200)
+  go.resolve()
+  await gateway.log.count(232, line => line.msg === 'task changed')
+  while ((await begin()).status === 503);
 })
 
 t.test('a task that its process did not end has failed, and says so', async t => {

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import t from 'tap'
-import { MAX_MESSAGE_BYTES, topic } from '../../../src/core/peers.js'
+import { ALONE, MAX_MESSAGE_BYTES, topic } from '../../../src/core/peers.js'
 import { Link } from '../../../src/runtime/workers/link.js'
 import { Star } from '../../helpers/star.js'
 
@@ -58,6 +58,22 @@ t.test('the supervisor hears what is reported to it alone, and tells all', async
   star.hub.tell(STATE, { open: [] })
   while (heard.length < 3) await turn()
   t.same(heard.slice(1), ['1 of 0', '2 of 0'])
+})
+
+t.test('the supervisor answers what it alone is asked, after what was reported to it before', async t => {
+  const { star, workers } = await Star.of(2)
+  const [asking, other] = workers
+  let count = 0
+  star.hub.on(STATE, ({ open }) => {
+    count += open.length
+  })
+  star.hub.on(COUNT, ({ of }, from) => from * 100 + of.length + count)
+  other?.on(COUNT, () => Number(t.fail('another worker is asked')))
+  asking?.report(STATE, { open: ['a', 'b'] })
+  t.equal(await asking?.consult(COUNT, { of: 'abc' }), 105)
+  t.equal(await star.hub.consult(COUNT, { of: 'abc' }), 5)
+  await t.rejects(asking?.consult(topic('test: unknown'), null) ?? Promise.resolve(), /nothing here hears/)
+  await t.rejects(ALONE.consult(COUNT, { of: '' }), /there is no supervisor/)
 })
 
 t.test('messages, what waits to be sent, and open questions have bounds', async t => {

@@ -61,6 +61,12 @@ export const VALIDATION_RULES: readonly Explained[] = [
     'Make it tighter, or delete it.',
   ),
   warning(
+    'idle-queue',
+    'a `queue` of a model or an upstream where no limit makes requests wait',
+    'It has no effect. Requests wait for room under `in_flight`, `streams`, `requests`, `tokens` or `budget` alone.',
+    'Add such a limit, or delete the queue.',
+  ),
+  warning(
     'unused-price',
     'a price of something that no model and no target is called',
     'It is never used. A misspelt name leaves the model without a price.',

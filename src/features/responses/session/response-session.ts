@@ -96,6 +96,7 @@ export class ResponseSession implements SocketHandler {
 
   drained(): void {
     this.#turn?.request?.resumed()
+    this.next()
   }
 
   alive(): void {
@@ -113,12 +114,13 @@ export class ResponseSession implements SocketHandler {
 
   // ── called by the process
 
-  /** Called periodically: pings a silent client, and ends a connection that is too old or dead. */
+  /** Called periodically: pings a silent client, and ends a connection that is too old or dead, or that no one reads. */
   check(now: number): void {
     if (this.#state === 'open' && now - this.#opened > MAX_SESSION_MS && this.#turn === undefined) this.expire()
-    // A ping would queue behind bytes that the client has not read yet.
     const waiting = this.#socket.stalledFor(now)
-    if (waiting !== undefined && waiting < (this.#limits.stall ?? Number.POSITIVE_INFINITY)) this.#keepalive.wait(now)
+    if (waiting !== undefined && waiting > (this.#limits.stall ?? Number.POSITIVE_INFINITY)) this.#socket.terminate()
+    // A ping would queue behind bytes that the client has not read yet.
+    else if (waiting !== undefined) this.#keepalive.wait(now)
     const sign = this.#keepalive.check(now, true, this.#socket.sent)
     if (sign === 'ping') this.#socket.ping()
     else if (sign === 'dead') this.#socket.terminate()
@@ -133,8 +135,9 @@ export class ResponseSession implements SocketHandler {
     this.#socket.terminate()
   }
 
+  /** Begins the next message, unless there is one, or the client has not read the answers to earlier ones. */
   private next(): void {
-    if (this.#turn !== undefined || this.#beginning || this.#state !== 'open') return
+    if (this.#turn !== undefined || this.#beginning || this.#socket.full || this.#state !== 'open') return
     const text = this.#waiting.shift()
     if (text === undefined) return
     this.#waitingBytes -= text.length

@@ -1,7 +1,18 @@
-import type { Bound, ScopeType } from '../../core/bounds.js'
-import { MICRO_PER_USD } from '../../core/cost.js'
-import { type Family, GatewayError } from '../../core/errors.js'
-import type { Shortage } from './reservation.js'
+import type { Bound, Scope, ScopeType } from './bounds.js'
+import { MICRO_PER_USD } from './cost.js'
+import { type Family, GatewayError } from './errors.js'
+
+/** The bound that has no room; `store`: it cannot be asked. */
+interface Reached {
+  readonly scope: Pick<Scope, 'type'>
+  readonly unit: Bound['unit'] | 'in_flight' | 'streams' | 'store'
+  /** A number: of places. */
+  readonly bound: Bound | number
+  /** Until it may have room again; undefined: never, or not known. */
+  readonly retryAfterMs: number | undefined
+  /** For the operator alone. */
+  readonly cause?: string
+}
 
 /** Clients see neither names of upstreams nor of other keys. */
 const HOLDERS: Readonly<Record<ScopeType, string>> = {
@@ -24,7 +35,7 @@ const SPENT: Partial<
 const NO_RETRY = ['x-should-retry', 'false']
 
 /** Why a request is refused, in the way of the client's family. */
-export function refused(shortage: Shortage, family: Family): GatewayError {
+export function refused(shortage: Reached, family: Family): GatewayError {
   switch (shortage.unit) {
     case 'budget':
       return spent(shortage, family)
@@ -38,7 +49,7 @@ export function refused(shortage: Shortage, family: Family): GatewayError {
   }
 }
 
-function spent({ scope, bound }: Shortage, family: Family): GatewayError {
+function spent({ scope, bound, cause }: Reached, family: Family): GatewayError {
   const { status, code, message } = SPENT[family] ?? {}
   const what = `the budget of ${HOLDERS[scope.type]}, ${sizeOf(bound, 'USD')}`
   const text = `You exceeded your current quota: ${what}, does not cover this request.`
@@ -47,13 +58,14 @@ function spent({ scope, bound }: Shortage, family: Family): GatewayError {
     ...(code !== undefined && { familyCode: code }),
     headers: NO_RETRY,
     limit: 'budget',
+    cause,
   })
 }
 
 /** Places come free as soon as another request ends, milliseconds. */
 const PLACE_RETRY_MS = 1000
 
-const NOUNS: Readonly<Record<Shortage['unit'], string>> = {
+const NOUNS: Readonly<Record<Reached['unit'], string>> = {
   requests: 'requests',
   tokens: 'tokens',
   budget: 'USD',
@@ -62,7 +74,7 @@ const NOUNS: Readonly<Record<Shortage['unit'], string>> = {
   store: '',
 }
 
-function limited({ scope, unit, bound, retryAfterMs }: Shortage): GatewayError {
+function limited({ scope, unit, bound, retryAfterMs, cause }: Reached): GatewayError {
   const reached = `Rate limit reached for ${HOLDERS[scope.type]}: ${sizeOf(bound, NOUNS[unit])}.`
   // What is larger than the bound never fits, and what is used up in total does not come back.
   const isForGood = retryAfterMs === undefined && typeof bound !== 'number'
@@ -70,6 +82,7 @@ function limited({ scope, unit, bound, retryAfterMs }: Shortage): GatewayError {
     retryAfter: isForGood ? undefined : Math.max(1, retryAfterMs ?? PLACE_RETRY_MS),
     ...(isForGood && { headers: NO_RETRY }),
     limit: unit,
+    cause,
   })
 }
 
