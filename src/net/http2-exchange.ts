@@ -151,9 +151,13 @@ export class Http2Exchange implements UpstreamController {
 
   /** Sends nothing more of the request. */
   #cutOff(): void {
-    this.#stream?.close(constants.NGHTTP2_CANCEL)
+    const stream = this.#stream
     const { body } = this.request
     if (body !== null && !(body instanceof Uint8Array)) (body as Readable).unpipe()
+    if (stream === undefined) return
+    // Node would end it in order before the reset (END_STREAM): to the upstream, what was sent would be all of the request.
+    stream.end = () => stream
+    stream.close(constants.NGHTTP2_CANCEL)
   }
 }
 

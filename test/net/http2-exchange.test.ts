@@ -41,7 +41,7 @@ function reset(code: number): Buffer {
 }
 
 /** A server that answers the first request with these bytes, as soon as its head has come. */
-async function startServer(test: Test, answer: Buffer, resets?: Journal<number>): Promise<string> {
+async function startServer(test: Test, answer: Buffer, requestEnds?: Journal<string>): Promise<string> {
   const sockets: Socket[] = []
   const server = createServer(socket => {
     sockets.push(socket)
@@ -55,7 +55,9 @@ async function startServer(test: Test, answer: Buffer, resets?: Journal<number>)
         if (received.length < end) return
         if (received[at + 3] === FRAME.headers) socket.write(answer)
         const payload = received.subarray(at + FRAME_HEAD_BYTES, end)
-        if (received[at + 3] === FRAME.reset) resets?.push(payload.readUInt32BE())
+        const isEnd = received[at + 3] === FRAME.data && ((received[at + 4] ?? 0) & END_STREAM) !== 0
+        if (isEnd) requestEnds?.push('whole')
+        if (received[at + 3] === FRAME.reset) requestEnds?.push(`reset ${payload.readUInt32BE()}`)
         if (received[at + 3] === FRAME.ping) socket.write(frame(FRAME.ping, ACK, payload, 0))
         at = end
       }
@@ -73,17 +75,19 @@ async function startServer(test: Test, answer: Buffer, resets?: Journal<number>)
 interface Settings {
   readonly body?: Readable | Buffer
   readonly paused?: boolean
-  /** Codes of the resets that the server gets. The exchange must end its stream by one. */
-  readonly resets?: Journal<number>
+  /** The handler gives up at the first bytes of the answer. */
+  readonly aborts?: boolean
+  /** How the request ends for the server: `whole` (END_STREAM), or the reset that the exchange must end its stream by. */
+  readonly requestEnds?: Journal<string>
 }
 
 /** What the handler of a request hears last. If `paused`, it reads only when all has come; the body continues by then. */
 async function heard(
   test: Test,
   answer: readonly Buffer[],
-  { body, paused = false, resets }: Settings = {},
+  { body, paused = false, aborts = false, requestEnds }: Settings = {},
 ): Promise<string> {
-  const origin = await startServer(test, Buffer.concat(answer), resets)
+  const origin = await startServer(test, Buffer.concat(answer), requestEnds)
   const session = connect(origin)
   test.teardown(() => session.destroy())
   await once(session, 'connect')
@@ -100,8 +104,9 @@ async function heard(
         setImmediate(() => controller.resume())
       })
     },
-    onResponseData: (_controller: UpstreamController, bytes: Buffer) => {
+    onResponseData: (controller: UpstreamController, bytes: Buffer) => {
       text += bytes.toString()
+      if (aborts) controller.abort(Object.assign(new Error('given up'), { code: 'GIVEN_UP' }))
     },
     onResponseEnd: () => ends.push(`${text} whole`),
     onResponseError: (_controller: UpstreamController, cause: Error & { code?: string }) =>
@@ -111,7 +116,7 @@ async function heard(
   exchange.onEnd = isRefused => streams.push(isRefused)
   exchange.begin(session, new URL(origin))
   await ends.count(1)
-  if (resets !== undefined) await Promise.all([streams.count(1), resets.count(1)])
+  if (requestEnds !== undefined) await Promise.all([streams.count(1), requestEnds.count(1)])
   return ends.items.join()
 }
 
@@ -142,13 +147,22 @@ t.test('an early answer is whole, and the rest of the request is not sent', asyn
   }
 })
 
+const CANCEL = 8
+
 t.test('an answer that is whole ends the stream, although its request is not', async t => {
-  const CANCEL = 8
   const unread = Buffer.alloc(1_000_000)
   for (const body of [new Readable({ read: () => undefined }), unread]) {
-    const resets = new Journal<number>('resets')
-    t.equal(await heard(t, [head(), part, last], { body, resets }), 'partlast whole')
-    t.same(resets.items, [CANCEL])
+    const requestEnds = new Journal<string>('ends of the request')
+    t.equal(await heard(t, [head(), part, last], { body, requestEnds }), 'partlast whole')
+    t.same(requestEnds.items, [`reset ${CANCEL}`])
     if (body instanceof Readable) t.notOk(body.readableFlowing, 'nothing more is read of it')
   }
+})
+
+t.test('a request that is given up half-way is not whole for its upstream', async t => {
+  const body = new Readable({ read: () => undefined })
+  body.push('begun')
+  const requestEnds = new Journal<string>('ends of the request')
+  t.equal(await heard(t, [head(), part], { body, aborts: true, requestEnds }), 'part GIVEN_UP')
+  t.same(requestEnds.items, [`reset ${CANCEL}`])
 })
