@@ -1,3 +1,4 @@
+import type { SourceFile } from '../config/files.js'
 import type { ReloadCanary } from '../core/reload.js'
 import { inSlices } from '../core/steps.js'
 import type { Log } from '../sinks/log.js'
@@ -93,8 +94,8 @@ export class Reloads implements PlanSource {
   #asked: Asker | undefined
   /** The generation that the next reload returns to. */
   #returning: Past | undefined
-  /** Digest of files that do not serve, because someone went back from them to an older generation. */
-  #left: string | undefined
+  /** What the files say that do not serve, because someone went back from them to an older generation. */
+  #left: Pick<LoadedPlan, 'digest' | 'documents'> | undefined
   readonly #history = new History()
   /** The last number that a plan got. */
   #number: number
@@ -240,28 +241,39 @@ export class Reloads implements PlanSource {
     this.#log.debug({ asked: isAsked }, 'reloading the configuration')
     const loaded = withFilesOfNow(await this.#load(isAsked, past), past && this.#loaded)
     if (this.#health.draining) return loaded
-    if (past === undefined && !isAsked && loaded.digest === this.#left) return this.#stays(loaded)
+    if (past === undefined && !isAsked && this.#left !== undefined && saySame(loaded, this.#left)) {
+      this.#log.debug({}, 'the files are those from which someone went back to an older generation')
+      await this.#refresh()
+      return loaded
+    }
     if (past === undefined) this.#left = undefined
-    else this.#left ??= this.#loaded.digest
+    else this.#left ??= { digest: this.#loaded.digest, documents: this.#loaded.documents }
     this.#loaded = loaded
     await this.follow(loaded)
     const { plan, config } = loaded
-    if (plan === undefined || config === undefined) this.#report.refused(loaded, isAsked)
-    else if (plan.digest === this.#running.plan.digest) {
+    if (plan === undefined || config === undefined) {
+      if (!isAsked) await this.#refresh()
+      this.#report.refused(loaded, isAsked)
+    } else if (plan.digest === this.#running.plan.digest) {
       this.#endTrial('replaced', 'what serves was asked for again')
       this.#report.unchanged(loaded)
     } else if (past === undefined && plan.digest === this.#tried?.incoming.next.plan.digest)
       this.#report.unchanged(loaded)
-    else await this.#apply({ next: { plan, config }, warnings: loaded.problems, past }, asked, isAtOnce)
+    else await this.#apply({ next: { plan, config }, loaded, past }, asked, isAtOnce)
     if (plan !== undefined && past === undefined) this.#source.accepted()
     this.#onHealth()
     return loaded
   }
 
-  /** Someone went back from what the files say, and they have not changed since. */
-  #stays(loaded: LoadedPlan): LoadedPlan {
-    this.#log.debug({}, 'the files are those from which someone went back to an older generation')
-    return loaded
+  /** Where the files must not serve, or cannot: what serves gets the secrets and certificates of now. */
+  async #refresh(): Promise<void> {
+    const serving = this.#history.find(this.#health.generation)
+    if (serving === undefined || this.#tried !== undefined) return
+    const loaded = await this.#load(false, serving)
+    const { plan, config } = loaded
+    if (plan === undefined || config === undefined || plan.digest === this.#running.plan.digest) return
+    await this.#apply({ next: { plan, config }, loaded, past: undefined }, undefined, true)
+    this.#onHealth()
   }
 
   #remember(generation: Omit<Generation, 'at'>, documents: LoadedPlan['documents']): void {
@@ -281,7 +293,7 @@ export class Reloads implements PlanSource {
   }
 
   async #apply(
-    { next, warnings, past }: Pick<Incoming, 'next' | 'warnings'> & { readonly past: Past | undefined },
+    { next, loaded, past }: { readonly next: Running; readonly loaded: LoadedPlan; readonly past: Past | undefined },
     asked: Asker | undefined,
     isAtOnce: boolean,
   ): Promise<void> {
@@ -292,7 +304,7 @@ export class Reloads implements PlanSource {
     const prepared = await this.#prepare(next, number, asked !== undefined)
     if (this.#health.draining) return prepared.drop()
     this.#number = number
-    const incoming = { next, number, withoutSecret, changes, warnings, past: past?.generation }
+    const incoming = { next, number, withoutSecret, changes, warnings: loaded.problems, past: past?.generation }
     const policy = past === undefined && !isAtOnce ? this.#policyFor(next) : undefined
     this.#endTrial('replaced', `generation ${number} came`, policy !== undefined)
     const origin = past !== undefined ? 'rollback' : (asked ?? (isAtOnce ? 'reload' : 'files'))
@@ -303,7 +315,7 @@ export class Reloads implements PlanSource {
     } else await this.#try(incoming, prepared, policy)
     const standing = this.#tried?.trial.standing('running')
     const canary = standing === undefined ? {} : { canary: standing }
-    this.#remember({ number, digest: plan.digest, origin, changes, ...canary }, this.#loaded.documents)
+    this.#remember({ number, digest: plan.digest, origin, changes, ...canary }, loaded.documents)
     void this.#compare(before, next, number)
   }
 
@@ -337,7 +349,7 @@ export class Reloads implements PlanSource {
     if (tried?.incoming.number !== number || this.#health.draining) return
     const { incoming, prepared, trial } = tried
     if (verdict !== 'whole') {
-      this.#left = incoming.next.plan.digest
+      this.#left = { digest: incoming.next.plan.digest, documents: this.#history.find(number)?.documents }
       this.#endTrial('back', verdict.back)
       this.#health.reloads.back++
       const { new: fresh, old } = trial.standing('back')
@@ -392,4 +404,18 @@ export class Reloads implements PlanSource {
       throw error
     }
   }
+}
+
+/** Whether the files say the same; what they refer to may have changed. */
+function saySame(
+  one: Pick<LoadedPlan, 'digest' | 'documents'>,
+  other: Pick<LoadedPlan, 'digest' | 'documents'>,
+): boolean {
+  const [files, others] = [one.documents, other.documents]
+  if (files === undefined || others === undefined) return one.digest === other.digest
+  const same = (file: SourceFile, at: number): boolean => {
+    const before = others[at]
+    return before !== undefined && before.path === file.path && Buffer.compare(before.bytes, file.bytes) === 0
+  }
+  return files.length === others.length && files.every(same)
 }

@@ -7,9 +7,12 @@ export interface WatchOptions {
   readonly sources: readonly string[]
   /** Folders in which new files matter (those of include patterns). Absolute paths. */
   readonly folders: readonly string[]
-  /** Called after changes; never while an earlier call still runs. May call {@link SourceWatch.update}. */
+  /**
+   * Called after changes, and again at the next poll where it rejects; never while an earlier call still runs. May call
+   * {@link SourceWatch.update}.
+   */
   readonly onChange: () => Promise<void> | void
-  /** Called when a watch breaks (it is set up again, and the poll continues) and when `onChange` fails. */
+  /** Called when a watch breaks (it is set up again, and the poll continues) and when `onChange` begins to fail. */
   readonly onError?: (error: Error) => void
   /** Milliseconds without further events before `onChange` runs. Default 50. */
   readonly quiet?: number
@@ -57,6 +60,8 @@ class Sources implements SourceWatch {
   #arming: Promise<boolean> = Promise.resolve(false)
   #stale = false
   #seen = ''
+  /** The last call of `onChange` has, and that is reported. */
+  #hasFailed = false
   #pause = MIN_RETRY_MS
   #retry: NodeJS.Timeout | undefined
 
@@ -90,8 +95,12 @@ class Sources implements SourceWatch {
     this.#seen = await this.#fingerprint()
     try {
       if (!this.#closed.signal.aborted) await this.#options.onChange()
+      this.#hasFailed = false
     } catch (error) {
-      this.#report(error)
+      // The next poll calls it again.
+      this.#seen = ''
+      if (!this.#hasFailed) this.#report(error)
+      this.#hasFailed = true
     }
   }
 

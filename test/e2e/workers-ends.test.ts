@@ -59,6 +59,17 @@ t.test('a worker that replaces another has the level that the admin API has set,
   t.equal(gateway.logged('request').length, 0)
 })
 
+t.test('SIGTERM while the successor of a worker starts: it does not begin to serve', async t => {
+  const gateway = await WorkingGateway.start(t, workersYaml(await startHoldingUpstream(t)))
+  const [first] = await gateway.workers()
+  const listening = gateway.logged('listening').length
+  process.kill(first?.pid ?? Number.NaN, 'SIGKILL')
+  await until(() => gateway.logged('a worker has ended').length > 0)
+  gateway.bin.child.kill('SIGTERM')
+  t.equal((await gateway.bin.ended).code, 0)
+  t.equal(gateway.logged('listening').length, listening)
+})
+
 t.test('the simulator is one for all workers', async t => {
   const yaml = `keys: { caller: { secret: { env: CALLER_KEY }, models: ["*"] } }
 upstreams: { sim: { kind: simulator } }

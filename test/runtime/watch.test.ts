@@ -342,6 +342,22 @@ t.test('continues after a failed callback, and reports the failure', async t => 
   t.match(errors, ['reload failed'])
 })
 
+t.test('a callback that fails is called again at the next poll, and reported once', async t => {
+  const file = join(t.testdir({ 'gateway.yaml': '' }), 'gateway.yaml')
+  const errors: string[] = []
+  const changes = new Changes()
+  let calls = 0
+  const onChange = async (): Promise<void> => {
+    calls++
+    changes.seen()
+    if (calls < 4) throw new Error('reload failed')
+  }
+  const done = changes.until(() => calls === 4)
+  await start(t, { sources: [file], onChange, poll: 20, onError: error => errors.push(error.message) })
+  await done
+  t.same(errors, ['reload failed'])
+})
+
 t.test('says nothing more once it is closed', async t => {
   const file = join(t.testdir({ 'gateway.yaml': '' }), 'gateway.yaml')
   const closed = await start(t, { sources: [file] })

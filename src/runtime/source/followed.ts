@@ -31,6 +31,8 @@ export class FollowedSource {
   /** The last request failed, and that is logged. */
   #isAway = false
   #refusal: Problem | undefined
+  /** The last reload failed, though the document may be good. */
+  #isPending = false
   #unwritable: string | undefined
 
   constructor(remote: RemoteSource | undefined, follower: Follower) {
@@ -76,8 +78,13 @@ export class FollowedSource {
     const remote = this.#remote
     if (remote === undefined) return
     const isNews = await this.#ask(remote)
-    // It reports its own failures.
-    if (isNews && !this.#isClosed) await this.#follower.reload().catch(() => undefined)
+    if ((isNews || this.#isPending) && !this.#isClosed) {
+      // It reports its own failures.
+      this.#isPending = await this.#follower.reload().then(
+        () => false,
+        () => true,
+      )
+    }
     this.#timer = undefined
     this.#follower.onCount()
     this.follow()

@@ -15,6 +15,9 @@ export interface Frame {
   readonly content: Uint8Array
 }
 
+/** The other process is there, and has not answered in time. */
+export class NoAnswer extends Error {}
+
 /** Gives a frame to the other process; `sent` is called when the system has it, or never will. */
 type SendFrame = (frame: Frame, sent: () => void) => void
 
@@ -47,7 +50,7 @@ export class Link {
     return this.#give('told', 0, name, serialize(content))
   }
 
-  /** Rejects where the other end fails, is gone, or does not answer in time. */
+  /** Rejects where the other end fails, is gone, or does not answer in time ({@link NoAnswer}). */
   ask<Asked, Answer>(
     { name }: Topic<Asked, Answer>,
     content: Asked,
@@ -57,7 +60,7 @@ export class Link {
     return new Promise((resolve, reject) => {
       if (this.#questions.size >= MAX_OPEN_QUESTIONS) throw new Error(`too many questions are open (${name})`)
       const bytes = serialize(content)
-      const timer = setTimeout(() => this.#settle(id)?.reject(new Error(`no answer in time (${name})`)), timeoutMs)
+      const timer = setTimeout(() => this.#settle(id)?.reject(new NoAnswer(`no answer in time (${name})`)), timeoutMs)
       this.#questions.set(id, { resolve: answer => resolve(answer as Answer), reject, timer })
       if (this.#give('asked', id, name, bytes)) return
       this.#settle(id)?.reject(new Error(`the other process cannot be asked (${name})`))

@@ -5,6 +5,7 @@ import { messageOf } from '../problems.js'
 import { settingsOf, slicesOf } from '../reading/slices.js'
 import type { Prepared, Target } from '../swap.js'
 import type { Member } from './crew.js'
+import { NoAnswer } from './link.js'
 import { COMMIT, DROP, ENTRIES, MEASURED, PREPARE, PREPARE_TIMEOUT_MS, STEP_TIMEOUT_MS, TRY } from './messages.js'
 import { withStartSettings } from './start-settings.js'
 
@@ -54,8 +55,14 @@ export class Rollout implements Target {
     const faults = settled.flatMap((outcome, at) => {
       const member = members[at]
       const isThere = member !== undefined && this.#places.members().includes(member)
-      return outcome.status === 'rejected' && isThere ? [`worker ${member.number}: ${messageOf(outcome.reason)}`] : []
+      if (outcome.status === 'fulfilled' || !isThere) return []
+      const { reason } = outcome
+      // It has stopped, and would keep all plans from the others: its successor gets what holds then.
+      if (reason instanceof NoAnswer) this.#places.onStuck(member, reason)
+      return reason instanceof NoAnswer ? [] : [`worker ${member.number}: ${messageOf(reason)}`]
     })
+    const isPrepared = members.length === 0 || settled.some(({ status }) => status === 'fulfilled')
+    if (faults.length === 0 && !isPrepared) faults.push('none of them has answered')
     if (faults.length === 0) {
       return {
         try: share => this.#try({ running: next, number, share, measured: new Map() }),

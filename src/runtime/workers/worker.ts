@@ -64,6 +64,9 @@ class Worker {
   #first: Next | undefined
   #plans: RemotePlans | undefined
   #gateway: Gateway | undefined
+  #isStarting = false
+  /** It was asked to end. */
+  #end: { readonly isUrgent: boolean } | undefined
   #onEnded: () => void = () => undefined
   readonly ended: Promise<void>
 
@@ -98,11 +101,12 @@ class Worker {
     link.on(END, ({ isUrgent }) => this.end(isUrgent))
   }
 
-  /** Finishes what is open first, unless it is urgent. */
+  /** Finishes what is open first, unless it is urgent. While it starts, it ends after that. */
   end(isUrgent: boolean): void {
     const gateway = this.#gateway
-    if (gateway === undefined) this.#onEnded()
-    else void (isUrgent ? gateway.closeNow() : gateway.close())
+    this.#end = { isUrgent }
+    if (gateway !== undefined) void (isUrgent ? gateway.closeNow() : gateway.close())
+    else if (!this.#isStarting) this.#onEnded()
   }
 
   async #prepare(
@@ -121,7 +125,15 @@ class Worker {
     else await this.#plans.prepare(running, number)
   }
 
-  async #start({ number, file, overrides, health, log }: StartOrder): Promise<Started> {
+  async #start(order: StartOrder): Promise<Started> {
+    this.#isStarting = true
+    const started = await this.#open(order)
+    this.#isStarting = false
+    if (this.#end !== undefined) this.end(this.#end.isUrgent)
+    return started
+  }
+
+  async #open({ number, file, overrides, health, log }: StartOrder): Promise<Started> {
     if (this.#first === undefined) return { fault: 'a worker has nothing to start with' }
     const { simulator, number: generation, ...running } = this.#first
     const seat: Seat = {

@@ -7,7 +7,7 @@ import { NOTHING } from '../../../src/features/generations/measured.js'
 import { loadPlan, type Running } from '../../../src/runtime/load.js'
 import { Assembly } from '../../../src/runtime/reading/slices.js'
 import type { Member } from '../../../src/runtime/workers/crew.js'
-import { Link } from '../../../src/runtime/workers/link.js'
+import { Link, NoAnswer } from '../../../src/runtime/workers/link.js'
 import { COMMIT, DROP, ENTRIES, MEASURED, PREPARE, TRY } from '../../../src/runtime/workers/messages.js'
 import { Rollout } from '../../../src/runtime/workers/rollout.js'
 import { withStartSettings } from '../../../src/runtime/workers/start-settings.js'
@@ -131,6 +131,19 @@ t.test('a worker that dies while it prepares is left out; its successor gets wha
   t.equal(started, 2)
   t.same(successor.events, ['prepare 2'])
   t.equal(successor.member.generation, 2)
+})
+
+t.test('a worker that does not answer is replaced, and keeps no plan from the others', async t => {
+  const first = await runningOf(t, YAML)
+  const receivers = [new Receiver(1), new Receiver(2)]
+  const { rollout, stuck } = rolloutOf(first, receivers)
+  const [one, silent] = receivers.map(({ member }) => member.link)
+  if (silent !== undefined) silent.ask = () => Promise.reject(new NoAnswer('no answer in time'))
+  await (await rollout.prepare(first, 2)).commit()
+  t.same(receivers[0]?.events, ['prepare 2', 'commit'])
+  t.same(new Set(stuck), new Set([2]))
+  if (one !== undefined) one.ask = () => Promise.reject(new NoAnswer('no answer in time'))
+  await t.rejects(rollout.prepare(first, 3), /none of them has answered/)
 })
 
 t.test(
