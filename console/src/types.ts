@@ -260,6 +260,8 @@ export interface PlanFile {
   readonly text: string
   readonly masked: boolean
   readonly digest: string
+  /** Whether this session may check drafts of it. */
+  readonly check: boolean
   /** Whether this session may write it. */
   readonly write: boolean
 }

@@ -6,7 +6,7 @@ interface Lines {
 
 /** How far up the parent of a line is looked for. */
 const MAX_LINES_UP = 100
-/** How much of a line is looked at, so that no line makes the patterns slow. */
+/** How much of a line is looked at, so that no line makes the patterns slow. A longer one may hold a secret. */
 const MAX_LINE_CHARS = 500
 
 const KEY = /([\w-]+)["']?\s*:(?=\s|$)/g
@@ -40,7 +40,7 @@ const SCALAR_UNDER_KEYS = /\bkeys["']?\s*:\s*\{\s*[\w.-]+["']?\s*:\s*[^\s{]/
 export function holdsSecret(source: Lines, number: number): boolean {
   const lines: Lines = { line: at => source.line(at).slice(0, MAX_LINE_CHARS) }
   const line = lines.line(number)
-  if (secretOnLine(line) || looksLikeKey(line)) return true
+  if (source.line(number).length > MAX_LINE_CHARS || secretOnLine(line) || looksLikeKey(line)) return true
   const parent = parentKey(lines, number)
   if (parent === undefined) return false
   if (isBareValue(line)) return isSecretWord(parent) || parent === 'keys'

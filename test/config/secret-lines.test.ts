@@ -91,6 +91,11 @@ t.test('F-C12 a megabyte on one line is judged at once', async t => {
     t.type(hides(piece.repeat(1_000_000 / piece.length)), 'boolean')
 })
 
+t.test('a line that is too long to be judged whole is not shown', async t => {
+  const models = Array.from({ length: 40 }, (_, n) => `"model-${n}":"up"`).join()
+  t.ok(hides(`{"models":{${models}},"headers":{"x-api-key":"words of a key"}}`, 1))
+})
+
 t.test('keys that are listed are not shown', async t => {
   t.ok(hides('keys:\n  - some-words-of-a-key', 2))
   t.notOk(hides('keys:\n  - { secret: { env: TEAM_KEY } }', 2))

@@ -82,17 +82,21 @@ export function Draft() {
             original={isCompared.value ? file.text : undefined}
             label="Draft of the configuration file"
             extensions={[
-              ...[lintGutter(), linter(check, { delay: WAIT_MS })],
+              ...(file.check ? [lintGutter(), linter(check, { delay: WAIT_MS })] : []),
               ...[autocompletion({ override: [schemaWords] }), keymap.of(completionKeymap), hoverTooltip(schemaWordAt)],
             ]}
-            onReady={view => void check(view)}
+            isReadOnly={!file.check}
+            onReady={view => void (file.check && check(view))}
           />
         )}
         {file?.masked ? <p class="mut">{MASKED_NOTE[file.write ? 'write' : 'copy']}</p> : null}
       </Card>
       <Card title="What this draft would do" class="w4">
+        {file?.check === false ? (
+          <p class="mut">This session may only look: it cannot check or write a draft.</p>
+        ) : null}
         {checked.value === undefined ? null : <Outcome checked={checked.value} />}
-        {file === undefined ? null : (
+        {file?.check !== true ? null : (
           <Apply file={file} text={text.value} isValid={checked.value?.valid === true} onApplied={again} />
         )}
       </Card>

@@ -1,12 +1,16 @@
 import { isObject, type Json, type JsonObject } from '../json.js'
 import type { Seed } from '../seed.js'
 import { type Hints, hinted, NO_HINTS, numberFor, stringFor } from './scalars.js'
-import { bound, resolve, settle, strings, typeOf } from './settle.js'
+import { bound, MAX_PARTS, resolve, settle, strings, typeOf } from './settle.js'
 
 const FULL_DEPTH = 5
 const FULL_NODES = 500
 const MAX_NODES = 2000
 const MAX_ITEMS = 200
+/** Characters that a value takes from its schema as they are: names, `const` and `enum`. */
+const MAX_COPIED_CHARS = 1_000_000
+/** Characters at the end of a description in which bounds are looked for. */
+const MAX_BOUNDS_CHARS = 200
 
 /** What the schema has no finite value for, within the budget. */
 const IMPOSSIBLE = Symbol('impossible')
@@ -33,7 +37,9 @@ interface Place {
 
 class Maker {
   readonly #root: Json
+  readonly #parts = { left: MAX_PARTS }
   #nodes = 0
+  #copied = 0
 
   constructor(root: Json) {
     this.#root = root
@@ -43,7 +49,7 @@ class Maker {
     this.#nodes += 1
     if (this.#nodes > MAX_NODES || schema === false) return IMPOSSIBLE
     if (!isObject(schema)) return 'anything'
-    const plain = settle({ ...describedBounds(schema), ...schema }, this.#root)
+    const plain = settle({ ...describedBounds(schema), ...schema }, this.#root, this.#parts)
     const { $ref: reference, anyOf, oneOf } = plain
     if (typeof reference === 'string') return this.#follow(plain, reference, place)
     const choices = anyOf ?? oneOf
@@ -71,8 +77,8 @@ class Maker {
 
   #value(schema: JsonObject, place: Place): Made {
     const { const: fixed, enum: listed } = schema
-    if (fixed !== undefined) return fixed
-    if (Array.isArray(listed) && listed.length > 0) return listed[place.seed.below(listed.length)] ?? null
+    if (fixed !== undefined) return this.#copy(fixed)
+    if (Array.isArray(listed) && listed.length > 0) return this.#copy(listed[place.seed.below(listed.length)] ?? null)
     switch (typeOf(schema)) {
       case 'object':
         return this.#object(schema, place)
@@ -99,7 +105,8 @@ class Maker {
     const object: Record<string, Json> = Object.create(null)
     for (const name of [...new Set([...required, ...optional])].slice(0, room)) {
       const own = Object.hasOwn(properties, name) ? properties[name] : undefined
-      const made = this.#property(own ?? schema.additionalProperties ?? true, name, place)
+      const hasRoom = this.#copy(name) !== IMPOSSIBLE
+      const made = hasRoom ? this.#property(own ?? schema.additionalProperties ?? true, name, place) : IMPOSSIBLE
       if (made !== IMPOSSIBLE) object[name] = made
       else if (required.includes(name)) return IMPOSSIBLE
     }
@@ -107,7 +114,7 @@ class Maker {
   }
 
   #property(schema: Json, name: string, place: Place): Made {
-    const value = hinted(isObject(schema) ? settle(schema, this.#root) : {}, place.hints.get(name))
+    const value = hinted(isObject(schema) ? settle(schema, this.#root, this.#parts) : {}, place.hints.get(name))
     return value ?? this.make(schema, inner(place, name))
   }
 
@@ -119,12 +126,19 @@ class Maker {
     const wished = Math.max(least, this.#isFull(place) ? Math.max(1, fixed.length) : 0)
     const length = Math.min(wished, bound(maxItems, MAX_ITEMS), MAX_ITEMS)
     const made: Json[] = []
+    const texts = new Set<string>()
     for (let index = 0; made.length < length && index < length * 16; index += 1) {
       const item = this.make(fixed[made.length] ?? rest, inner(place, index))
       if (item === IMPOSSIBLE) return made.length >= least ? made : IMPOSSIBLE
-      if (uniqueItems !== true || isNew(item, made)) made.push(item)
+      if (uniqueItems !== true || isNew(item, texts)) made.push(item)
     }
     return made
+  }
+
+  #copy(value: Json): Made {
+    if (this.#copied > MAX_COPIED_CHARS) return IMPOSSIBLE
+    this.#copied += typeof value === 'string' ? value.length : JSON.stringify(value).length
+    return this.#copied > MAX_COPIED_CHARS ? IMPOSSIBLE : value
   }
 
   /** Whether what is optional is filled in here. */
@@ -137,9 +151,9 @@ function inner(place: Place, label: string | number): Place {
   return { ...place, seed: place.seed.fork(label), hints: NO_HINTS, depth: place.depth + 1 }
 }
 
-function isNew(value: Json, among: readonly Json[]): boolean {
-  const text = JSON.stringify(value)
-  return among.every(each => JSON.stringify(each) !== text)
+function isNew(value: Json, texts: Set<string>): boolean {
+  const before = texts.size
+  return texts.add(JSON.stringify(value)).size > before
 }
 
 const BOUND = /\b((?:min|max)(?:imum|Items|Length)): (-?\d[\d.e+-]*)/g
@@ -150,7 +164,8 @@ const BOUND = /\b((?:min|max)(?:imum|Items|Length)): (-?\d[\d.e+-]*)/g
  */
 function describedBounds({ description }: JsonObject): JsonObject {
   if (typeof description !== 'string' || !description.endsWith('}')) return {}
-  const words = description.slice(description.lastIndexOf('{'))
+  const end = description.slice(-MAX_BOUNDS_CHARS)
+  const words = end.slice(end.lastIndexOf('{'))
   const bounds = [...words.matchAll(BOUND)].map(([, name = '', value]): [string, Json] => [name, Number(value)])
   return Object.fromEntries(bounds.filter(([, value]) => Number.isFinite(value)))
 }

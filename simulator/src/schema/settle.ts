@@ -1,15 +1,22 @@
 import { isObject, type Json, type JsonObject } from '../json.js'
 
 const MAX_REF_DEPTH = 16
+/** Parts of `allOf` for one value, those of parts among them. */
+export const MAX_PARTS = 1000
 
-/** The schema with its `allOf` merged in. A lone reference in `allOf` becomes the schema's own. */
-export function settle(schema: JsonObject, root: Json, depth = 0): JsonObject {
+/**
+ * The schema with its `allOf` merged in. A lone reference in `allOf` becomes the schema's own. `parts.left`: how many parts may still
+ * be merged; those beyond it are left out.
+ */
+export function settle(schema: JsonObject, root: Json, parts: { left: number }, depth = 0): JsonObject {
   const { allOf, ...own } = schema
   if (!Array.isArray(allOf) || depth > MAX_REF_DEPTH) return schema
+  parts.left -= allOf.length
+  if (parts.left < 0) return own
   const [first] = allOf
   if (allOf.length === 1 && isObject(first) && typeof first.$ref === 'string') return { ...own, ...first }
   return allOf
-    .map(part => (isObject(part) ? settle(followed(part, root), root, depth + 1) : {}))
+    .map(part => (isObject(part) ? settle(followed(part, root), root, parts, depth + 1) : {}))
     .reduce<JsonObject>(merge, own)
 }
 

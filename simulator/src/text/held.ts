@@ -1,6 +1,6 @@
 import { isObject, type Json, type JsonObject } from '../json.js'
 import { type Hints, hinted } from '../schema/scalars.js'
-import { settle, strings, typeOf } from '../schema/settle.js'
+import { MAX_PARTS, settle, strings, typeOf } from '../schema/settle.js'
 
 /** What a prompt says of a tool's arguments. */
 interface Held {
@@ -63,9 +63,14 @@ export function heldIn(text: string, schema: JsonObject | undefined): Held {
   const given = hintsIn(text)
   const hints = new Map(given)
   const evident: string[] = []
+  const parts = { left: MAX_PARTS }
+  const settled = (name: string): JsonObject => {
+    const property = properties[name]
+    return isObject(property) ? settle(property, schema ?? {}, parts) : {}
+  }
   const search = new Search(text.length > MAX_TEXT_CHARS ? '' : text)
   for (const name of [...required, ...Object.keys(properties).filter(name => !required.includes(name))]) {
-    const property = settled(properties[name], schema)
+    const property = settled(name)
     if (hinted(property, given.get(name)) !== undefined) continue
     const found = search.valueFor(name, property, required.includes(name))
     if (found === undefined || hinted(property, found.value) === undefined) continue
@@ -73,15 +78,11 @@ export function heldIn(text: string, schema: JsonObject | undefined): Held {
     if (found.evident && required.includes(name)) evident.push(name)
   }
   const whole = required.every(name => {
-    const property = settled(properties[name], schema)
+    const property = settled(name)
     return hinted(property, hints.get(name)) !== undefined || strings(property.type).includes('null')
   })
-  const numbers = evident.filter(name => isNumber(settled(properties[name], schema))).length
+  const numbers = evident.filter(name => isNumber(settled(name))).length
   return { hints, whole, plain: whole && evident.length > 0 && evident.length === required.length && numbers !== 1 }
-}
-
-function settled(property: Json | undefined, root: JsonObject | undefined): JsonObject {
-  return isObject(property) ? settle(property, root ?? {}) : {}
 }
 
 function isNumber(schema: JsonObject): boolean {

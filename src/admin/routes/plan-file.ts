@@ -17,11 +17,11 @@ export const planFile: AdminRoute = {
   method: 'GET',
   path: '/admin/plan/file',
   summary:
-    'The text of the configuration file, its digest, and whether this session may write it. Lines that may hold a secret are masked.',
+    'The text of the configuration file, its digest, and whether this session may check drafts of it (check) and write it. Lines that may hold a secret are masked.',
   status: 200,
-  answer: objectOf({ file: TEXT, text: TEXT, masked: FLAG, digest: TEXT, write: FLAG }),
+  answer: objectOf({ file: TEXT, text: TEXT, masked: FLAG, digest: TEXT, check: FLAG, write: FLAG }),
   async handle(request, host) {
-    return { ...(await host.draft.file()), write: mayWrite(request, host) }
+    return { ...(await host.draft.file()), check: mayChange(request), write: mayWrite(request, host) }
   },
 }
 
@@ -29,14 +29,13 @@ export const checkPlan: AdminRoute = {
   method: 'POST',
   path: '/admin/plan/check',
   summary:
-    'Checks a draft of the configuration file as a reload would, and says what it would change by name (changes), and what that means for callers (difference). Nothing changes.',
+    'Checks a draft of the configuration file as a reload would, and says what it would change by name (changes), and what that means for callers (difference). Nothing changes. Not for sessions that may only look: a draft reads variables and files.',
   body: objectOf({ text: TEXT }, ['text']),
   status: 200,
   answer: CHECKED,
-  isReading: true,
   maxBytes: MAX_TEXT_BYTES,
   async handle(request, host) {
-    // What is wrong with a line may quote it: who may only look gets no line that is not shown.
+    // What is wrong with a line may quote it: who may not write it gets no line that is not shown.
     return answerOf(await host.draft.check(textOf(request), mayWrite(request, host)))
   },
 }
@@ -87,8 +86,12 @@ async function versionOf(generation: unknown, host: AdminHost): Promise<object> 
   return found
 }
 
-function mayWrite({ session }: AdminRequest, { plan }: AdminHost): boolean {
-  return plan.admin?.write === true && session?.role !== 'viewer'
+function mayWrite(request: AdminRequest, { plan }: AdminHost): boolean {
+  return plan.admin?.write === true && mayChange(request)
+}
+
+function mayChange({ session }: AdminRequest): boolean {
+  return session?.role !== 'viewer'
 }
 
 function textOf({ body: { text } }: AdminRequest): string {

@@ -65,6 +65,16 @@ ${line}
     t.match((await get('/admin/session', viewer)).json(), { role: 'viewer' })
     const change = { method: 'PUT', headers: { cookie: viewer, 'x-console': '1' }, body: { level: 'debug' } }
     t.equal((await request(t, origin, '/admin/log', change)).status, 403)
+    const draft = {
+      ...change,
+      method: 'POST',
+      body: { text: `models: { m: { upstream: sim, as: "$\{CONSOLE_SECRET}" } }` },
+    }
+    const checked = await request(t, origin, '/admin/plan/check', draft)
+    t.equal(checked.status, 403, 'a draft would show the variables of the gateway')
+    t.notMatch(checked.text, CLIENT.secret)
+    t.match((await get('/admin/plan/file', viewer)).json(), { check: false, write: false })
+    t.match((await get('/admin/plan/file', cookie)).json(), { check: true, write: false })
   })
 
   await t.test('everything else is refused, and the log says why', async t => {

@@ -184,6 +184,26 @@ t.test('property: no schema, however odd, makes it throw or run away', async t =
   t.pass()
 })
 
+t.test('a schema whose references multiply ends at once', async t => {
+  const parts = (name: string, count: number): Json =>
+    Array.from({ length: count }, () => ({ $ref: `#/$defs/${name}` }))
+  const circle = { $ref: '#/$defs/a', $defs: { a: { type: 'object', allOf: parts('a', 8) } } }
+  t.same(wire(instanceOf(circle, new Seed(1))), {})
+  const chain: Record<string, Json> = { d16: { properties: { end: { type: 'boolean' } } } }
+  for (let at = 0; at < 16; at++) chain[`d${at}`] = { allOf: parts(`d${at + 1}`, 4) }
+  t.type(instanceOf({ type: 'object', allOf: parts('d0', 4), $defs: chain }, new Seed(1)), 'object')
+})
+
+t.test('what a value takes from its schema as it is has a bound, too', async t => {
+  const long = 'x'.repeat(100_000)
+  const chars = (schema: Json): number => JSON.stringify(instanceOf(schema, new Seed(1))).length
+  const items = { type: 'array', minItems: 200 }
+  t.ok(chars({ ...items, items: { const: long } }) < 2_000_000)
+  t.ok(chars({ ...items, items: { enum: [{ long }] } }) < 2_000_000)
+  t.ok(chars({ ...items, items: { properties: { [long]: {} } } }) < 2_000_000)
+  t.ok(chars({ ...items, uniqueItems: true, items: { const: long } }) < 2_000_000)
+})
+
 function wide(depth: number): Json {
   const properties: Record<string, Json> = {}
   for (let index = 0; index < 8; index += 1) properties[`p${index}`] = depth === 0 ? {} : { $ref: '#' }
