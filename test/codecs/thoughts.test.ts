@@ -1,4 +1,5 @@
 import t from 'tap'
+import { thoughtsOfMessage } from '../../src/codecs/chat/reasoning.js'
 import { fold, unfold } from '../../src/codecs/fold.js'
 import type { JsonObject } from '../../src/core/json.js'
 import type { Part, ReasoningPart, TextResult } from '../../src/core/text.js'
@@ -170,6 +171,18 @@ t.test('a chat stream says thoughts once, and each comes back with its own text 
     { text: '', seal: 'H' },
     { text: '', seal: '3' },
   ])
+})
+
+t.test('entries that seal the same stretch say it once', async t => {
+  const text = 'a long thought '.repeat(100)
+  const entry = { type: 'reasoning.text', signature: `gw1.messages.c2ln.0-${text.length}` }
+  const parts = thoughtsOfMessage(
+    text,
+    Array.from({ length: 100 }, (_, index) => ({ ...entry, index })),
+    {},
+  )
+  t.equal(parts.map(part => part.text).join(''), text)
+  t.same([...new Set(parts.slice(1).map(({ torn }) => torn))], [true])
 })
 
 t.test('a thought of which nothing is reported is not shown', async t => {

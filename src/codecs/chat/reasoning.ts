@@ -123,8 +123,11 @@ function cutThoughts(
   for (const [i, entry] of entries.entries()) {
     const stretch = stretches[i]
     if (stretch !== undefined && stretch.start > at) sayTo(stretch.start)
-    const said = stretch === undefined ? '' : text.slice(stretch.start, stretch.end)
-    parts.push({ type: 'reasoning', text: said, ...sealOfDetail(entry) })
+    // What an earlier entry seals is said once.
+    const isFree = stretch !== undefined && stretch.start >= at
+    const said = isFree ? text.slice(stretch.start, stretch.end) : ''
+    const isTorn = stretch !== undefined && !isFree
+    parts.push({ type: 'reasoning', text: said, ...sealOfDetail(entry), ...(isTorn && { torn: true }) })
     at = Math.max(at, stretch?.end ?? 0)
   }
   sayTo(text.length)

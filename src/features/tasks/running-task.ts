@@ -1,10 +1,13 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { FairShares } from '../../core/fair-shares.js'
 import { isObject, type Json } from '../../core/json.js'
 import type { TaskShape } from '../../core/task.js'
 import { InnerExchange, type InnerRequest, type Receiver, type Serve } from '../../kernel/inner.js'
 import type { HttpRequest } from '../../transport/exchange.js'
+import { CONFIRM_RETRY_MS, confirmSubmit } from './confirm-submit.js'
 import type { TaskRecords } from './host.js'
 import { type Reading, readAnswer } from './reading.js'
+import type { Task } from './record.js'
 import type { TaskEntry } from './repository.js'
 import { SubmitLease } from './submit-lease.js'
 import { applyUpstreamStatus, FAILURES, fail } from './transition.js'
@@ -12,6 +15,8 @@ import { maxAnswerBytes, readDocument } from './upstream.js'
 
 /** The variant of an answer that is the result itself. */
 const WHOLE = 'content'
+/** Between two attempts to store a result. */
+const KEEP_PAUSE_MS = 500
 
 /** Tasks of the process, and those that it works on. */
 interface Runner extends TaskRecords {
@@ -107,27 +112,38 @@ export class RunningTask implements Receiver {
     this.#end()
   }
 
-  /** Writes the end of the task; one that was changed meanwhile has ended already. */
+  /** Writes the end of the task, again and again while the store is away; one that has ended meanwhile stays as it is. */
   async #settle(): Promise<void> {
-    const { host, results, running } = this.#tasks
+    const { host, running } = this.#tasks
+    const { task: begun } = this.#entry
     try {
+      const kept = await this.#kept(begun)
       const known = await this.#lease.end()
-      const { task } = known
-      const reading = await results.keep(task, this.#reading(), this.#shape)
       const now = Date.now()
-      const kept = reading && { ...reading, artifacts: reading.artifacts.filter(one => one.kept !== undefined) }
-      const ended =
-        kept === undefined
-          ? fail(task, 'not_kept', now, this.#shape.retention)
-          : applyUpstreamStatus(task, kept, this.#shape, now, true)
-      await this.#tasks.save(known, ended, null)
+      const ended = ({ lapsed: _, ...task }: Task): Task => {
+        if (task.phase === 'deleting') return task
+        if (kept === undefined) return fail(task, 'not_kept', now, this.#shape.retention)
+        return applyUpstreamStatus(task, kept, this.#shape, now, true)
+      }
+      await confirmSubmit(this.#tasks, known, ended, now)
     } catch (error) {
       // The record comes due when its lease has ended.
       host.onStoreFault(error)
     } finally {
-      const { id, owner } = this.#entry.task
-      running.delete(id)
-      running.release(owner, this.#size)
+      running.delete(begun.id)
+      running.release(begun.owner, this.#size)
+    }
+  }
+
+  /** The answer, after its results were stored; undefined if that cannot be done in time. */
+  async #kept(task: Task): Promise<Reading | undefined> {
+    const reading = this.#reading()
+    const until = Date.now() + CONFIRM_RETRY_MS
+    for (;;) {
+      const kept = await this.#tasks.results.keep(task, reading, this.#shape)
+      if (kept !== undefined) return { ...kept, artifacts: kept.artifacts.filter(one => one.kept !== undefined) }
+      if (Date.now() + KEEP_PAUSE_MS > until) return undefined
+      await sleep(KEEP_PAUSE_MS)
     }
   }
 

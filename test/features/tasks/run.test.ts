@@ -193,6 +193,30 @@ t.test('one key leaves places for others, and no burst takes more than there are
   while ((await begin()).status === 503);
 })
 
+t.test('a result is not lost while the store is away, or while another process has the record', async t => {
+  const ready = await stage(t)
+  const { up, gateway, begin } = ready
+  const { replace } = TaskRepository.prototype
+  t.teardown(() => Object.assign(TaskRepository.prototype, { replace }))
+  const go = withResolvers<void>()
+  up.answer(async peer => {
+    await go.promise
+    await json(DRAWN)(peer)
+  })
+  const { id } = shown(await begin())
+  await up.requests.count(1)
+  let tries = 0
+  TaskRepository.prototype.replace = async function (...change) {
+    if (change[1].state !== 'succeeded') return await replace.apply(this, change)
+    tries++
+    if (tries <= 2) throw new GatewayError('unavailable', 'The store is away.', { phase: 'store' })
+    return tries === 3 ? undefined : await replace.apply(this, change)
+  }
+  go.resolve()
+  t.match(await ended(t, ready, id, 'succeeded'), { status: 'completed', revised: 'a deep lake' })
+  t.same((await gateway.request(`/v1/image-tasks/${id}/content`)).body, PNG)
+})
+
 t.test('a task that its process did not end has failed, and says so', async t => {
   const up = await startRawUpstream(t)
   up.answer(peer => peer.gone())
