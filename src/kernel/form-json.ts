@@ -84,6 +84,8 @@ function put(document: Record<string, Json>, written: string, value: string): vo
 
 /** Reserves memory for the sent bytes, and then for the document. A form that is tried again keeps the first. */
 async function makeRoom(call: Call, size: number): Promise<void> {
+  // A call that is over would never give it back.
+  call.cancellation.throwIfCancelled()
   const body = call.bodyMemory.bytes > 0 ? undefined : call.bodyMemory.reserve(size)
   if (body !== undefined) await body
   // Joining the pieces of a string, or splitting it, takes its size twice.

@@ -33,7 +33,7 @@ export async function readForm(call: Call, route: Route): Promise<FormBody> {
   const form = new MultipartForm(boundary, { control: route.control, limits: { ...HEAD, parts, field, fields } })
   const places = new Places()
   const spool = call.kernel.spooler.open(call.key)
-  call.cancellation.add({ cancel: () => void spool.dispose() })
+  call.cancellation.add({ cancel: () => spool.letGo() })
   for await (const chunk of chunksOf(call, call.maxBody)) {
     places.take(withFormErrors(() => form.push(chunk), form))
     await spooled(spool.write(chunk))

@@ -146,6 +146,8 @@ export class Spool {
   /** Memory that the host knows of. */
   #memory = 0
   #state: 'open' | 'whole' | 'gone' = 'open'
+  /** Those that need it; the opener is the first. */
+  #users = 1
   #writing: Promise<void> | undefined
   #fault: StoreError | undefined
   #release: Promise<void> | undefined
@@ -218,6 +220,16 @@ export class Spool {
         }
       }
     }
+  }
+
+  /** One more needs it: it is there until each of them has let it go. */
+  retain(): void {
+    this.#users++
+  }
+
+  /** One of them needs it no longer. */
+  letGo(): void {
+    if (--this.#users === 0) void this.dispose()
   }
 
   /**

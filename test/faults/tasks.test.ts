@@ -1,11 +1,14 @@
+import { createServer } from 'node:http'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { openStore } from '../../src/runtime/stores.js'
 import { canary, proveNoLeak } from '../helpers/canaries.js'
 import { compatibleError } from '../helpers/expect.js'
 import { fastClock } from '../helpers/fast-clock.js'
+import { formOf, noise, type Part, sending } from '../helpers/forms.js'
 import { startTestGateway, type TestGateway } from '../helpers/gateway.js'
 import { withResolvers } from '../helpers/journal.js'
+import { listening } from '../helpers/listening.js'
 import { type Answer, connectRaw } from '../helpers/raw-client.js'
 import { redisConfig, storeYaml, temporary } from '../helpers/store-kinds.js'
 import { startRedis, withoutRedis } from '../helpers/store-servers.js'
@@ -366,6 +369,37 @@ t.test('a client that goes away while the upstream thinks: the task begins all t
   await gateway.log.find(line => line.msg === 'task changed' && line.to === 'succeeded')
   t.equal(upstream.submits.length, 1)
   t.match((await gateway.request('/v1/videos')).json(), { data: [{ status: 'completed' }] })
+})
+
+t.test('a client that goes away while its form is being sent: the task begins all the same', async t => {
+  const [asked, read] = [withResolvers<void>(), withResolvers<void>()]
+  const sizes: number[] = []
+  const upstream = createServer(async (request, response) => {
+    if (request.method === 'POST') {
+      request.pause()
+      asked.resolve()
+      await read.promise
+      let size = 0
+      for await (const chunk of request) size += chunk.length
+      sizes.push(size)
+    }
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ id: 'v1', status: 'running' }))
+  })
+  const port = await listening(t, upstream)
+  const gateway = await startTestGateway(t, filmYaml(`http://127.0.0.1:${port}`))
+  const picture = noise(16 * 1024 * 1024)
+  const parts: Part[] = [
+    ['model', 'film'],
+    ['prompt', 'A cat'],
+    ['input_reference', picture, 'image/png'],
+  ]
+  const client = await gateway.open('/v1/videos', sending(formOf(...parts)))
+  await asked.promise
+  client.socket.destroy()
+  await gateway.log.find(line => line.outcome === 'client_abort')
+  read.resolve()
+  await gateway.log.find(line => line.msg === 'task changed' && line.to === 'running')
+  t.ok((sizes[0] ?? 0) > picture.length)
 })
 
 t.test('Idempotency-Key: the same request is the same task, another one is refused', async t => {

@@ -45,8 +45,10 @@ export class Submission {
   /** The task after its submit; undefined if an error was sent to the client. */
   async run(expires: number): Promise<TaskEntry | undefined> {
     const { call, exchanges, draft, body, key } = this.#order
-    // Keeps the pools open even if the client goes away.
+    // Keep the pools open, and the form, even if the client goes away.
     const generation = call.generation.lease()
+    const spool = body.type === 'form' ? body.spool : undefined
+    spool?.retain()
     try {
       const create = (): Promise<TaskEntry> => this.create(expires)
       const claimed =
@@ -64,6 +66,7 @@ export class Submission {
       return undefined
     } finally {
       generation.release()
+      spool?.letGo()
     }
   }
 
