@@ -72,7 +72,7 @@ function readTimeZone(main: Document, context: Context): string {
   const name = interpolate(written, site, context)
   if (isTimeZone(name)) return name
   const message = 'expected the IANA name of a time zone, such as UTC or Europe/Berlin'
-  if (!name.includes('${')) {
+  if (!context.report.unfilled.has(name)) {
     context.report.error('bad-value', site, message, {
       meant: () => suggest(name, ['UTC', ...Intl.supportedValuesOf('timeZone')]),
     })
@@ -96,7 +96,7 @@ function readRetention(main: Document, context: Context): number {
   if (written === undefined) return DEFAULTS.ledger.retention
   const site = new Site(main, ['ledger', 'retention'])
   const days = parseDays(interpolate(written, site, context))
-  if (days === undefined && !written.includes('${')) {
+  if (days === undefined && !context.report.unfilled.has(written)) {
     context.report.error('bad-value', site, 'expected a number of days, such as 90d')
   }
   return days ?? DEFAULTS.ledger.retention

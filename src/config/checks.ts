@@ -32,7 +32,7 @@ export function readChecks(main: Document, known: Known, context: Context): read
 function readCheck(name: string, written: RawCheck, site: Site, known: Known, context: Context): CheckConfig {
   const { when, timeout, ...raw } = written
   const { type, options, routes, models, when_it_fails } = interpolate(raw, site, context)
-  if (!isModulePath(type) && !type.includes('${')) {
+  if (!isModulePath(type) && !context.report.unfilled.has(type)) {
     context.report.error(
       'bad-value',
       site.child('type'),
@@ -84,7 +84,7 @@ function checkNames(
   },
 ): void {
   for (const [at, text] of written.entries()) {
-    if (text.includes('${') || isKnown(text)) continue
+    if (report.unfilled.has(text) || isKnown(text)) continue
     const meant = (): string | undefined => suggest(text, known)
     report.error('dangling-reference', site.child(at), `no ${what} matches ${quoted(text)}`, { meant })
   }

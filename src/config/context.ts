@@ -66,6 +66,7 @@ function interpolateString(text: string, site: Site, { report, variables }: Cont
   if (!text.includes('${')) return text
   const result = interpolateText(text, variables)
   if ('text' in result) return result.text
+  report.unfilled.add(text)
   if ('unset' in result) {
     const message = `the variable ${result.unset} is not set; set it, or write a default: \${${result.unset}:-default}`
     report.error('unset-variable', site, message)

@@ -20,14 +20,20 @@ export function globRoot(pattern: string, { parse, dirname, sep }: PlatformPath 
   return first === -1 ? dirname(pattern) : root + segments.slice(0, first).join(sep)
 }
 
+interface Found {
+  readonly files: readonly string[]
+  /** A bound was met: there may be more. */
+  readonly isCut: boolean
+}
+
 /**
  * Files that fit an absolute glob, sorted: `*` and `?` within a name, `**` for any folders. Names that start with a dot
  * fit only patterns that start with one. Symbolic links to files count, `**` does not follow links to folders.
  */
-export function expandGlob(pattern: string): readonly string[] {
+export function expandGlob(pattern: string): Found {
   const root = globRoot(pattern)
   const found: string[] = []
-  const walk = { folders: 0, found }
+  const walk = { folders: 0, found, isCut: false }
   descend(
     root,
     pattern
@@ -37,17 +43,21 @@ export function expandGlob(pattern: string): readonly string[] {
     MAX_DEPTH,
     walk,
   )
-  return [...new Set(found)].sort()
+  return { files: [...new Set(found)].sort(), isCut: walk.isCut }
 }
 
 function descend(
   folder: string,
   segments: readonly string[],
   depth: number,
-  walk: { folders: number; readonly found: string[] },
+  walk: { folders: number; readonly found: string[]; isCut: boolean },
 ): void {
   const [segment, ...rest] = segments
-  if (segment === undefined || depth < 0 || walk.folders++ > MAX_FOLDERS || walk.found.length >= MAX_FILES) return
+  if (segment === undefined) return
+  if (depth < 0 || walk.folders++ > MAX_FOLDERS || walk.found.length >= MAX_FILES) {
+    walk.isCut = true
+    return
+  }
   if (segment === '**') {
     descend(folder, rest, depth, walk)
     for (const entry of entries(folder)) {

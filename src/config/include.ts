@@ -14,6 +14,7 @@ import { suggest } from './suggest.js'
 const SHIPPED = 'shipped:'
 /** Most files of one configuration. */
 const MAX_FILES = 1000
+const TOO_MANY = `a configuration has at most ${MAX_FILES} files, in folders that are at most 16 deep`
 
 interface UserFiles {
   /** The main file first, then what it includes, each file once however it is reached. */
@@ -34,14 +35,19 @@ export function openUserFiles(file: string, context: Context, known?: readonly s
   const folders = new Set<string>()
   const seen = new Set<string>()
   const [main, ...others] = known ?? mainFiles(file, folders, context)
-  const waiting: { readonly path: string; readonly type: 'gateway' | 'routes' }[] = []
+  const waiting: { readonly path: string; readonly type: 'gateway' | 'routes'; readonly site?: Site }[] = []
   if (main !== undefined) waiting.push({ path: main, type: 'gateway' })
   for (const path of others) waiting.push({ path, type: 'routes' })
   for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
     const real = known === undefined ? realPath(next.path) : next.path
     if (seen.has(real)) continue
     seen.add(real)
-    if (seen.size > MAX_FILES) break
+    if (seen.size > MAX_FILES) {
+      if (next.site === undefined) reportFolder(file, 'too-many-files', TOO_MANY, context)
+      else context.report.error('too-many-files', next.site, TOO_MANY)
+      complete = false
+      break
+    }
     const document = openFile(next.path, next.type, false, context)
     if (document === undefined) {
       complete = false
@@ -50,26 +56,24 @@ export function openUserFiles(file: string, context: Context, known?: readonly s
     documents.push(document)
     const lists = known === undefined ? included(document, folders, context) : noted(document, context)
     if (lists.some(paths => paths.length === 0)) complete = false
-    for (const path of lists.flat()) waiting.push({ path, type: 'routes' })
+    for (const [index, paths] of lists.entries()) {
+      const site = new Site(document, ['include', index])
+      for (const path of paths) waiting.push({ path, type: 'routes', site })
+    }
   }
   return { documents, complete, folders: [...folders].sort() }
 }
 
-function mainFiles(file: string, folders: Set<string>, { files, report }: Context): readonly string[] {
-  if (!files.isFolder(file)) return [file]
+function mainFiles(file: string, folders: Set<string>, context: Context): readonly string[] {
+  if (!context.files.isFolder(file)) return [file]
   folders.add(file)
-  const found = expandGlob(join(file, '*.yaml'))
-  if (found.length === 0) {
-    const place = { position: { file, line: 1, column: 1 }, length: 1 }
-    report.add({
-      severity: 'error',
-      rule: 'include-empty',
-      path: '',
-      message: 'this folder has no *.yaml file',
-      ...place,
-    })
-  }
-  return found
+  const { files } = expandGlob(join(file, '*.yaml'))
+  if (files.length === 0) reportFolder(file, 'include-empty', 'this folder has no *.yaml file', context)
+  return files
+}
+
+function reportFolder(file: string, rule: string, message: string, { report }: Context): void {
+  report.add({ severity: 'error', rule, path: '', message, position: { file, line: 1, column: 1 }, length: 1 })
 }
 
 /** The files that each entry of `include` stands for. */
@@ -109,9 +113,10 @@ function prefixed(name: string | undefined): string | undefined {
 }
 
 function globbed(path: string, pattern: string, site: Site, { report }: Context): readonly string[] {
-  const found = expandGlob(path)
-  if (found.length === 0) report.error('include-empty', site, `no file matches ${quoted(pattern)}`)
-  return found
+  const { files, isCut } = expandGlob(path)
+  if (files.length === 0) report.error('include-empty', site, `no file matches ${quoted(pattern)}`)
+  if (isCut) report.error('too-many-files', site, TOO_MANY)
+  return files
 }
 
 function single(path: string, pattern: string, site: Site, { report, files }: Context): readonly string[] {

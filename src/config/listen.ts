@@ -55,7 +55,8 @@ function readRevoked(
 export function readPort(raw: number | string | undefined, usual: number, site: Site, { report }: Context): number {
   if (typeof raw !== 'string') return raw ?? usual
   if (/^\d{1,5}$/.test(raw) && Number(raw) <= 65_535) return Number(raw)
-  if (!raw.includes('${')) report.error('bad-value', site, 'this variable has to be a port, a number from 0 to 65535')
+  if (!report.unfilled.has(raw))
+    report.error('bad-value', site, 'this variable has to be a port, a number from 0 to 65535')
   return usual
 }
 

@@ -31,7 +31,7 @@ export function readLog(
     const place = site.child(name)
     const text: string = interpolate(written, place, context)
     const found = words.find(one => one === text)
-    if (found === undefined && !text.includes('${')) {
+    if (found === undefined && !context.report.unfilled.has(text)) {
       context.report.error('bad-value', place, `this variable is not one of ${words.join(', ')}`)
     }
     return found ?? (DEFAULTS.log[name] as W)

@@ -26,7 +26,7 @@ function readFetch(written: RawMediaFetch, site: Site, context: Context): MediaF
 /** What may be connected to. */
 export function checkAllowed(allow: readonly string[], site: Site, { report }: Context): void {
   allow.forEach((entry, index) => {
-    if (entry.includes('${') || isHost(entry) || isNetwork(entry)) return
+    if (report.unfilled.has(entry) || isHost(entry) || isNetwork(entry)) return
     const message = 'expected a host (media.example.com, *.example.com), an address, a network (10.1.0.0/16) or *'
     report.error('bad-value', site.child(index), message)
   })

@@ -20,7 +20,7 @@ export function readProxy(
   const place = isText ? site : site.child('url')
   const asWritten = typeof written === 'string' ? written : written.url
   // A variable that is not set has already been reported.
-  if (text.includes('${')) return undefined
+  if (context.report.unfilled.has(text)) return undefined
   const server = parseProxy(text)
   if ('fault' in server) {
     context.report.error('bad-value', place, server.fault, { secret: true })
@@ -104,7 +104,7 @@ export function proxyOfVariables(
 /** The fault does not quote the address: a password may be in it. */
 function parseProxy(text: string): ProxyServer | { readonly fault: string } {
   const url = URL.canParse(text) ? new URL(text) : undefined
-  if (url === undefined || !/^https?:$/.test(url.protocol) || url.hostname === '')
+  if (url === undefined || !/^https?:$/.test(url.protocol) || url.hostname === '' || url.hostname.includes('{'))
     return { fault: 'expected the address of an HTTP proxy, such as http://proxy.example:3128' }
   if (url.pathname !== '/' || url.search !== '' || url.hash !== '')
     return { fault: 'the address of a proxy has no path, query or fragment' }
@@ -122,7 +122,7 @@ function parseProxy(text: string): ProxyServer | { readonly fault: string } {
 
 function checkExcept(except: readonly string[], site: Site, { report }: Context): void {
   for (const [index, entry] of except.entries()) {
-    if (entry.includes('${') || isExempt(entry)) continue
+    if (report.unfilled.has(entry) || isExempt(entry)) continue
     const message =
       'expected a host (example.com), an address, a network (10.0.0.0/8) or *, the host with a port if need be'
     report.error('bad-value', site.child(index), message)

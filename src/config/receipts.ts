@@ -109,7 +109,7 @@ export function checkCapture(
 function readDays(written: string | undefined, usual: number, site: Site, { report }: Context): number {
   if (written === undefined) return usual
   const days = parseDays(written)
-  if (days === undefined && !written.includes('${')) {
+  if (days === undefined && !report.unfilled.has(written)) {
     report.error('bad-value', site, 'expected a number of days, such as 90d')
   }
   return days ?? usual

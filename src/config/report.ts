@@ -30,6 +30,8 @@ export class Report {
   readonly #lost = new Set<string>()
   readonly #broken = new Set<string>()
   readonly #reported = new Set<string>()
+  /** Texts whose variables could not be filled in, as they are written: that is reported, and nothing else needs to be. */
+  readonly unfilled = new Set<string>()
 
   /** Notes that a section cannot be read as a whole, so that not all names in it are known. */
   lose(section: string): void {

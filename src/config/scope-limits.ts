@@ -5,6 +5,7 @@ import type { Site } from './document.js'
 import { placeAt } from './placed-rules.js'
 import { parseBudget, parseRate } from './rates.js'
 import type { RawCallerLimits, RawTargetLimits } from './raw.generated.js'
+import type { Report } from './report.js'
 import { parseDuration, parseSize } from './units.js'
 
 /** Hears of what is wrong; `path` begins below `limits`. */
@@ -23,13 +24,13 @@ export function readScopeLimits(raw: Written | undefined, site: Site, context: C
 export function readLimitsAt(raw: Written, place: Site, context: Context): ScopeLimits {
   const tell: Tell = (path, rule, message, meant) =>
     context.report.error(rule, place.child(...path), message, meant === undefined ? {} : { meant: () => meant })
-  const limits = scopeLimits(interpolate(raw, place, context), tell, place)
+  const limits = scopeLimits(interpolate(raw, place, context), tell, place, context.report)
   for (const name of COUNTS) if (limits[name] !== undefined) placeAt(place.child(name), limits.bounds, name)
   return limits
 }
 
-function scopeLimits(raw: Written, tell: Tell, place: Site): ScopeLimits {
-  const limits: { -readonly [K in keyof ScopeLimits]: ScopeLimits[K] } = { bounds: boundsOf(raw, tell, place) }
+function scopeLimits(raw: Written, tell: Tell, place: Site, report: Report): ScopeLimits {
+  const limits: { -readonly [K in keyof ScopeLimits]: ScopeLimits[K] } = { bounds: boundsOf(raw, tell, place, report) }
   for (const name of COUNTS) if (raw[name] !== undefined) limits[name] = raw[name]
   if (raw.body !== undefined) {
     const body = parseSize(raw.body)
@@ -48,7 +49,7 @@ function scopeLimits(raw: Written, tell: Tell, place: Site): ScopeLimits {
   return limits
 }
 
-function boundsOf(raw: Written, tell: Tell, place: Site): readonly Bound[] {
+function boundsOf(raw: Written, tell: Tell, place: Site, report: Report): readonly Bound[] {
   const bounds: Bound[] = []
   for (const unit of ['requests', 'tokens', 'budget'] as const) {
     const written = raw[unit]
@@ -57,7 +58,7 @@ function boundsOf(raw: Written, tell: Tell, place: Site): readonly Bound[] {
     for (const [index, text] of (isOne ? [written] : written).entries()) {
       const path = isOne ? [unit] : [unit, index]
       // A variable that is not set has already been reported.
-      if (text.includes('${')) continue
+      if (report.unfilled.has(text)) continue
       const parsed = unit === 'budget' ? parseBudget(text) : parseRate(text, unit)
       if ('fault' in parsed) tell(path, 'bad-value', parsed.fault, parsed.meant)
       else if (bounds.some(one => one.unit === unit && one.window === parsed.bound.window)) {

@@ -54,7 +54,7 @@ export function readStore(written: RawStore, site: Site, context: Context): Stor
   const path = resolve(folder, raw.path ?? DEFAULTS.store.path)
   const type = kindOf(raw.type ?? DEFAULTS.store.type)
   if (type === undefined) {
-    if (!raw.type?.includes('${')) {
+    if (!context.report.unfilled.has(raw.type ?? '')) {
       context.report.error(
         'bad-value',
         site.child('type'),
@@ -185,14 +185,26 @@ function parseUrl(secret: Secret, type: 'redis' | 'postgres', site: Site, { repo
     report.error('bad-value', site, `the value is not a URL such as ${schemes[0]}//user:password@host/database`)
     return undefined
   }
-  const decode = (part: string): string | undefined => (part === '' ? undefined : decodeURIComponent(part))
-  const password = decode(url.password)
+  const parts = decoded([url.username, url.password, url.pathname.slice(1)])
+  if (parts === undefined) {
+    report.error('bad-value', site, 'the user, password or database is not URL-encoded: a percent sign is written %25')
+    return undefined
+  }
+  const [user, password, database] = parts.map(part => (part === '' ? undefined : part))
   return {
     nodes: [{ host: url.hostname.replace(/^\[|\]$/g, ''), port: Number(url.port || PORTS[type]) }],
-    ...present('user', decode(url.username)),
+    ...present('user', user),
     ...present('password', password === undefined ? undefined : new Secret(password)),
-    ...present('database', decode(url.pathname.slice(1))),
+    ...present('database', database),
     tls: url.protocol === 'rediss:' || /^(require|verify)/.test(url.searchParams.get('sslmode') ?? ''),
+  }
+}
+
+function decoded(parts: readonly string[]): readonly string[] | undefined {
+  try {
+    return parts.map(decodeURIComponent)
+  } catch {
+    return undefined
   }
 }
 
@@ -200,7 +212,7 @@ function readHosts(hosts: readonly string[], standard: number, site: Site, { rep
   return hosts.map((text, index) => {
     const [, bracketed, plain, port] = /^(?:\[([0-9a-fA-F:.]+)\]|([^\s:[\]/@]+))(?::(\d{1,5}))?$/.exec(text) ?? []
     const host = bracketed ?? plain
-    if ((host === undefined || Number(port ?? 1) > 65_535) && !text.includes('${')) {
+    if ((host === undefined || Number(port ?? 1) > 65_535) && !report.unfilled.has(text)) {
       report.error('bad-value', site.child(index), 'expected host:port, such as 127.0.0.1:6379 or [::1]:6379')
     }
     return { host: host ?? '127.0.0.1', port: Number(port ?? standard) }

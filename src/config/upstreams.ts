@@ -164,8 +164,9 @@ function readBase(layers: readonly Layer[], upstream: Site, off: string | undefi
     layers.some(({ kind }) => /^simulator(-|$)/.test(kind ?? '')),
   )
   if ('base' in result) return result.base
-  // A variable that is not set has already been reported.
-  if (!text.includes('${')) report.error('bad-base', layer.site.child('base'), result.fault)
+  // A variable that is not set has already been reported, or belongs to what is off.
+  if (!text.includes('${') || (off === undefined && !report.failed))
+    report.error('bad-base', layer.site.child('base'), result.fault)
   return NOWHERE
 }
 

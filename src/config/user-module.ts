@@ -24,7 +24,7 @@ export function readUserModule(
 ): UserModule {
   const module = resolve(site.document.source.folder, type)
   const result = files.read(module, MAX_MODULE_BYTES)
-  if (!('bytes' in result) && !type.includes('${')) {
+  if (!('bytes' in result) && !report.unfilled.has(type)) {
     report.error('missing-module', site, `this module cannot be read: ${result.reason}`)
   }
   return { module, digest: files.digestOf(module), options: options ?? {} }

@@ -18,7 +18,7 @@ export function readWorkers(
   const site = new Site(main, ['workers'])
   const text = typeof written === 'string' ? interpolate(written, site, context) : String(written ?? DEFAULTS.workers)
   const own = workerCount(text)
-  if (own === undefined && typeof written === 'string' && !text.includes('${')) {
+  if (own === undefined && typeof written === 'string' && !report.unfilled.has(text)) {
     report.error('bad-value', site, `this variable has to be auto, or a number from 1 to ${MAX_WORKERS}`)
   }
   const count = given ?? own ?? DEFAULTS.workers

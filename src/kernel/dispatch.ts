@@ -170,15 +170,19 @@ export class Dispatch implements Work, Race<Attempt> {
   claim(attempt: Attempt): void {
     this.#hedgeAt = Number.POSITIVE_INFINITY
     const [asked, hedge] = [this.#asked, this.#hedge]
-    if (hedge === undefined) return
-    const [winner, loser] = hedge.attempt === attempt ? [hedge, asked] : [asked, hedge]
+    const [winner, loser] = hedge?.attempt === attempt ? [hedge, asked] : [asked, hedge]
     this.#asked = winner
     this.#hedge = undefined
-    const call = this.#call
-    call.losses = winner?.translator?.losses
-    if (winner !== undefined) call.dropped = changesOf(call, winner.gated.exchange)?.dropped ?? []
+    // Also where the other one has failed: it was asked later, and has left what it drops.
+    this.#call.losses = winner?.translator?.losses
+    if (winner !== undefined) this.noteDropped(winner.gated.exchange)
     loser?.attempt?.abandon()
     loser?.gated.end('cancelled')
+  }
+
+  /** The answer says what was not sent to the target that has given it. */
+  private noteDropped(exchange: Exchange): void {
+    this.#call.dropped = changesOf(this.#call, exchange)?.dropped ?? []
   }
 
   /** A stage gives this target up before it is asked. */
@@ -359,6 +363,7 @@ export class Dispatch implements Work, Race<Attempt> {
     others: OtherCalls | undefined,
   ): void {
     if (this.#onExhausted(failure)) return
+    this.noteDropped(exchange)
     if (others !== undefined && translator !== undefined) {
       this.#others = others
       this.rescue(exchange, failure, translator).catch((cause: unknown) => this.#call.fail(cause))

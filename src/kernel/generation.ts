@@ -1,4 +1,5 @@
 import { ClientAddresses } from '../core/client-address.js'
+import { OWN_HEADERS } from '../core/header-list.js'
 import type { Plan, Upstream } from '../core/plan.js'
 import { Egress } from '../net/egress.js'
 import { MediaFetcher } from '../net/media.js'
@@ -164,16 +165,11 @@ function fetcherOf({ fetch }: Plan['media']): MediaFetcher | undefined {
   })
 }
 
-const USER_AGENT = 'model-gateway'
-
-/**
- * The gateway does not decode answers, so it asks for plain bytes; a declared header of the same name takes precedence.
- */
+/** With those of the gateway's own; a declared header of the same name takes precedence. */
 function fixedHeaders(upstream: Upstream, more: readonly string[]): readonly string[] {
   const headers = [...upstream.headers, ...more]
   const names = new Set(namesOf(headers))
-  if (!names.has('accept-encoding')) headers.push('accept-encoding', 'identity')
-  if (!names.has('user-agent')) headers.push('user-agent', USER_AGENT)
+  for (const [name, value] of OWN_HEADERS) if (!names.has(name)) headers.push(name, value)
   return headers
 }
 

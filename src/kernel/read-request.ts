@@ -10,6 +10,7 @@ import { mostHeapOf } from '../wire/json-cost.js'
 import { JsonScanner } from '../wire/json-scan.js'
 import { parseSmall } from '../wire/json-small.js'
 import type { MemberKeys } from '../wire/member-keys.js'
+import { ASCII_BASED } from '../wire/multipart-form.js'
 import { isInBody, scannedMembers, scanOptions, schemaOf } from '../wire/scanned-body.js'
 import type { Body, Span } from './body.js'
 import type { Call } from './call.js'
@@ -128,7 +129,7 @@ function checkEncoding(call: Call): void {
 function checkJsonType(call: Call): void {
   const type = call.request.headers['content-type']
   if (type === undefined || type === 'application/json' || hasJsonType(call)) return
-  throw new GatewayError('unsupported_media_type', 'The content type must be application/json.', {
+  throw new GatewayError('unsupported_media_type', 'The content type must be application/json, in UTF-8.', {
     param: 'content-type',
   })
 }
@@ -139,13 +140,20 @@ function isJsonInstead(call: Call, { validateJson }: Route): boolean {
   const type = call.request.headers['content-type']
   if (type === undefined || hasJsonType(call)) return true
   if (/^\s*multipart\//i.test(type)) return false
-  const message = 'The content type must be application/json or multipart/form-data.'
+  const message = 'The content type must be application/json, in UTF-8, or multipart/form-data.'
   throw new GatewayError('unsupported_media_type', message, { param: 'content-type' })
 }
 
 function hasJsonType({ request }: Call): boolean {
   const bare = request.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
-  return bare === 'application/json' || bare.endsWith('+json')
+  return (bare === 'application/json' || bare.endsWith('+json')) && isAsciiBased(request.headers['content-type'])
+}
+
+const CHARSET = /;\s*charset\s*=\s*"?([^";\s]*)/gi
+
+/** An upstream that decodes by another charset would read other members than the gateway has. */
+function isAsciiBased(type = ''): boolean {
+  return [...type.matchAll(CHARSET)].every(([, name = '']) => ASCII_BASED.has(name.toLowerCase()))
 }
 
 function checkSchema(validate: NonNullable<Route['validate']>, document: unknown, call: Call, inBody: InBody): void {

@@ -6,6 +6,7 @@ import type {
   UpstreamConfig,
   VerbConfig,
 } from '../core/config.js'
+import { OWN_HEADERS } from '../core/header-list.js'
 import { keeperName } from '../core/keeper.js'
 import type { Upstream } from '../core/plan.js'
 import type { Secret } from '../core/secret.js'
@@ -71,7 +72,7 @@ function compileUpstream(
 ): CompiledUpstream {
   const { origin, prefix } = locate(config.base)
   const credential = placeCredential(config.credential)
-  const declared = declaredHeaders(config.headers, credential)
+  const declared = withYielding(declaredHeaders(config.headers, credential), config.forward.request)
   // A declared header that `forward` names in full is a default: the client's own value replaces it.
   const fixed = namesOf(declared).filter(header => !config.forward.request.includes(header))
   const held = [...callerHeaders, ...credentialNames(credential, config), ...fixed]
@@ -176,6 +177,13 @@ function withSecret(credential: CredentialConfig, secret: Secret): CredentialCon
   if (source?.type === 'jwt' && source.key.key === credential.secret)
     return { ...credential, secret, source: { ...source, key: { ...source.key, key: secret } } }
   return { ...credential, secret }
+}
+
+/** Headers of the gateway's own that `forward` names in full are defaults, like declared ones. */
+function withYielding(declared: readonly string[], forward: readonly string[]): readonly string[] {
+  const known = new Set(namesOf(declared))
+  const own = [...OWN_HEADERS].filter(([name]) => forward.includes(name) && !known.has(name))
+  return [...declared, ...own.flat()]
 }
 
 /** The credential replaces declared headers of the same names. */

@@ -2,7 +2,8 @@ import { symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { expandGlob, globRoot } from '../../src/config/glob-files.js'
-import { folderWith } from './support.js'
+import { load } from '../../src/config/load.js'
+import { BASE, folderWith, SHIPPED, tryLoad } from './support.js'
 
 const FILES = {
   'a.yaml': '',
@@ -16,7 +17,7 @@ const FILES = {
 
 function found(t: Test, pattern: string): readonly string[] {
   const folder = folderWith(t, FILES)
-  return expandGlob(join(folder, pattern)).map(file => file.slice(folder.length + 1))
+  return expandGlob(join(folder, pattern)).files.map(file => file.slice(folder.length + 1))
 }
 
 t.test('* stays within a name and passes over hidden files', async t => {
@@ -40,12 +41,12 @@ t.test('symbolic links to files count, links that lead nowhere or in a circle do
   symlinkSync(join(folder, 'real/x.yaml'), join(folder, 'y.yaml'))
   symlinkSync(join(folder, 'nowhere'), join(folder, 'z.yaml'))
   symlinkSync(folder, join(folder, 'real/up'))
-  t.same(expandGlob(join(folder, '*.yaml')), [join(folder, 'y.yaml')])
-  t.same(expandGlob(join(folder, '**/x.yaml')), [join(folder, 'real/x.yaml')])
+  t.same(expandGlob(join(folder, '*.yaml')).files, [join(folder, 'y.yaml')])
+  t.same(expandGlob(join(folder, '**/x.yaml')).files, [join(folder, 'real/x.yaml')])
 })
 
 t.test('a folder that does not exist holds nothing', async t => {
-  t.same(expandGlob('/nonexistent/*.yaml'), [])
+  t.same(expandGlob('/nonexistent/*.yaml'), { files: [], isCut: false })
 })
 
 t.test('the root of a glob is the folder before its first star', async t => {
@@ -53,4 +54,24 @@ t.test('the root of a glob is the folder before its first star', async t => {
   t.equal(globRoot('/etc/gateway/**/*.yaml'), '/etc/gateway')
   t.equal(globRoot('/*.yaml'), '/')
   t.equal(globRoot('/etc/gateway/a.yaml'), '/etc/gateway')
+})
+
+t.test('what a bound cuts off is said', async t => {
+  const deep = folderWith(t, { [`${'d/'.repeat(17)}a.yaml`]: '', 'b.yaml': '' })
+  t.same(expandGlob(join(deep, '**/*.yaml')), { files: [join(deep, 'b.yaml')], isCut: true })
+  t.equal(expandGlob(join(deep, '*.yaml')).isCut, false)
+})
+
+t.test('a configuration of too many files is an error, and none of them is left out', async t => {
+  const many = (count: number): Record<string, string> =>
+    Object.fromEntries(Array.from({ length: count }, (_, n) => [`conf.d/${n}.yaml`, `models: { m${n}: sim }\n`]))
+  const main = `${BASE}include: [conf.d/*.yaml]\n`
+  const whole = await tryLoad(t, { 'gateway.yaml': main, ...many(999) })
+  t.equal(Object.keys(whole.config?.models ?? {}).length, 1000, whole.text)
+  const cut = await tryLoad(t, { 'gateway.yaml': main, ...many(1000) })
+  t.same(cut.told, ['too-many-files 8:11'])
+  t.equal(cut.config, undefined)
+  const folder = folderWith(t, { 'a.yaml': BASE, ...many(1100) })
+  const { problems } = await load({ file: join(folder, 'conf.d'), env: {}, shipped: SHIPPED })
+  t.ok(problems.some(({ rule }) => rule === 'too-many-files'))
 })

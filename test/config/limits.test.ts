@@ -17,6 +17,23 @@ t.test('a file without a word of limits has no accounting', async t => {
   t.same(config?.groups, {})
 })
 
+t.test('a variable whose value names another variable is an error, and never no limit', async t => {
+  const yaml = `version: 1
+listen: { port: "$\{PORT}" }
+egress: { proxy: "$\{PROXY}" }
+keys:
+  me: { secret: { env: A, generate: true }, limits: { requests: "$\{RATE}", budget: "$$\{BUDGET}" } }
+upstreams: { sim: { kind: simulator } }
+models: { m: sim }
+`
+  const nested = { PORT: `$\{BASE_PORT}`, PROXY: `http://$\{PROXY_HOST}:3128`, RATE: `$\{BASE}/min` }
+  const { config, told } = await tryLoad(t, yaml, { env: nested })
+  t.equal(config, undefined)
+  t.same(told, ['bad-value 2:17', 'bad-value 3:18', 'bad-value 5:65', 'bad-value 5:84'])
+  const unset = await tryLoad(t, yaml.replace('$$', '$'))
+  t.same(unset.told, ['unset-variable 2:17', 'unset-variable 3:18', 'unset-variable 5:65', 'unset-variable 5:84'])
+})
+
 t.test('limits, groups and prices are read', async t => {
   const { config, text } = await tryLoad(
     t,

@@ -184,3 +184,16 @@ t.test('ten thousand routes load in time that grows with their number, not with 
   t.same(problems, [])
   t.equal(Object.keys(config?.routes ?? {}).length, 10_005)
 })
+
+t.test('the address of a store that is not URL-encoded is an error at its place, and is not shown', async t => {
+  for (const [type, url] of [
+    ['redis', 'redis://:100%pass@127.0.0.1:6379'],
+    ['postgres', 'postgres://u:100%p@127.0.0.1/d'],
+  ]) {
+    const { told, text } = await tryLoad(t, `${BASE}store: { type: ${type}, url: { env: STORE_URL } }\n`, {
+      env: { STORE_URL: url },
+    })
+    t.same(told, [`bad-value 8:${type === 'redis' ? 28 : 31}`])
+    t.notMatch(text, '100%')
+  }
+})

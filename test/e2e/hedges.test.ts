@@ -367,3 +367,30 @@ t.test(
 )
 
 proveNoLeak(t)
+
+t.test('after a hedge that failed, the answer says what was not sent to the target that gave it', async t => {
+  for (const [members, dropped] of [
+    ['{ provider: drop }', 'provider'],
+    ['{ provider: pass }', undefined],
+  ] as const) {
+    const slow = held(well('from a'))
+    const other: Script = async peer => {
+      await refuses(peer)
+      slow.release()
+    }
+    const rules = members.includes('drop') ? '{ provider: pass }' : '{ provider: drop }'
+    const upstreams = [await startRawUpstream(t), await startRawUpstream(t)]
+    upstreams[0]?.answer(slow.script)
+    upstreams[1]?.answer(other)
+    const named = upstreams.map(({ origin }, at) => {
+      return `  u${at}: { base: "${origin}", speaks: { ${CALLS} }, members: ${at === 0 ? members : rules} }\n`
+    })
+    const model = 'models:\n  m: { targets: [u0, u1], hedge: { after: 50ms }, retry: { budget: 100% } }\n'
+    const text = `version: 1\n${CALLER}\nhealth: off\nupstreams:\n${named.join('')}${model}`
+    const gateway = await startTestGateway(t, text)
+    const answer = await gateway.chat({ provider: { order: ['x'] } })
+    t.equal(answer.status, 200)
+    t.equal(upstreams[1]?.requests.items.length, 1)
+    t.equal(answer.header('x-gateway-dropped'), dropped)
+  }
+})

@@ -142,6 +142,21 @@ t.test('request headers pass by an allow-list; the caller’s credentials never 
   t.not(received?.header('authorization'), `Bearer ${gateway.key}`)
 })
 
+t.test('a header that the gateway sets itself is a default where it is forwarded by its full name', async t => {
+  const up = await startRawUpstream(t)
+  up.answer(json(CHAT_ANSWER))
+  const given = { headers: { 'user-agent': 'a-client/1.0', 'accept-encoding': 'br' } }
+  const seen = async (forward: string, more: object = given): Promise<readonly unknown[]> => {
+    const gateway = await startTestGateway(t, oneUpstream(up.origin, '', `forward: { request: [${forward}] }`))
+    await gateway.chat({}, more)
+    return [up.last.header('user-agent'), up.last.header('accept-encoding')]
+  }
+  t.same(await seen('user-agent'), ['a-client/1.0', 'identity'])
+  t.same(await seen('accept-encoding'), ['model-gateway', 'br'])
+  t.same(await seen('user-agent', {}), ['model-gateway', 'identity'])
+  t.same(await seen('"*"'), ['model-gateway', 'identity'])
+})
+
 t.test('response headers pass by an allow-list', async t => {
   const up = await startRawUpstream(t)
   const headers = { 'set-cookie': 'a=1', server: 'x', 'x-ratelimit-limit-requests': '9', 'x-internal': '1' }

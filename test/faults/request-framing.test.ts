@@ -324,11 +324,17 @@ t.test('F-C15 a content type that is not JSON is 415', async t => {
     'application/x-www-form-urlencoded',
     'multipart/form-data; boundary=x',
     'application/jsonx',
+    ...['utf-16', 'utf-7', 'unicode_escape', 'hz-gb-2312', 'utf-8; charset=utf-7'].map(
+      name => `application/json; charset=${name}`,
+    ),
   ])
     compatibleError(t, await gateway.chat({}, { headers: { 'content-type': type } }), 415, 'unsupported_media_type')
   compatibleError(t, await gateway.chat({}, { headers: { 'content-encoding': 'gzip' } }), 415, 'unsupported_media_type')
   t.equal(upstream.requests.items.length, 0)
-  t.equal((await gateway.chat({}, { headers: { 'content-type': 'Application/JSON; charset=utf-8' } })).status, 200)
+  for (const name of ['utf-8', '"UTF-8"', 'us-ascii']) {
+    const type = `Application/JSON; charset=${name}`
+    t.equal((await gateway.chat({}, { headers: { 'content-type': type } })).status, 200)
+  }
 })
 
 t.test('F-C15 it is never a forward proxy', async t => {
