@@ -3,6 +3,7 @@ import t from 'tap'
 import { FormData, Response } from 'undici'
 import type { FormBody } from '../../src/kernel/body.js'
 import type { Call } from '../../src/kernel/call.js'
+import { Cancellation } from '../../src/kernel/cancellation.js'
 import { formAsJson } from '../../src/kernel/form-json.js'
 import { MultipartForm } from '../../src/wire/multipart-form.js'
 import { fc } from '../helpers/property.js'
@@ -21,7 +22,7 @@ const part: fc.Arbitrary<Part> = fc.oneof(
 
 /** Memory is not what is tested here. */
 const LEASE = { bytes: 0, reserve: () => undefined, release: () => undefined }
-const CALL = { memory: LEASE, bodyMemory: LEASE } as unknown as Call
+const CALL = { memory: LEASE, bodyMemory: LEASE, cancellation: new Cancellation() } as unknown as Call
 
 /** As the platform writes it. */
 function written(parts: readonly Part[]): Response {
