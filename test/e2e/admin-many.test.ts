@@ -1,11 +1,13 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import type { AdminHost } from '../../src/admin/host.js'
 import type { AdminRequest } from '../../src/admin/route.js'
 import { listKeys } from '../../src/admin/routes/keys.js'
 import { plan as planRoute } from '../../src/admin/routes/plan.js'
 import type { StoredKey } from '../../src/features/keys/record.js'
 import { faultsOf } from '../../src/runtime/store-keys.js'
+import { ADMIN_SECRET, type AdminAnswer, adminLine, adminOf } from '../helpers/admin.js'
 import { mostAtOnce, slowClock } from '../helpers/event-loop.js'
+import { startTestGateway, type TestGateway } from '../helpers/gateway.js'
 import { tryPlan } from '../helpers/plans.js'
 
 // What the admin API does where there are very many keys.
@@ -65,4 +67,63 @@ t.test('of a large plan, only what is shown is made', async t => {
   t.equal(read.size, 500)
   t.notMatch(answer.keys[0], { secrets: [] }, 'where its secret comes from is not shown')
   t.match(answer, { generation: 7, models: [{ name: 'sim-*' }], upstreams: [{ name: 'sim', kind: 'simulator' }] })
+})
+
+interface Stage {
+  readonly gateway: TestGateway
+  readonly ask: (path: string) => Promise<AdminAnswer>
+}
+
+const OTHER_KEY = 'the-key-of-another-0123456789'
+
+async function stage(t: Test): Promise<Stage> {
+  const { line, origin } = await adminLine()
+  const keys = `keys:
+  caller: { secret: { env: CALLER_KEY }, limits: { requests: 50/hour } }
+  other: { secret: { env: OTHER_KEY }, limits: { requests: 4/hour } }
+`
+  const env = { GATEWAY_ADMIN_KEY: ADMIN_SECRET, OTHER_KEY }
+  const gateway = await startTestGateway(t, `${BASE}${keys}store: { type: memory }\n${line}\n`, { env })
+  const ask = adminOf(t, origin)
+  return { gateway, ask: path => ask('GET', path) }
+}
+
+const names = (answer: AdminAnswer): readonly string[] => answer.json().data.map(({ name }) => name)
+
+t.test('limits are listed by what of them is used', async t => {
+  const { gateway, ask } = await stage(t)
+  const body = { model: 'sim-text', messages: [{ role: 'user', content: 'Hello.' }] }
+  t.equal((await gateway.chat(body, { key: OTHER_KEY })).status, 200)
+  t.equal((await gateway.chat(body)).status, 200)
+  t.same(names(await ask('/admin/limits')), ['caller', 'other'])
+  t.same(names(await ask('/admin/limits?order=used')), ['other', 'caller'])
+  t.same(names(await ask('/admin/limits?order=used&limit=1')), ['other'])
+  t.match(await ask('/admin/limits?order=name'), { status: 400 })
+})
+
+t.test('the newest tasks of all keys are listed first, and one is found by its id', async t => {
+  const { gateway, ask } = await stage(t)
+  const made: { id: string; owner: string }[] = []
+  for (const [owner, key] of [
+    ['caller', gateway.key],
+    ['other', OTHER_KEY],
+    ['caller', gateway.key],
+  ] as const) {
+    const body = { model: 'sim-video', prompt: 'A boat.' }
+    const answer = await gateway.request('/v1/videos', { method: 'POST', body, key })
+    made.push({ id: (answer.json() as { id: string }).id, owner })
+  }
+  const list = async (query: string): Promise<readonly { id: string; owner: string; created: number }[]> =>
+    (await ask(`/admin/tasks?${query}`)).json().data as never
+  const newest = await list('order=newest')
+  t.same(new Set(newest.map(({ id }) => id)), new Set(made.map(({ id }) => id)))
+  t.same(
+    newest.map(({ created }) => created),
+    newest.map(({ created }) => created).toSorted((one, other) => other - one),
+  )
+  t.same((await list('order=newest&limit=2')).length, 2)
+  t.match(await list('order=newest&owner=other'), [made[1]])
+  for (const one of made) t.match(await list(`id=${one.id}`), [one])
+  t.same(await list(`id=${made[0]?.id}&owner=other`), [], 'not of another key')
+  t.match(await ask('/admin/tasks?order=oldest'), { status: 400 })
 })
