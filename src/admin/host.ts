@@ -148,6 +148,8 @@ export interface CheckedDraft {
 
 /** Which tasks to list; absent members do not restrict the list. */
 interface TaskQuery {
+  readonly id?: string
+  readonly order?: string
   readonly kind?: string
   readonly owner?: string
   readonly state?: string

@@ -86,6 +86,9 @@ export class AdminError extends Error {
   }
 }
 
+/** What is logged where no one waits for the answer. */
+export const clientGone = (): AdminError => new AdminError(499, 'client_gone', 'the client has gone away')
+
 export const TEXT: Schema = { type: 'string' }
 export const FLAG: Schema = { type: 'boolean' }
 export const COUNT: Schema = { type: 'integer', minimum: 0 }

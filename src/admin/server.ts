@@ -14,7 +14,7 @@ import { answerFile } from './console/files.js'
 import { type Session, sessionOf } from './console/session.js'
 import { openRealtime } from './console/sockets.js'
 import type { AdminHost } from './host.js'
-import { AdminError, type AdminRoute, type StreamAnswer, type TextAnswer } from './route.js'
+import { AdminError, type AdminRoute, clientGone, type StreamAnswer, type TextAnswer } from './route.js'
 import { checkBody, queryOf, routeOf, serves } from './router.js'
 
 /** Largest body of a request, bytes. */
@@ -244,7 +244,7 @@ async function bytesOf(request: IncomingMessage, most: number): Promise<Buffer> 
       pieces.push(piece)
     }
   } catch (error) {
-    throw error === tooLarge ? error : new AdminError(499, 'client_gone', 'the client has gone away')
+    throw error === tooLarge ? error : clientGone()
   }
   return Buffer.concat(pieces)
 }

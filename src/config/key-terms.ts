@@ -20,16 +20,21 @@ type ReadTerms =
   | { readonly config: KeyConfig; readonly warnings: readonly string[] }
   | { readonly faults: readonly string[] }
 
-/** Reads the terms of a key that is not in a file, in the words of an entry of `keys`, by the same rules. `models` are for warnings. */
+/**
+ * Reads the terms of a key that is not in a file, in the words of an entry of `keys`, by the same rules. `models` are for warnings.
+ * Groups that the terms do not name are only for what is said of one that there is not: there may be very many of them.
+ */
 export function readKeyTerms(
   name: string,
   terms: Readonly<Record<string, Json>>,
-  groups: Iterable<string> = [],
+  groups: Pick<ReadonlyMap<string, unknown>, 'has' | 'keys'> = new Map(),
   regions: ReadonlySet<string> = new Set(),
   models: readonly string[] = [],
 ): ReadTerms {
   const report = new Report()
-  const known = Object.fromEntries([...groups].map(group => [group, {}]))
+  const { group } = terms
+  const named = typeof group !== 'string' ? [] : groups.has(group) ? [group] : [...groups.keys()]
+  const known = Object.fromEntries(named.map(one => [one, {}]))
   const value = { version: 1, groups: known, keys: { [name]: { ...terms, secret: NO_SECRET } } }
   const document = parsedBefore(new Source('key', JSON.stringify(value)), value, false)
   checkSchema(document, 'gateway', report)

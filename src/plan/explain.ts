@@ -9,8 +9,11 @@ import { requestText } from './explain/request-text.js'
 
 export type { Ask } from './explain/ask.js'
 export type { ExchangeFacts } from './explain/exchange-facts.js'
-export { type PlanFacts, planFacts } from './explain/plan-facts.js'
+export { groupFacts } from './explain/limit-facts.js'
+export { modelFacts } from './explain/model-facts.js'
+export { keyFacts, type PlanFacts, planFacts } from './explain/plan-facts.js'
 export type { ErrorFacts, RequestFacts } from './explain/request-facts.js'
+export { upstreamFacts } from './explain/upstream-facts.js'
 
 /** The plan for people to read, without a secret in it. The same configuration gives the same text. */
 export function explainPlan(plan: Plan, config: Config): string {

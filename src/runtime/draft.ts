@@ -13,7 +13,7 @@ import { inSlices } from '../core/steps.js'
 import { changesBetween } from './changes.js'
 import { FileChange, UnwrittenError } from './file-change.js'
 import type { PastDocument } from './history.js'
-import { type LoadOptions, loadPlan } from './load.js'
+import { type LoadedPlan, type LoadOptions, reloadPlan } from './load.js'
 import { meaningOf } from './meaning.js'
 import { messageOf } from './problems.js'
 import type { PlanSource } from './reload.js'
@@ -54,6 +54,7 @@ export class FileDrafts {
   readonly #plans: () => PlanSource
   /** Whether a draft is being written. */
   #isWriting = false
+  #reading: Promise<unknown> = Promise.resolve()
 
   constructor({ file, env, overrides }: LoadOptions, plans: () => PlanSource) {
     this.#options = { file, env, ...(overrides === undefined ? {} : { overrides }) }
@@ -71,7 +72,7 @@ export class FileDrafts {
   }
 
   async #check(given: Pick<LoadOptions, 'text' | 'documents'>): Promise<Checked> {
-    const { plan, config, problems } = await loadPlan({ ...this.#options, ...given })
+    const { plan, config, problems } = await this.#load(given)
     if (plan === undefined || config === undefined) return { isValid: false, problems, changes: {} }
     const { running } = this.#plans()
     const changes = await inSlices(changesBetween(running.config, config))
@@ -80,6 +81,16 @@ export class FileDrafts {
       ...{ isValid: true, problems, changes },
       ...(isSame ? {} : { difference: await meaningOf(running, { plan, config }) }),
     }
+  }
+
+  /** Beside requests, and one at a time: what is large is read on a thread of its own. */
+  async #load(given: Pick<LoadOptions, 'text' | 'documents'>): Promise<LoadedPlan> {
+    const read = this.#reading.then(() => {
+      const { running, loaded } = this.#plans()
+      return reloadPlan({ ...this.#options, ...given }, running, loaded.parsed)
+    })
+    this.#reading = read.catch(() => undefined)
+    return await read
   }
 
   /** `digest`: of the file that the draft is made from. Undefined: it is another one by now. If the reload fails, the file is as it was before. */
@@ -151,9 +162,9 @@ export class FileDrafts {
   async #laterThan(documents: readonly SourceFile[]): Promise<readonly string[]> {
     const known = new Set(documents.map(({ path }) => path))
     const isLater = ({ path }: SourceFile): boolean => !known.has(path)
-    const now = ((await loadPlan(this.#options)).documents ?? []).filter(isLater)
+    const now = ((await this.#load({})).documents ?? []).filter(isLater)
     if (now.length === 0) return []
-    const { documents: both = [] } = await loadPlan({ ...this.#options, documents: [...documents, ...now] })
+    const { documents: both = [] } = await this.#load({ documents: [...documents, ...now] })
     return both.filter(isLater).map(({ path }) => documentName(placeOf(this.#options.file), path))
   }
 

@@ -1,9 +1,11 @@
+import { hash } from 'node:crypto'
 import { readKeyTerms } from '../config/key-terms.js'
 import type { Scope } from '../core/bounds.js'
 import type { Caller } from '../core/caller.js'
 import type { Config } from '../core/config.js'
 import { GatewayError } from '../core/errors.js'
 import { Glob, overlap } from '../core/glob.js'
+import { LruCache } from '../core/lru.js'
 import type { Plan } from '../core/plan.js'
 import type { Store } from '../core/store.js'
 import { CALLERS, type StoredHolder } from '../features/keys/callers.js'
@@ -63,7 +65,7 @@ export function compileStoredKey(
 ): StoredHolder | undefined {
   const policies = policiesOf(plan)
   // No key can have the name of an identity.
-  const read = readKeyTerms(isKeyName(name) ? name : 'identity', terms, policies.groups.keys(), policies.regions.names)
+  const read = readKeyTerms(isKeyName(name) ? name : 'identity', terms, policies.groups, policies.regions.names)
   if ('faults' in read) return undefined
   if (isCounted(terms) && !isCounting(plan)) throw new GatewayError('unavailable', NOT_COUNTING, { retryAfter: 1000 })
   return compileHolder(name, read.config, policies)
@@ -76,11 +78,24 @@ export function callerOf(key: StoredKey, plan: Plan): Caller | undefined {
   return isCounted(key.terms) && !isCounting(plan) ? undefined : compileStoredKey(key, plan)?.caller
 }
 
+/** Terms whose faults are known for each plan, halved: reading terms takes milliseconds, and lists of keys are read every few seconds. */
+const HALF_KNOWN = 1000
+/** By a digest of the terms, which may be long. */
+const KNOWN_FAULTS = new WeakMap<Plan, LruCache<readonly string[]>>()
+
 /** What is wrong with the terms of a key, by the rules of the file; empty where they fit. */
 export function faultsOf(name: string, terms: KeyTerms, plan: Plan): readonly string[] {
+  const own = isKeyName(name) ? 'key' : name
+  const known = KNOWN_FAULTS.get(plan) ?? new LruCache<readonly string[]>(HALF_KNOWN)
+  KNOWN_FAULTS.set(plan, known)
+  const digest = hash('sha256', `${own} ${JSON.stringify(terms)}`)
+  const before = known.get(digest)
+  if (before !== undefined) return before
   const policies = policiesOf(plan)
-  const read = readKeyTerms(name, terms, policies.groups.keys(), policies.regions.names)
-  return 'faults' in read ? read.faults : []
+  const read = readKeyTerms(own, terms, policies.groups, policies.regions.names)
+  const faults = 'faults' in read ? read.faults : []
+  known.set(digest, faults)
+  return faults
 }
 
 /**
@@ -90,7 +105,7 @@ export function faultsOf(name: string, terms: KeyTerms, plan: Plan): readonly st
 export function warningsOf(name: string, terms: KeyTerms, plan: Plan, config: Config): readonly string[] {
   const policies = policiesOf(plan)
   const models = Object.keys(config.models)
-  const read = readKeyTerms(name, terms, policies.groups.keys(), policies.regions.names, models)
+  const read = readKeyTerms(name, terms, policies.groups, policies.regions.names, models)
   if ('faults' in read) return []
   const { routes = [] } = read.config
   const unknown = routes.filter(pattern => !plan.routes.some(({ id }) => new Glob(pattern).matches(id)))

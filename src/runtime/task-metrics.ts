@@ -88,7 +88,7 @@ export class TaskSurvey {
 
   async #countKind(kind: string, counted: Map<string, Counted>): Promise<void> {
     const { repository } = this.#kernel.need(TASKS)
-    for await (const task of repository.survey(kind, MAX_COUNTED, PAGE_TASKS)) {
+    for await (const { task } of repository.survey(kind, MAX_COUNTED, PAGE_TASKS)) {
       const { state, created } = task
       const entry = counted.get(`${kind} ${state}`) ?? { kind, state, count: 0, oldest: undefined }
       entry.count++

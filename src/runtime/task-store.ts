@@ -4,7 +4,7 @@ import { withNotification } from '../features/tasks/notice.js'
 import { type NoticeState, noticeOf } from '../features/tasks/notices.js'
 import { presenterNamed } from '../features/tasks/presenters/index.js'
 import { isEnded, type Task } from '../features/tasks/record.js'
-import { entryOf, namespaceOf, type TaskEntry, TaskRepository } from '../features/tasks/repository.js'
+import { type TaskEntry, TaskRepository } from '../features/tasks/repository.js'
 import { cancelled, recordExpiry } from '../features/tasks/tasks.js'
 import { StartError } from './problems.js'
 import { openStore } from './stores.js'
@@ -15,6 +15,8 @@ import { DIRECT } from '../features/tasks/view.js'
 
 /** Which tasks to list; absent members do not restrict the list. */
 export interface TaskFilter {
+  readonly id?: string
+  readonly order?: 'newest'
   readonly kind?: string
   readonly owner?: string
   readonly state?: Task['state']
@@ -35,6 +37,8 @@ interface Cursor extends NonNullable<ScanRange['after']> {
 
 /** Records that are read at a time. */
 const PAGE_RECORDS = 500
+/** Records of a kind that are read for the newest tasks, about. */
+const MAX_RECORDS = 5000
 
 /** The tasks of a gateway, for those who look after it. It may run meanwhile, or not. */
 export class TaskStore {
@@ -73,6 +77,8 @@ export class TaskStore {
 
   /** At most so many of them behind a cursor, which is the `next` of the page before; undefined if the cursor is invalid. */
   async page(filter: TaskFilter, limit: number, after: string | undefined): Promise<TaskPage | undefined> {
+    if (filter.id !== undefined) return { data: [(await this.find(filter.id, filter.owner)) ?? []].flat() }
+    if (filter.order === 'newest') return { data: await this.#newest(filter, limit) }
     const from = after === undefined ? undefined : decodeCursor(after)
     if (after !== undefined && from === undefined) return undefined
     const data: Task[] = []
@@ -127,29 +133,37 @@ export class TaskStore {
   }
 
   private async *entries({ kind, ...filter }: TaskFilter, from?: Cursor): AsyncGenerator<TaskEntry, void, void> {
-    const { owner, state, model, upstream } = filter
-    const kinds = kind === undefined ? [...this.#plan.taskKinds.keys()] : [kind]
+    const kinds = kind === undefined ? this.kinds : [kind]
     for (const one of kinds.slice(Math.max(0, kinds.indexOf(from?.kind ?? '')))) {
-      const namespace = namespaceOf(one)
-      let after: ScanRange['after'] | undefined = from?.kind === one ? from : undefined
-      for (;;) {
-        const range = { limit: PAGE_RECORDS, ...(after === undefined ? {} : { after }) }
-        const records = await this.#book.store.scan(namespace, range)
-        for (const entry of records.flatMap(record => entryOf(record) ?? [])) {
-          const { task } = entry
-          const fits =
-            task.phase !== 'deleting' &&
-            (owner ?? task.owner) === task.owner &&
-            (state ?? task.state) === task.state &&
-            (model ?? task.model) === task.model &&
-            (upstream === undefined || upstream === task.target?.upstream)
-          if (fits) yield entry
-        }
-        after = records.at(-1)
-        if (records.length < PAGE_RECORDS) break
-      }
+      const after = from?.kind === one ? from : undefined
+      for await (const entry of this.#book.survey(one, Number.POSITIVE_INFINITY, PAGE_RECORDS, after))
+        if (fits(entry.task, filter)) yield entry
     }
   }
+
+  /** The newest of all owners, of the last `limit` of each. */
+  async #newest({ kind, ...filter }: TaskFilter, limit: number): Promise<readonly Task[]> {
+    const found: Task[] = []
+    for (const one of kind === undefined ? this.kinds : [kind]) {
+      let left = MAX_RECORDS
+      for await (const owner of filter.owner === undefined ? this.#book.owners(one) : [filter.owner]) {
+        const { entries } = await this.#book.list(one, owner, { order: 'descending', limit })
+        found.push(...entries.map(({ task }) => task).filter(task => fits(task, filter)))
+        left -= entries.length + 1
+        if (left <= 0) break
+      }
+    }
+    return found.sort((first, second) => second.created - first.created).slice(0, limit)
+  }
+}
+
+function fits(task: Task, { owner, state, model, upstream }: TaskFilter): boolean {
+  return (
+    (owner ?? task.owner) === task.owner &&
+    (state ?? task.state) === task.state &&
+    (model ?? task.model) === task.model &&
+    (upstream === undefined || upstream === task.target?.upstream)
+  )
 }
 
 function encodeCursor(cursor: Cursor): string {

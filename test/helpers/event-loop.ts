@@ -23,6 +23,24 @@ export async function mostAtOnce(counted: () => number, all: number): Promise<nu
   return most
 }
 
+/** What a job resolves with, and how many turns of the event loop passed meanwhile. */
+export async function countTurns<T>(job: () => Promise<T>): Promise<{ readonly turns: number; readonly result: T }> {
+  let turns = 0
+  let isOver = false
+  const turn = (): void => {
+    if (isOver) return
+    turns++
+    setImmediate(turn)
+  }
+  setImmediate(turn)
+  try {
+    const result = await job()
+    return { turns, result }
+  } finally {
+    isOver = true
+  }
+}
+
 /** The gateway's end of a client's or an upstream's connection; both are in this process. */
 export function endOf(client: Socket): Socket | undefined {
   const handles = (process as unknown as { _getActiveHandles(): unknown[] })._getActiveHandles()

@@ -10,60 +10,63 @@ import { LimitsPatch } from './limits-patch.js'
 import { type Bound, BoundBar, boundsOf } from './near-bound.js'
 import { UseOverTime } from './use-over-time.js'
 
+/** Keys of one page of the list. */
+const PAGE_KEYS = 200
+
 export function Keys() {
-  const keys = useFetched<List<Key>>('/admin/keys?limit=200', 10_000)
-  const limits = useFetched<List<ScopeLimits>>('/admin/limits?limit=200', 3000)
   const name = parameter('name')
-  const [group, model] = [parameter('group'), parameter('model')]
-  const all = keys.data.value?.data ?? []
-  // Limits of keys of the store are not in the list: there may be very many of them.
-  const isStored = all.some(key => key.name === name && key.source === 'store')
-  const one = useFetched<List<ScopeLimits>>(
-    isStored && name !== undefined ? `/admin/limits?scope=key&name=${encodeURIComponent(name)}` : undefined,
-    3000,
+  const [group, model, after] = [parameter('group'), parameter('model'), parameter('after')]
+  const page = `/admin/keys?limit=${PAGE_KEYS}${after === undefined ? '' : `&after=${encodeURIComponent(after)}`}`
+  const keys = useFetched<List<Key>>(name === undefined ? page : undefined, 10_000)
+  const key = useFetched<Key>(name === undefined ? undefined : `/admin/keys/${encodeURIComponent(name)}`, 10_000)
+  const nearest = useFetched<List<ScopeLimits>>('/admin/limits?order=used&limit=10', 3000)
+  // Of all keys of the file that have limits, the first ones: the others, and keys of the store, show theirs by name.
+  const limits = useFetched<List<ScopeLimits>>(
+    name === undefined ? '/admin/limits?scope=key&limit=1000' : limitsOf('key', name),
+    name === undefined ? 10_000 : 3000,
   )
-  const own = isStored ? (one.data.value?.data ?? []).filter(({ scope }) => scope === 'key') : []
-  const scopes = [...(limits.data.value?.data ?? []), ...own]
-  const bounds = boundsOf(scopes)
-  const patched = name === undefined ? 'group' : 'key'
-  const isKnown =
-    keys.data.value !== undefined && limits.data.value !== undefined && (!isStored || one.data.value !== undefined)
-  const shown = name === undefined ? all : all.filter(key => key.name === name)
+  // What was read for another address stays until the answer for this one is there.
+  const one = key.data.value?.name === name ? key.data.value : undefined
+  const shown = name === undefined ? (keys.data.value?.data ?? []) : one === undefined ? [] : [one]
+  const isRead = name === undefined ? keys.data.value !== undefined : key.isMissing.value || one !== undefined
+  const bounds = boundsOf(limits.data.value?.data ?? [])
+  const near = boundsOf(nearest.data.value?.data ?? [])
+  const [next, again] = [
+    name === undefined ? keys.data.value?.next : undefined,
+    name === undefined ? keys.again : key.again,
+  ]
   return (
     <>
-      <Failure error={keys.error.value ?? limits.error.value ?? one.error.value} again={keys.again} />
+      <Failure error={keys.error.value ?? key.error.value ?? limits.error.value ?? nearest.error.value} again={again} />
       <div class="grid">
         {name === undefined ? null : <UseOverTime scope="key" name={name} />}
         {group === undefined ? null : <UseOverTime scope="group" name={group} />}
         {model === undefined ? null : <UseOverTime scope="model" name={model} />}
-        {(name === undefined && group === undefined) || !isKnown ? null : (
-          <LimitsPatch
-            key={name ?? group}
-            section={name === undefined ? 'groups' : 'keys'}
-            name={name ?? group ?? ''}
-            limits={scopes.find(one => one.scope === patched && one.name === (name ?? group))?.limits ?? []}
-            isStored={isStored}
-          />
+        {one === undefined ? null : (
+          <Patch key={one.name} scope="key" name={one.name} isStored={one.source === 'store'} />
+        )}
+        {name !== undefined || group === undefined ? null : (
+          <Patch key={group} scope="group" name={group} isStored={false} />
         )}
         <Card title="Near their bound" class="w5">
-          {bounds.length === 0 ? (
+          {near.length === 0 ? (
             <Empty>
               No key, group, model or upstream has a limit. Give a new key a budget beside this, or write{' '}
               <code>limits: {'{ requests: 60/min }'}</code> in <a href="/plan?view=file">the file</a>.
             </Empty>
           ) : (
-            bounds.slice(0, 10).map(bound => <BoundBar key={idOf(bound)} bound={bound} />)
+            near.slice(0, 10).map(bound => <BoundBar key={idOf(bound)} bound={bound} />)
           )}
         </Card>
         <Card title="New key" class="w7">
-          <NewKey onMade={keys.again} />
+          <NewKey onMade={again} />
         </Card>
         <Card
           title={name === undefined ? 'Keys' : `Key ${name}`}
           class="w12"
           aside={name === undefined ? undefined : <a href="/keys">All keys</a>}
         >
-          {shown.length === 0 && keys.data.value !== undefined ? (
+          {shown.length === 0 && isRead ? (
             <Empty>
               {name === undefined ? (
                 'There are no keys: create one above, and give its secret to an application.'
@@ -87,15 +90,45 @@ export function Keys() {
               </thead>
               <tbody>
                 {shown.map(key => (
-                  <KeyRow key={key.name} known={key} bounds={bounds} onChange={keys.again} />
+                  <KeyRow
+                    key={key.name}
+                    known={key}
+                    bounds={bounds}
+                    isMore={limits.data.value?.next !== undefined}
+                    onChange={again}
+                  />
                 ))}
               </tbody>
             </table>
+          )}
+          {after === undefined && next === undefined ? null : (
+            <p class="group">
+              {after === undefined ? null : <a href="/keys">The first keys</a>}
+              {next === undefined ? null : <a href={`/keys?after=${encodeURIComponent(next)}`}>More</a>}
+            </p>
           )}
         </Card>
       </div>
     </>
   )
+}
+
+function limitsOf(scope: 'key' | 'group', name: string): string {
+  return `/admin/limits?scope=${scope}&name=${encodeURIComponent(name)}`
+}
+
+interface PatchProps {
+  readonly scope: 'key' | 'group'
+  readonly name: string
+  readonly isStored: boolean
+}
+
+/** Only once it is known which limits there are: a patch removes those that it does not name. */
+function Patch({ scope, name, isStored }: PatchProps) {
+  const all = useFetched<List<ScopeLimits>>(limitsOf(scope, name), 10_000).data.value?.data
+  if (all === undefined) return null
+  const limits = all.find(one => one.scope === scope && one.name === name)?.limits ?? []
+  return <LimitsPatch section={scope === 'key' ? 'keys' : 'groups'} name={name} limits={limits} isStored={isStored} />
 }
 
 function idOf({ scope, name, unit, window }: Bound): string {
@@ -105,10 +138,12 @@ function idOf({ scope, name, unit, window }: Bound): string {
 interface RowProps {
   readonly known: Key
   readonly bounds: readonly Bound[]
+  /** Whether there are bounds that were not read. */
+  readonly isMore: boolean
   readonly onChange: () => void
 }
 
-function KeyRow({ known, bounds, onChange }: RowProps) {
+function KeyRow({ known, bounds, isMore, onChange }: RowProps) {
   const { name, source, models = [], disabled, expires, warning, group } = known
   const own = bounds.filter(bound => bound.scope === 'key' && bound.name === name)
   const isOver = expires !== undefined && Date.parse(expires) <= Date.now()
@@ -134,7 +169,7 @@ function KeyRow({ known, bounds, onChange }: RowProps) {
       <td class="hide">{source}</td>
       <td class="hide">{models.length === 0 ? NONE : models.slice(0, 4).join(', ')}</td>
       <td>
-        {own.length > 0 ? null : source === 'store' && parameter('name') !== name ? (
+        {own.length > 0 ? null : (isMore || source === 'store') && parameter('name') !== name ? (
           <a href={`/keys?name=${encodeURIComponent(name)}`}>Show</a>
         ) : (
           NONE

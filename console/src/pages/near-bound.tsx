@@ -53,7 +53,7 @@ export function BoundBar({ bound, isNamed = true }: { readonly bound: Bound; rea
 }
 
 export function NearBound() {
-  const { data } = useFetched<List<ScopeLimits>>('/admin/limits', 5000)
+  const { data } = useFetched<List<ScopeLimits>>('/admin/limits?order=used&limit=5', 5000)
   const bounds = boundsOf(data.value?.data ?? []).slice(0, 5)
   return (
     <Card title="Near their bound" class="w5" aside={<a href="/keys">Keys and budgets</a>}>

@@ -37,14 +37,25 @@ const PLACES: Readonly<Record<string, { readonly result: (id: string) => string;
   image: { result: id => `/mj/image/${id}` },
 }
 
+/** The newest: older ones are found by their id, and by `gateway tasks list`. */
+const MAX_TASKS = 100
+
 export function Tasks() {
-  const { data, error, again } = useFetched<List<Task>>('/admin/tasks?limit=100', 2000)
+  const id = parameter('id')
+  const { data, error, again } = useFetched<List<Task>>(`/admin/tasks?order=newest&limit=${MAX_TASKS}`, 5000)
+  const asked = useFetched<List<Task>>(id === undefined ? undefined : `/admin/tasks?id=${encodeURIComponent(id)}`, 2000)
   const tasks = data.value?.data ?? []
-  const one = tasks.find(({ id }) => id === parameter('id'))
+  const one = asked.data.value?.data.find(task => task.id === id)
+  const isGone = id !== undefined && one === undefined && asked.data.value?.data.length === 0
+  const changed = (): void => {
+    again()
+    asked.again()
+  }
   return (
     <>
-      <Failure error={error.value} again={again} />
-      {one === undefined ? null : <One key={one.id} task={one} onChange={again} />}
+      <Failure error={error.value ?? asked.error.value} again={changed} />
+      {one === undefined ? null : <One key={one.id} task={one} onChange={changed} />}
+      {isGone ? <Empty>There is no task of this id: it was deleted, or its time is over.</Empty> : null}
       <Card title="Tasks" aside={<span class="mut">Videos, images and others that the gateway follows</span>}>
         {tasks.length === 0 && data.value !== undefined ? (
           <Empty>

@@ -1,10 +1,12 @@
 import { type Signal, useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import { call, messageOf } from '../api.js'
+import { ApiError, call, messageOf } from '../api.js'
 
 export interface Fetched<T> {
   readonly data: Signal<T | undefined>
   readonly error: Signal<string | undefined>
+  /** Whether there is no such thing; then it has no data, and that is not an error. */
+  readonly isMissing: Signal<boolean>
   again(): void
 }
 
@@ -12,8 +14,11 @@ export interface Fetched<T> {
 export function useFetched<T>(path: string | undefined, everyMs?: number): Fetched<T> {
   const data = useSignal<T | undefined>(undefined)
   const error = useSignal<string | undefined>(undefined)
+  const isMissing = useSignal(false)
   const load = useRef<() => void>(() => undefined)
   useEffect(() => {
+    error.value = undefined
+    isMissing.value = false
     if (path === undefined) return
     const leaving = new AbortController()
     const { signal } = leaving
@@ -21,8 +26,12 @@ export function useFetched<T>(path: string | undefined, everyMs?: number): Fetch
       try {
         data.value = await call<T>(path, { signal })
         error.value = undefined
+        isMissing.value = false
       } catch (cause) {
-        if (!signal.aborted) error.value = messageOf(cause)
+        if (signal.aborted) return
+        isMissing.value = cause instanceof ApiError && cause.status === 404
+        error.value = isMissing.value ? undefined : messageOf(cause)
+        if (isMissing.value) data.value = undefined
       }
     }
     load.current = () => void read()
@@ -33,5 +42,5 @@ export function useFetched<T>(path: string | undefined, everyMs?: number): Fetch
       leaving.abort()
     }
   }, [path, everyMs])
-  return { data, error, again: () => load.current() }
+  return { data, error, isMissing, again: () => load.current() }
 }

@@ -1,5 +1,6 @@
+import { inSlices, type Steps } from '../../core/steps.js'
 import { CALLERS } from '../../features/keys/callers.js'
-import { isKeyName, type KeyTerms } from '../../features/keys/record.js'
+import { isKeyName, type KeyTerms, type StoredKey } from '../../features/keys/record.js'
 import type { KeyCursor } from '../../features/keys/stored-keys.js'
 import type { AdminHost, Page } from '../host.js'
 import { changedView, fileView, KEY, mustFit, NEW_KEY, storedView, TERMS } from '../key-view.js'
@@ -61,7 +62,16 @@ async function storedPage(host: AdminHost, limit: number, after?: KeyCursor): Pr
   const found = await host.kernel.need(CALLERS).stored.list(limit, after)
   const last = found.at(-1)
   const next = last === undefined || found.length < limit ? {} : { next: `store:${last.created}:${last.name}` }
-  return { data: found.map(key => storedView(key, host)), ...next }
+  return { data: await inSlices(viewing(found, host)), ...next }
+}
+
+function* viewing(keys: readonly StoredKey[], host: AdminHost): Steps<readonly object[]> {
+  const views: object[] = []
+  for (const key of keys) {
+    views.push(storedView(key, host))
+    yield
+  }
+  return views
 }
 
 function cursorOf(text: string): KeyCursor | undefined {

@@ -1,12 +1,17 @@
 import type { Scope, ScopeLimits, ScopeType } from '../../core/bounds.js'
 import type { Config } from '../../core/config.js'
 import { CALLERS } from '../../features/keys/callers.js'
+import type { ShownLimit } from '../../features/limits/usage.js'
 import type { AdminHost } from '../host.js'
-import { PAGE_QUERY, pageOf, pageOfNames } from '../pages.js'
+import { limitOf, PAGE_QUERY, pageOf, pageOfNames } from '../pages.js'
 import { AdminError, type AdminRequest, type AdminRoute, objectOf, TEXT } from '../route.js'
 
 const SECTIONS = { key: 'keys', group: 'groups', model: 'models', upstream: 'upstreams' } as const
 const SCOPES = Object.keys(SECTIONS) as readonly ScopeType[]
+
+/** Scopes that are compared by their use. */
+const MAX_SORTED = 5000
+const ORDER = { order: { type: 'string', enum: ['used'] } } as const
 
 const LIMIT = objectOf({ unit: TEXT, window: { type: ['string', 'null'] }, limit: { type: 'number' } }, [
   'unit',
@@ -17,19 +22,30 @@ export const limits: AdminRoute = {
   method: 'GET',
   path: '/admin/limits',
   summary:
-    'Limits of the configuration, and what of them is used. A key of the store is found by scope=key and its name.',
-  query: { ...PAGE_QUERY, scope: { type: 'string', enum: [...SCOPES] }, name: TEXT },
+    'Limits of the configuration, and what of them is used. A key of the store is found by scope=key and its name. order=used: those of the first 5000 that are nearest to a bound, in one page.',
+  query: { ...PAGE_QUERY, ...ORDER, scope: { type: 'string', enum: [...SCOPES] }, name: TEXT },
   status: 200,
   answer: pageOf(objectOf({ scope: TEXT, name: TEXT, limits: { type: 'array', items: LIMIT } }, ['scope', 'name'])),
   async handle(request, host) {
-    const { scope, name } = request.query
+    const { scope, name, order } = request.query
     if (scope !== undefined && !SCOPES.some(one => one === scope))
       throw new AdminError(400, 'invalid_parameter', `scope: expected one of ${SCOPES.join(', ')}`)
+    if ((order ?? 'used') !== 'used') throw new AdminError(400, 'invalid_parameter', 'order: expected used')
     if (scope === 'key' && name !== undefined && host.config.keys[name] === undefined)
       return { data: await shown(await scopesNamed(scope, name, host), host) }
-    const page = pageOfScopes(scopesOf(host.config, scope, name), request)
+    const scopes = scopesOf(host.config, scope, name)
+    if (order === 'used') {
+      const used = await shown(scopes.slice(0, MAX_SORTED), host)
+      return { data: used.sort((one, other) => partOf(other) - partOf(one)).slice(0, limitOf(request)) }
+    }
+    const page = pageOfScopes(scopes, request)
     return { ...page, data: await shown(page.data, host) }
   },
+}
+
+/** How much of its nearest bound is used; 1: all of it. */
+function partOf({ limits }: { readonly limits: readonly ShownLimit[] }): number {
+  return Math.max(0, ...limits.map(({ used, limit }) => (limit === 0 ? 1 : used / limit)))
 }
 
 /** The scopes with limits that have this name, of a key of the store also those of its groups. */
@@ -58,7 +74,7 @@ async function storedScopes(name: string, host: AdminHost): Promise<readonly Sco
   return (key && host.callerOf(key)?.policy?.scopes) ?? []
 }
 
-async function shown(scopes: readonly Scope[], host: AdminHost): Promise<readonly object[]> {
+async function shown(scopes: readonly Scope[], host: AdminHost): Promise<Parameters<typeof partOf>[0][]> {
   const limits = await host.limits(scopes)
   return scopes.map(({ type, name }, at) => ({ scope: type, name, limits: limits[at] ?? [] }))
 }

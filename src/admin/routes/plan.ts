@@ -1,5 +1,5 @@
 import type { ListenConfig } from '../../core/process-config.js'
-import { planFacts, requestFacts } from '../../plan/explain.js'
+import { groupFacts, keyFacts, modelFacts, requestFacts, upstreamFacts } from '../../plan/explain.js'
 import { callerNamed } from '../callers.js'
 import { AdminError, type AdminRoute, COUNT, FLAG, objectOf, type Schema, TEXT } from '../route.js'
 
@@ -25,16 +25,18 @@ export const plan: AdminRoute = {
     upstreams: LIST,
   }),
   async handle(_request, { plan, config, kernel }) {
-    const { keys, groups, models, upstreams } = planFacts(plan, config)
-    const first = <T>(all: readonly T[]): readonly T[] => all.slice(0, MAX_ENTRIES)
+    const first = <T, F>(all: Readonly<Record<string, T>>, facts: (name: string, one: T) => F): readonly F[] =>
+      Object.keys(all)
+        .slice(0, MAX_ENTRIES)
+        .map(name => facts(name, all[name] as T))
     return {
       generation: kernel.generation.number,
       digest: plan.digest,
       base: baseOf(plan.listen),
-      keys: first(keys).map(({ secrets: _, ...key }) => key),
-      groups: first(groups),
-      models: first(models),
-      upstreams: first(upstreams),
+      keys: first(config.keys, keyFacts).map(({ secrets: _, ...key }) => key),
+      groups: first(config.groups, groupFacts),
+      models: first(config.models, (name, model) => modelFacts(name, model, plan)),
+      upstreams: [...plan.upstreams.values()].slice(0, MAX_ENTRIES).map(one => upstreamFacts(one, config)),
     }
   },
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { isObject, type Json } from '../../core/json.js'
 import { play } from '../../features/console/play.js'
 import { callerNamed } from '../callers.js'
-import { AdminError, type AdminRoute, objectOf, type StreamAnswer, TEXT } from '../route.js'
+import { AdminError, type AdminRoute, clientGone, objectOf, type StreamAnswer, TEXT } from '../route.js'
 
 /** Largest request of the console, bytes; files in it are in Base64. */
 const MAX_BYTES = 32 * 1024 * 1024
@@ -58,7 +58,7 @@ export const playRequest: AdminRoute = {
     }
     const asked = { caller, method: method as string, path, body: bytes, type, client, gone, ended }
     const answer = await play(host.kernel, asked).catch((error: unknown) => {
-      throw gone.aborted ? new AdminError(499, 'client_gone', 'the client has gone away') : error
+      throw gone.aborted ? clientGone() : error
     })
     const headers = shown(answer.headers)
     const { 'content-type': answered = 'application/octet-stream' } = headers

@@ -4,12 +4,18 @@ import { AdminError, type AdminRoute, TEXT } from '../route.js'
 export const tasks: AdminRoute = {
   method: 'GET',
   path: '/admin/tasks',
-  summary: 'Tasks that the gateway keeps; those of one key are adjacent, in the order in which they began.',
-  query: { ...PAGE_QUERY, kind: TEXT, owner: TEXT, state: TEXT, model: TEXT, upstream: TEXT },
+  summary:
+    'Tasks that the gateway keeps; those of one key are adjacent, in the order in which they began. order=newest: the newest first, in one page, of the last ones of each key; of thousands, those of the first keys.',
+  query: {
+    ...{ ...PAGE_QUERY, order: { type: 'string', enum: ['newest'] }, id: TEXT },
+    ...{ kind: TEXT, owner: TEXT, state: TEXT, model: TEXT, upstream: TEXT },
+  },
   status: 200,
   answer: pageOf({ type: 'object' }),
   async handle(request, host) {
     const { limit: _, after, ...filter } = request.query
+    if ((filter.order ?? 'newest') !== 'newest')
+      throw new AdminError(400, 'invalid_parameter', 'order: expected newest')
     const page = await host.tasks(filter, limitOf(request), after)
     if (page === undefined) throw new AdminError(400, 'invalid_parameter', 'after: expected `next` of a page before')
     return page

@@ -74,7 +74,6 @@ export function play(kernel: Kernel, asked: PlayRequest): Promise<PlayAnswer> {
       },
     )
     pieces.onRead = () => exchange.resumed()
-    pieces.onLeave = () => exchange.destroy()
     gone.addEventListener('abort', () => exchange.destroy(), { once: true })
     kernel.arrive(exchange)
     if (gone.aborted) exchange.destroy()
@@ -88,7 +87,6 @@ class Pieces implements AsyncIterableIterator<Uint8Array> {
   #end: 'none' | 'done' | Error = 'none'
   #wake: (() => void) | undefined
   onRead: () => void = () => undefined
-  onLeave: () => void = () => undefined
 
   add(bytes: Uint8Array): boolean {
     // The writer uses its memory again.
@@ -125,7 +123,6 @@ class Pieces implements AsyncIterableIterator<Uint8Array> {
   }
 
   async return(): Promise<IteratorResult<Uint8Array>> {
-    if (this.#end === 'none') this.onLeave()
     this.#end = 'done'
     this.#wake?.()
     return { done: true, value: undefined }

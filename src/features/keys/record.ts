@@ -16,7 +16,7 @@ export interface StoredKey {
 }
 
 /** Valid names of keys, as in the file. */
-const KEY_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
+const KEY_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
 
 export function isKeyName(name: string): boolean {
   return KEY_NAME.test(name)

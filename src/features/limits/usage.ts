@@ -46,7 +46,9 @@ export async function shownLimits(
   clock = SYSTEM_CLOCK,
 ): Promise<readonly (readonly ShownLimit[])[]> {
   const standings = scopes.length === 0 ? [] : await inTime(book.read(scopes), clock)
-  return scopes.map(scope => [...standings.filter(one => one.scope === scope).map(shown), ...ofEachRequest(scope)])
+  const byScope = new Map<Scope, ShownLimit[]>(scopes.map(scope => [scope, []]))
+  for (const one of standings) byScope.get(one.scope)?.push(shown(one))
+  return scopes.map(scope => [...(byScope.get(scope) ?? []), ...ofEachRequest(scope)])
 }
 
 /** Modules of the user's own may be late, and throw errors of any kind. */

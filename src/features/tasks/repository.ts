@@ -67,25 +67,33 @@ export class TaskRepository {
    */
   async findForAnyOwner(kind: string, id: string): Promise<TaskEntry | undefined> {
     if (!isTaskId(id)) return undefined
+    for await (const owner of this.owners(kind)) {
+      const entry = await this.find(kind, owner, id)
+      if (entry !== undefined) return entry
+    }
+    return undefined
+  }
+
+  /** Those who have tasks of a kind; reads one record for each. */
+  async *owners(kind: string): AsyncGenerator<string, void> {
     for (let after: ScanRange['after']; ; ) {
       const range = { limit: 1, ...(after === undefined ? {} : { after }) }
       const [first] = await stored(this.store.scan(namespaceOf(kind), range))
-      if (first === undefined) return undefined
-      const entry = await this.find(kind, first.owner, id)
-      if (entry !== undefined) return entry
+      if (first === undefined) return
+      yield first.owner
       after = { owner: first.owner, ...BEHIND }
     }
   }
 
   /** Tasks of all owners, at most `most`, read a page at a time. Tasks that their clients have deleted are not among them. */
-  async *survey(kind: string, most: number, page: number): AsyncGenerator<Task, void> {
-    let after: ScanRange['after']
+  async *survey(kind: string, most: number, page: number, from?: ScanRange['after']): AsyncGenerator<TaskEntry, void> {
+    let after = from
     for (let left = most; left > 0; left -= page) {
       const limit = Math.min(page, left)
       const records = await stored(this.store.scan(namespaceOf(kind), { limit, ...(after !== undefined && { after }) }))
       for (const record of records) {
         const entry = entryOf(record)
-        if (entry !== undefined && entry.task.phase !== 'deleting') yield entry.task
+        if (entry !== undefined && entry.task.phase !== 'deleting') yield entry
       }
       after = records.at(-1)
       if (records.length < limit) return

@@ -163,7 +163,7 @@ function logText({ level, format, to, sample = {}, fields }: Plan['log']): strin
   ].join(', ')
 }
 
-function keyFacts(name: string, key: KeyConfig): KeyFacts {
+export function keyFacts(name: string, key: KeyConfig): KeyFacts {
   const { models, secrets, expires, disabled, absent, strict, expose, generations, capture, trace, ...rules } = key
   const off = disabled ? 'disabled' : secrets.length === 0 ? (absent ?? 'no secret') : undefined
   return {

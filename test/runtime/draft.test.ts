@@ -1,0 +1,52 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Worker } from 'node:worker_threads'
+import t, { type Test } from 'tap'
+import { FileDrafts } from '../../src/runtime/draft.js'
+import { loadPlan } from '../../src/runtime/load.js'
+import type { PlanSource } from '../../src/runtime/reload.js'
+import { countTurns } from '../helpers/event-loop.js'
+import { temporary } from '../helpers/store-kinds.js'
+
+const KEYS = 1500
+const BASE = 'version: 1\ninclude: [keys.yaml]\nupstreams: { sim: { kind: simulator } }\nmodels: { "sim-*": sim }\n'
+
+/** A file with very many keys, which serves. */
+async function drafts(t: Test): Promise<FileDrafts> {
+  const folder = temporary(t)
+  const digest = (n: number): string => `sha256:${n.toString(16).padStart(64, '0')}`
+  const keys = Array.from({ length: KEYS }, (_, n) => `  key-${n}: { secret: { hash: "${digest(n)}" } }\n`)
+  writeFileSync(join(folder, 'keys.yaml'), `keys:\n${keys.join('')}`)
+  const file = join(folder, 'gateway.yaml')
+  writeFileSync(file, BASE)
+  const loaded = await loadPlan({ file, env: {} })
+  const { plan, config } = loaded
+  if (plan === undefined || config === undefined) throw new Error(JSON.stringify(loaded.problems))
+  return new FileDrafts({ file, env: {} }, () => ({ loaded, running: { plan, config } }) as unknown as PlanSource)
+}
+
+t.test('a draft of a large configuration is checked beside requests', async t => {
+  const made = await drafts(t)
+  const { turns, result } = await countTurns(() => made.check(`${BASE}timeouts: { total: 1m }\n`, false))
+  t.match(result, { isValid: true, changes: { settings: ['timeouts'] } })
+  t.ok(turns > 500, `${turns} turns of the event loop`)
+})
+
+t.test('drafts of a large configuration are read one after another', async t => {
+  const made = await drafts(t)
+  let [open, most] = [0, 0]
+  const count = (worker: Worker): void => {
+    most = Math.max(most, ++open)
+    worker.once('exit', () => open--)
+  }
+  process.on('worker', count)
+  t.teardown(() => process.off('worker', count))
+  const found = await Promise.all(
+    ['1m', 'never'].map(total => made.check(`${BASE}timeouts: { total: ${total} }\n`, false)),
+  )
+  t.same(
+    found.map(({ isValid }) => isValid),
+    [true, false],
+  )
+  t.equal(most, 1)
+})
