@@ -77,8 +77,7 @@ async function serveSocket(
   { host, log }: AdminTools,
 ): Promise<void> {
   const client = request.socket.remoteAddress
-  const forSession = host.plan.admin?.console === true ? digest : undefined
-  const session = sessionFor(request, forSession, 'encrypted' in request.socket)
+  const session = sessionFor(request, digest, host)
   const admin = `GET ${(request.url ?? '').split('?', 1)[0]?.slice(0, 200)}`
   try {
     await openRealtime(request, socket, head, { session, host })
@@ -117,8 +116,7 @@ async function serve(
   if (tools.host.plan.admin?.console === true && answerFile(request, response, path)) return
   try {
     const isEncrypted = 'encrypted' in request.socket
-    const forSession = tools.host.plan.admin?.console === true ? digest : undefined
-    const session = isAllowed(request, digest) ? 'key' : sessionFor(request, forSession, isEncrypted)
+    const session = isAllowed(request, digest) ? 'key' : sessionFor(request, digest, tools.host)
     if (session === undefined && !isOpen(tools, method, path))
       throw new AdminError(401, 'unauthenticated', 'send the admin key as a Bearer token')
     const { route, params } = routeOf(tools.table, method, path)
@@ -169,11 +167,12 @@ async function sendPieces(response: ServerResponse, usual: string, given: Stream
 
 /** A session of the console, where the plan has one. */
 function sessionFor(
-  { headers }: IncomingMessage,
+  { headers, socket }: IncomingMessage,
   digest: string | undefined,
-  isEncrypted: boolean,
+  { plan: { admin } }: AdminHost,
 ): Session | undefined {
-  return digest === undefined ? undefined : sessionOf(digest, headers, isEncrypted)
+  if (digest === undefined || admin?.console !== true) return undefined
+  return sessionOf({ digest, oidc: admin.oidc }, headers, 'encrypted' in socket)
 }
 
 /**

@@ -2,7 +2,7 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { AdminHost } from '../admin/host.js'
 import { TABLE } from '../admin/routes/index.js'
-import { followCodes } from '../admin/routes/session.js'
+import { followSessions } from '../admin/routes/session.js'
 import { createAdminServer } from '../admin/server.js'
 import { answerPeers } from '../admin/workers.js'
 import type { AdminPlan } from '../core/process-config.js'
@@ -52,7 +52,7 @@ export class Admin {
     this.#settings = settings
     this.#log = log
     answerPeers(kernel)
-    followCodes(kernel)
+    followSessions(kernel)
     followLevel(log, kernel.peers)
     const host: AdminHost = {
       ...parts,

@@ -1,5 +1,6 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
+import type { SignInConfig } from '../../core/sign-in.js'
 import type { Begun } from '../../features/identity/sign-in.js'
 
 /** What a page of the console may do: look, or everything that the admin key allows. */
@@ -25,31 +26,60 @@ const BEGUN_MS = 10 * 60 * 1000
 const SECURE = '__Host-'
 const MAX_COOKIE_CHARS = 4096
 
+/** What signs sessions: the digest of the admin key. Those of people hold as long as the issuer and its roles stay as they are. */
+interface Signing {
+  readonly digest: string
+  readonly oidc?: SignInConfig | undefined
+}
+
 /** A session needs no memory of the gateway: every worker can check it, and another admin key ends it. */
 export function openSession(
-  digest: string,
+  { digest, oidc }: Signing,
   { role, name = '' }: Pick<Session, 'role' | 'name'>,
   isEncrypted: boolean,
   now = Date.now(),
 ): string {
   const shown = Buffer.from(name).toString('base64url')
   const text = `${role}.${now + SESSION_MS}.${shown}.${randomBytes(12).toString('base64url')}`
-  return cookie(COOKIE, signed(digest, 'session', text), isEncrypted, SESSION_MS / 1000)
+  return cookie(COOKIE, signed(digest, purposeOf(shown, oidc), text), isEncrypted, SESSION_MS / 1000)
 }
 
-export function endSession(isEncrypted: boolean): string {
+function purposeOf(name: string, oidc: SignInConfig | undefined): string {
+  const place = oidc && [oidc.provider.issuer, oidc.clientId, oidc.role]
+  return name === '' ? 'session' : `session of ${JSON.stringify(place ?? null)}`
+}
+
+/** Sessions that were signed out, until they would expire: at most so many, and then the oldest is forgotten. */
+const MAX_ENDED = 10_000
+const ended = new Set<string>()
+
+/** The cookie that takes a session's place in the browser. */
+export function noSession(isEncrypted: boolean): string {
   return cookie(COOKIE, '', isEncrypted, 0)
 }
 
+/** What a browser has sent, for {@link sessionEnded}. */
+export function sentSession(headers: IncomingHttpHeaders, isEncrypted: boolean): string {
+  return cookieOf(headers, COOKIE, isEncrypted) ?? ''
+}
+
+/** A session that was signed out holds no longer, also for one who has copied its cookie. */
+export function sessionEnded(value: string): void {
+  const [oldest] = ended
+  if (ended.size >= MAX_ENDED && oldest !== undefined) ended.delete(oldest)
+  ended.add(value)
+}
+
 export function sessionOf(
-  digest: string,
+  { digest, oidc }: Signing,
   headers: IncomingHttpHeaders,
   isEncrypted: boolean,
   now = Date.now(),
 ): Session | undefined {
-  const value = cookieOf(headers, COOKIE, isEncrypted)
-  const [role, until, name = ''] =
-    (value === undefined ? undefined : checked(digest, 'session', value))?.split('.') ?? []
+  const value = cookieOf(headers, COOKIE, isEncrypted) ?? ''
+  const purpose = purposeOf(value.split('.', 3)[2] ?? '', oidc)
+  const [role, until, name = ''] = checked(digest, purpose, value)?.split('.') ?? []
+  if (ended.has(value)) return undefined
   const expires = Number(until)
   if ((role !== 'viewer' && role !== 'admin') || !(expires > now)) return undefined
   return { role, expires, ...(name === '' ? {} : { name: Buffer.from(name, 'base64url').toString('utf8') }) }

@@ -60,7 +60,7 @@ export const endSignIn: AdminRoute = {
       if (iss !== undefined && iss !== signIn.config.provider.issuer) throw new TokenFault('another issuer answers')
       if (code === undefined || code.length > MAX_CODE_CHARS) throw new TokenFault('the issuer gave no code')
       const person = await signIn.person(code, begun, redirectOf(request, signIn))
-      setCookie(openSession(digest, person, isEncrypted))
+      setCookie(openSession({ digest, oidc: signIn.config }, person, isEncrypted))
       host.kernel.onNotice({ name: person.name, role: person.role }, 'signed in to the console')
       return to('/')
     } catch (cause) {

@@ -1,11 +1,12 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import { topic } from '../../core/peers.js'
-import { codeUsed, endSession, linkCode, openSession, takeCode } from '../console/session.js'
+import { codeUsed, linkCode, noSession, openSession, sentSession, sessionEnded, takeCode } from '../console/session.js'
 import type { AdminHost } from '../host.js'
 import { AdminError, type AdminRoute, FLAG, MOMENT, objectOf, TEXT } from '../route.js'
 
 const PATH = '/admin/session'
 const USED = topic<string>('console: code used')
+const ENDED = topic<string>('console: session ended')
 
 const SESSION = objectOf({ role: { enum: ['viewer', 'admin'] }, expires: MOMENT, name: TEXT, zone: TEXT }, ['role'])
 
@@ -51,7 +52,7 @@ export const startSession: AdminRoute = {
     if (!isKey(key, digest) && !isCode(code, digest, host))
       throw new AdminError(401, 'unauthenticated', 'this is not the admin key, or the link has been used')
     const role = viewer === true ? 'viewer' : 'admin'
-    setCookie(openSession(digest, { role }, isEncrypted))
+    setCookie(openSession({ digest }, { role }, isEncrypted))
     return { role }
   },
 }
@@ -66,20 +67,26 @@ function isCode(code: unknown, digest: string, { kernel: { peers } }: AdminHost)
   return true
 }
 
-/** Codes of links that other workers have accepted are not accepted here. */
-export function followCodes({ peers }: AdminHost['kernel']): void {
+/** Codes of links that other workers have accepted, and sessions that ended there, are not accepted here. */
+export function followSessions({ peers }: AdminHost['kernel']): void {
   peers.on(USED, code => codeUsed(code))
+  peers.on(ENDED, session => sessionEnded(session))
 }
 
 export const stopSession: AdminRoute = {
   method: 'DELETE',
   path: PATH,
-  summary: 'Ends the session of the console in this browser.',
+  summary: 'Ends the session of the console.',
   status: 200,
   answer: objectOf({ ended: FLAG }),
   isReading: true,
-  async handle({ isEncrypted, setCookie }) {
-    setCookie(endSession(isEncrypted))
+  async handle({ session, headers, isEncrypted, setCookie }, { kernel: { peers } }) {
+    setCookie(noSession(isEncrypted))
+    if (session !== undefined) {
+      const sent = sentSession(headers, isEncrypted)
+      sessionEnded(sent)
+      peers.tell(ENDED, sent)
+    }
     return { ended: true }
   },
 }

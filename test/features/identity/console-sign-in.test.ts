@@ -11,17 +11,16 @@ t.test('who signs in at the issuer has the role of the claims, and nothing else 
   const { line, origin } = await adminLine(
     `, oidc: { ${client}, allow: [127.0.0.1], name: email, address: "https://console.example.com/", ${role} }`,
   )
-  const gateway = await startTestGateway(
-    t,
-    `version: 1
+  const yaml = `version: 1
 store: { type: memory }
 keys: { caller: { secret: { env: CALLER_KEY } } }
 upstreams: { sim: { kind: simulator } }
 models: { m: { upstream: sim, as: sim-text } }
 ${line}
-`,
-    { env: { GATEWAY_ADMIN_KEY: ADMIN_SECRET, CONSOLE_SECRET: CLIENT.secret } },
-  )
+`
+  const gateway = await startTestGateway(t, yaml, {
+    env: { GATEWAY_ADMIN_KEY: ADMIN_SECRET, CONSOLE_SECRET: CLIENT.secret },
+  })
   const get = (path: string, cookie = '') => request(t, origin, path, { headers: cookie === '' ? {} : { cookie } })
   /** What the browser keeps of an answer. */
   const kept = (answer: Answer, name: string): string =>
@@ -75,6 +74,10 @@ ${line}
     t.notMatch(checked.text, CLIENT.secret)
     t.match((await get('/admin/plan/file', viewer)).json(), { check: false, write: false })
     t.match((await get('/admin/plan/file', cookie)).json(), { check: true, write: false })
+    const leave = { method: 'DELETE', headers: { cookie: viewer, 'x-console': '1' } }
+    t.equal((await request(t, origin, '/admin/session', leave)).status, 200)
+    t.equal((await get('/admin/session', viewer)).status, 401, 'a copy of the cookie is of no use')
+    t.equal((await get('/admin/session', cookie)).status, 200)
   })
 
   await t.test('everything else is refused, and the log says why', async t => {
@@ -103,5 +106,15 @@ ${line}
     const away = await get(`/admin/oidc/callback?code=c&state=${query.get('state')}`, cookie)
     t.equal(away.header('location'), '/#refused=issuer')
     t.notMatch(JSON.stringify(gateway.log.items), CLIENT.secret)
+    issuer.away = false
+  })
+
+  await t.test('a session of a person ends with the roles that it was opened by', async t => {
+    const cookie = kept(await back({}), 'gateway_console')
+    t.equal((await get('/admin/session', cookie)).status, 200)
+    await gateway.write('gateway.yaml', yaml.replace('ops: admin', 'others: admin'))
+    const reload = { method: 'POST', headers: { authorization: `Bearer ${ADMIN_SECRET}` } }
+    t.equal((await request(t, origin, '/admin/reload', reload)).status, 200)
+    t.equal((await get('/admin/session', cookie)).status, 401)
   })
 })
