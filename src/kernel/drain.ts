@@ -1,4 +1,4 @@
-import type { Exchange } from '../core/plan.js'
+import type { Exchange, Route } from '../core/plan.js'
 import type { Call } from './call.js'
 import type { Watched } from './watchdog.js'
 
@@ -7,9 +7,17 @@ interface Unattended extends Watched {
   abandon(): void
 }
 
-/** Whether an upstream's answer is read to its end although the client has gone, so that its usage is known. */
-export function drains({ error }: Call, { tariff }: Exchange): boolean {
-  return tariff?.onClientAbort === 'drain' && error?.code === 'client_gone'
+/**
+ * Whether an upstream's answer is read to its end although the client has gone, so that its usage is known, or the owner of what
+ * it has made.
+ */
+export function drains({ error, route }: Call, { tariff }: Exchange): boolean {
+  return error?.code === 'client_gone' && (tariff?.onClientAbort === 'drain' || hasOwner(route))
+}
+
+/** Whether the answer names what was made for the caller, which is recorded then: a resource, or the file of an upload that ends. */
+export function hasOwner(route: Route | undefined): boolean {
+  return route?.resource?.action === 'create' || route?.resource?.action === 'update'
 }
 
 /**

@@ -73,7 +73,7 @@ export class RouteCompiler {
       framing,
       tunnel,
       body,
-      control: controlMembers(config, kind),
+      control: controlMembers(config, kind, this.#batchFiles(config)),
       members,
       resource,
       references: this.#resourceKinds.references(config),
@@ -116,6 +116,12 @@ export class RouteCompiler {
 
   #kindOf(name: string): TaskKind {
     return this.#parts.taskKinds.get(name) ?? undeclaredKind(name)
+  }
+
+  /** Members that name the files of a batch: how many requests it has is read from them. */
+  #batchFiles({ protocol = '', references }: RouteConfig): readonly string[] {
+    if (this.#protocols.get(protocol).amounts?.batch !== true) return []
+    return this.#resourceKinds.named(references).map(({ path: [name = ''] }) => name)
   }
 
   /** Messages are read while they pass, which goes by few paths of names alone. */
@@ -264,8 +270,9 @@ function compacted(answer: RouteConfig['answer']): { readonly protocol?: string 
 function controlMembers(
   { model, stream, protocol, answer, task, batch }: RouteConfig,
   kind: TaskKind | undefined,
+  batchFiles: readonly string[],
 ): readonly string[] {
-  const names = new Set<string>()
+  const names = new Set<string>(batchFiles)
   for (const pointer of [model, stream]) {
     if (typeof pointer === 'object' && (pointer.from === 'body' || pointer.from === 'form')) names.add(pointer.name)
   }

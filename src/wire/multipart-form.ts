@@ -210,14 +210,14 @@ function percentDecoded(name: string): string {
   }
 }
 
-/** Whether a part is a field, not a file. */
-function isText({ filename, extendedFilename, type }: PartHead): boolean {
+/** Whether a part is a field for every reader, and not a file. */
+export function isText({ filename, extendedFilename, type }: PartHead): boolean {
   if (filename !== undefined || extendedFilename !== undefined) return false
   return type === undefined || type.startsWith('text/') || type === 'application/json'
 }
 
 /** Whether the content is the value without any encoding. */
-function isPlain({ encoding, charset }: PartHead): boolean {
+export function isPlain({ encoding, charset }: PartHead): boolean {
   return (encoding === undefined || IDENTITY.has(encoding)) && (charset === undefined || ASCII_BASED.has(charset))
 }
 

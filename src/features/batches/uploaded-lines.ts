@@ -4,6 +4,7 @@ import { slot } from '../../kernel/slot.js'
 import { LineCount } from '../../wire/line-count.js'
 import { MultipartReader } from '../../wire/multipart.js'
 import { boundaryOf } from '../../wire/multipart-boundary.js'
+import { isPlain, isText } from '../../wire/multipart-form.js'
 
 /** Counts the lines of the file that a request uploads. */
 export const UPLOADED_LINES = slot<UploadedLines>('lines of an upload')
@@ -48,8 +49,10 @@ export class UploadedLines {
     try {
       for (const event of this.#reader?.push(chunk) ?? []) {
         if (event.type === 'part') {
-          this.#isFile = event.head.filename !== undefined
+          this.#isFile = !isText(event.head)
           if (this.#isFile) this.#files++
+          // What is decoded from it has other lines.
+          if (this.#isFile && !isPlain(event.head)) this.#reader = undefined
         } else if (event.type === 'data' && this.#isFile) this.#lines.push(event.bytes)
       }
       if (this.#lines.lines > MAX_LINES) this.#reader = undefined

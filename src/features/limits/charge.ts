@@ -28,15 +28,16 @@ interface Ended {
 
 /**
  * What is charged: the upstream's own count, and of a stream that ended early what was delivered, if that is more. Without a
- * count a failed attempt costs nothing, an answer is counted here, and of one that was given up what was delivered; never more
- * than was reserved. A session costs its upstream's counts, and what was delivered since the last one. An upstream that was given
- * up before it answered has read the input.
+ * count a failed attempt costs nothing, an answer is counted here, also if its client has gone, and of one that was given up what
+ * was delivered; never more than was reserved. A session costs its upstream's counts, and what was delivered since the last one.
+ * An upstream that was given up before it answered has read the input.
  */
 export function usedBy(ended: Ended): Used {
-  const { demand, paths, price, usage, isSent, isSession, outcome, worst } = ended
+  const { demand, paths, price, usage, isSent, isWhole, isSession, outcome, worst } = ended
   if (!isSent || paths?.free === true) return NOTHING
-  const isAnswered = outcome.phase === 'ok' || outcome.begun || outcome.status === SWITCHING_PROTOCOLS
-  if (usage === undefined && !isAnswered && outcome.phase !== 'cancelled') return NOTHING
+  const isAnswered = outcome.phase === 'ok' || isWhole || outcome.begun || outcome.status === SWITCHING_PROTOCOLS
+  const isGivenUp = outcome.phase === 'cancelled' && (outcome.status ?? 0) < 300
+  if (usage === undefined && !isAnswered && !isGivenUp) return NOTHING
   const others = isAnswered ? otherUnits(likelyDemand(demand, usage), price, demand.images) : NO_UNITS
   const isGuessed = isAnswered && hasGuess(ended)
   if (usage !== undefined && hasCount(usage)) {

@@ -28,12 +28,15 @@ export async function narrowByReferences(
   const named = await referencesIn(call, route, body, exchanges)
   if (named.size === 0) return exchanges
   let left = exchanges
+  let lines = 0
   for (const [text, kinds] of named) {
     const resource = await resourceMeant(call, kinds, text, exchanges)
-    if (resource !== 'unknown' && resource.lines !== undefined) call.set(BATCH_LINES, resource.lines)
+    // Which of several an upstream reads is not known, and of one that was not counted, how many requests it holds.
+    lines += (resource === 'unknown' ? undefined : resource.lines) ?? Number.NaN
     const holder = resource === 'unknown' ? exchangeForUnknownIds(left, text)?.upstream.name : resource.upstream
     left = holder === undefined ? [] : left.flatMap(one => exchangeOfKeeper(one, holder) ?? [])
   }
+  if (lines > 0) call.set(BATCH_LINES, lines)
   if (left.length > 0) return left
   const [name = '', kinds = []] = [...named][0] ?? []
   const { routes } = call.generation.plan

@@ -52,6 +52,7 @@ export class ResourceRelay implements Relay {
 
   private async answer(): Promise<void> {
     const memory = answerLease(this.#attempt)
+    this.#attempt.call.drains.add(this)
     try {
       const body = await joined(this.#chunks, this.#size)
       const document = await this.read(body, memory)
@@ -60,7 +61,13 @@ export class ResourceRelay implements Relay {
       await this.finish(body, document)
     } finally {
       memory.end()
+      this.abandon()
     }
+  }
+
+  /** A call whose client has gone is over once what it made has its owner. */
+  abandon(): void {
+    this.#attempt.call.drains.delete(this)
   }
 
   /** Undefined if the answer is invalid, which has been reported: another target may be tried. */

@@ -49,7 +49,7 @@ export const responses: Feature = {
         const turn = call.get(TURN)
         if (turn === undefined) return undefined
         if (turn.conversationId !== undefined) {
-          call.observe(new ResponseTap(events, response => void turn.extend(response).catch(() => undefined)))
+          call.observe(new ResponseTap(events, response => turn.extend(response).catch(() => undefined)))
         }
         if (!turn.options.store) return undefined
         return new ResponseObserver(events, {

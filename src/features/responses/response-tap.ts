@@ -1,5 +1,5 @@
 import { readExact } from '../../core/exact-json.js'
-import { isObject, type JsonObject } from '../../core/json.js'
+import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import type { Tap } from '../../kernel/tap.js'
 import { SseDecoder, WireLimitError } from '../../wire/sse.js'
 
@@ -9,22 +9,26 @@ const MAX_BYTES = 16 * 1024 * 1024
 const LAST = ['response.completed', 'response.incomplete'] as const
 const MARKS = LAST.map(name => Buffer.from(name))
 
-/** Observes an answer for the whole response, and reports it once. Changes nothing. */
+/** Observes an answer for the whole response, and reports it once, before the last bytes are sent. Changes nothing. */
 export class ResponseTap implements Tap {
+  kept: Promise<void> | undefined
   readonly #events: boolean
-  readonly #found: (response: JsonObject) => void
+  readonly #found: (response: JsonObject) => Promise<void>
   #pieces: Buffer[] = []
   #size = 0
 
-  /** `events`: the answer is an event stream, pushed in whole events, rather than one document. */
-  constructor(events: boolean, found: (response: JsonObject) => void) {
+  /** `events`: the answer is an event stream, pushed in whole events, rather than one document. `found` never rejects. */
+  constructor(events: boolean, found: (response: JsonObject) => Promise<void>) {
     this.#events = events
     this.#found = found
   }
 
   push(bytes: Uint8Array): void {
     const piece = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
-    if (this.#events && !MARKS.some(mark => piece.includes(mark))) return
+    if (this.#events) {
+      if (MARKS.some(mark => piece.includes(mark))) this.report(lastResponse(piece))
+      return
+    }
     this.#size += piece.length
     if (this.#size <= MAX_BYTES) this.#pieces.push(piece)
     else this.#pieces = []
@@ -33,9 +37,12 @@ export class ResponseTap implements Tap {
   end(): void {
     const bytes = Buffer.concat(this.#pieces)
     this.#pieces = []
-    if (bytes.length === 0) return
-    const response = this.#events ? lastResponse(bytes) : readExact(bytes.toString('utf8'))
-    if (isObject(response) && Array.isArray(response.output)) this.#found(response)
+    if (bytes.length > 0) this.report(readExact(bytes.toString('utf8')))
+  }
+
+  private report(response: Json | undefined): void {
+    if (this.kept === undefined && isObject(response) && Array.isArray(response.output))
+      this.kept = this.#found(response)
   }
 }
 

@@ -2,6 +2,7 @@ import { GatewayError } from '../../core/errors.js'
 import type { Framing } from '../../core/route-settings.js'
 import { EVENTSTREAM_TYPE } from '../../wire/eventstream.js'
 import { chainOf } from '../chain.js'
+import { hasOwner } from '../drain.js'
 import { lengthOf, responseHeaders, single, type UpstreamHeaders } from '../response-headers.js'
 import { EventRelay } from './events.js'
 import { FormattedRelay } from './formatted.js'
@@ -35,7 +36,7 @@ export function openRelay(attempt: Source, status: number, headers: UpstreamHead
     return new RawRelay(attempt, status, flat, lengthOf(headers))
   }
   const type = single(headers['content-type'])?.toLowerCase() ?? ''
-  if (!attempt.isDraining) {
+  if (!attempt.isDraining || hasOwner(attempt.route)) {
     for (const relay of chain.relay) {
       const own = relay(attempt, status, flat, headers)
       if (own !== undefined) return own

@@ -1,5 +1,6 @@
 import type { ScopeType } from '../../core/bounds.js'
 import type { Exchange, Route } from '../../core/plan.js'
+import { hasOwner } from '../../kernel/drain.js'
 import type { Stage } from '../../kernel/stages.js'
 import { duration } from '../../plan/explain/format.js'
 import { asksUpstream, type LimitName, type Subject } from './subject.js'
@@ -183,9 +184,9 @@ export const COLUMNS: readonly Column[] = [
     name: 'abort',
     shows: "what becomes of the upstream's work when the client has gone",
     hole: 'the answer is read to its end, which no time-out bounds',
-    judge({ exchanges }) {
+    judge({ route, exchanges }) {
       if (exchanges.length === 0) return NONE
-      const draining = exchanges.filter(({ tariff }) => tariff?.onClientAbort === 'drain')
+      const draining = exchanges.filter(({ tariff }) => tariff?.onClientAbort === 'drain' || hasOwner(route))
       const cell = draining.length === 0 ? 'cancel' : draining.length === exchanges.length ? 'drain' : 'cancel+drain'
       if (draining.every(({ timeouts }) => isBound(timeouts.total))) return { cell }
       return { cell, hole: 'answers are drained without a total time-out' }
