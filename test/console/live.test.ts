@@ -24,7 +24,7 @@ async function look(page: Page, state: 'hidden' | 'visible'): Promise<void> {
     document.dispatchEvent(new Event('visibilitychange'))`)
 }
 
-/** Once it is answered, the browser has told of all requests before it. */
+/** Once it is answered, the browser has reported all requests before it. */
 async function markerAnswered({ page }: ConsoleTest): Promise<void> {
   await page.evaluate("fetch('/admin/session/ways').then(answer => answer.text())")
 }

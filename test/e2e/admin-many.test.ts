@@ -30,7 +30,7 @@ t.test('terms that many keys have in common are read once for a plan', async t =
   t.same(faultsOf('key.0', terms, other), ['group: no group is called "one"; there are: two'])
   t.match(faultsOf('key.0', { ...terms, models: 1 }, plan), [/^models: /], 'also where the name has a dot')
   for (const name of ['not a name', 'n'.repeat(65)])
-    t.match(faultsOf(name, terms, plan), [/^expected a name/], 'a name that is none is a fault of its own')
+    t.match(faultsOf(name, terms, plan), [/^expected a name/], 'what is not a name is a fault of its own')
 })
 
 t.test('other requests are served while the keys of the store are listed', async t => {
