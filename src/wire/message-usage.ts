@@ -14,8 +14,9 @@ const BEGIN = Buffer.from('{"type":"')
 export class MessageUsage {
   readonly #types: readonly string[]
   readonly #ends: readonly Buffer[]
-  readonly #families: readonly string[]
-  readonly #begins: readonly Buffer[]
+  /** How the types of an answer's messages begin; empty if the first type does not say. */
+  readonly #family: string
+  readonly #begin: Buffer
   readonly #paths: UsagePaths
   #state: 'new' | 'skip' | 'read' = 'new'
   #type = new PlacedValues(TYPE)
@@ -24,14 +25,15 @@ export class MessageUsage {
   /** Of the current message. */
   #size = 0
   #isOfAnswer = false
-  /** Messages of answers since the last report: of those types that begin as a reporting one does (`response.`). */
+  /** Messages of answers since the last report of one: of those types that begin as the first one does (`response.`). */
   readonly unreported = { bytes: 0, events: 0 }
 
   constructor(types: readonly string[], paths: UsagePaths) {
     this.#types = types
     this.#ends = types.map(type => Buffer.from(`${type}"`))
-    this.#families = types.filter(type => type.includes('.')).map(type => type.slice(0, type.indexOf('.') + 1))
-    this.#begins = this.#families.map(family => Buffer.concat([BEGIN, Buffer.from(family)]))
+    const [first = ''] = types
+    this.#family = first.slice(0, first.indexOf('.') + 1)
+    this.#begin = Buffer.concat([BEGIN, Buffer.from(this.#family)])
     this.#paths = paths
     this.#message = new PassingUsage(paths)
   }
@@ -54,7 +56,7 @@ export class MessageUsage {
     if (this.#state === 'new') {
       this.#state = this.mayCount(bytes, start, end) ? 'read' : 'skip'
       if (this.#state === 'skip') {
-        this.#isOfAnswer = this.#begins.some(begin => startsWith(bytes, start, end, begin))
+        this.#isOfAnswer = this.#family !== '' && startsWith(bytes, start, end, this.#begin)
         return
       }
       this.#type = new PlacedValues(TYPE)
@@ -68,10 +70,10 @@ export class MessageUsage {
   end(): void {
     // Some protocols have no types.
     const type = this.#state === 'read' ? this.#type.value(0) : undefined
-    const isOfAnswer = this.#isOfAnswer || this.#families.some(family => String(type ?? '').startsWith(family))
+    const isOfAnswer = this.#isOfAnswer || (this.#family !== '' && String(type ?? '').startsWith(this.#family))
     const reported = this.mayReport(type) ? this.#message.usage() : undefined
-    if (reported !== undefined) {
-      this.#usage = sumOfUsage(this.#usage, reported)
+    if (reported !== undefined) this.#usage = sumOfUsage(this.#usage, reported)
+    if (reported !== undefined && (isOfAnswer || type === undefined)) {
       this.unreported.bytes = this.unreported.events = 0
     } else if (isOfAnswer) {
       this.unreported.bytes += this.#size

@@ -1,11 +1,14 @@
+import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import type { LedgerRecord } from '../../src/core/ledger.js'
+import type { Feature } from '../../src/kernel/stages.js'
 import { textFrame } from '../../src/wire/frames.js'
 import { CHAT_ANSWER, json } from '../helpers/answers.js'
 import { CALLER, startTestGateway, type TestGateway, upstreamYaml } from '../helpers/gateway.js'
 import { ledgerRecords } from '../helpers/ledger-records.js'
+import { withFeature } from '../helpers/metered.js'
 import { startRawUpstream } from '../helpers/raw-upstream.js'
-import { open, realtimeYaml, startSocketUpstream } from '../helpers/realtime.js'
+import { lineOf, open, realtimeYaml, startSocketUpstream } from '../helpers/realtime.js'
 
 /** What runs longer than its request: tasks and sessions; and what each answer says of the limits. */
 
@@ -121,6 +124,65 @@ t.test('F-A8 a session over its budget ends in order, with an event that says wh
   await client.closes.count(1)
   t.equal(client.closes.items[0]?.code, 1008)
 })
+
+const HEARD = 'conversation.item.input_audio_transcription.completed'
+const heard = (usage: object): Buffer =>
+  textFrame(JSON.stringify({ type: HEARD, item_id: 'i', content_index: 0, transcript: 'Hello.', usage }), false)
+
+t.test('F-A8 a session that only transcribes is charged, and ends at its limit', async t => {
+  const up = await startSocketUpstream(t)
+  const yaml = realtimeYaml(up.origin, 'prices: { real-m: &ear { input: 2.00, audio_second: 0.01 }, other: *ear }\n')
+  const key = 'keys: { caller: { secret: { env: CALLER_KEY }, models: ["*"], limits: { tokens: 40000/day } } }'
+  const gateway = await startTestGateway(t, yaml.replace('memory', 'file, path: ./data').replace(CALLER, key))
+  const { client, server } = await open(t, { gateway, up })
+  server.send(heard({ type: 'duration', seconds: 2.5 }))
+  server.send(heard({ type: 'tokens', input_tokens: 5000, output_tokens: 50, total_tokens: 5050 }))
+  await client.texts.count(2)
+  server.send(heard({ type: 'tokens', input_tokens: 5000, output_tokens: 50, total_tokens: 5050 }))
+  await client.texts.count(4)
+  t.match(JSON.parse(client.texts.items[3] ?? ''), { type: 'error', error: { code: 'rate_limit_exceeded' } })
+  t.match(await client.closes.count(1), [{ code: 1008 }])
+  for (const { socket } of [client, server]) socket.destroy()
+  await gateway.log.find(line => line.msg === 'request')
+  t.match(await closed(gateway), [{ units: { input: 10_000, output: 100, audio_second: 2.5 }, cost: 45_000 }])
+})
+
+const STORE = fileURLToPath(new URL('../stores/my-store.js', import.meta.url))
+
+for (const tunnel of ['raw', 'framed']) {
+  t.test(`a session whose budget cannot be asked for ends in order, and the log says why (${tunnel})`, async t => {
+    const up = await startSocketUpstream(t)
+    let isAway = false
+    const away: Feature = {
+      name: 'away',
+      open({ store: { accounts } }) {
+        const commit = accounts.commit.bind(accounts)
+        accounts.commit = one => (isAway ? Promise.reject(new Error('it is away')) : commit(one))
+        return {}
+      },
+      compile: () => undefined,
+    }
+    const route = `routes: { WS /v1/realtime: { protocol: realtime, model: query.model, tunnel: ${tunnel} } }\n`
+    const yaml = realtimeYaml(
+      up.origin,
+      `${route}prices: { real-m: &voice { input: 2.00, output: 8.00 }, other: *voice }\n`,
+    )
+    const own = yaml.replace('type: memory', `type: "${STORE}"`).replace(CALLER, `keys: { caller: ${BUDGET} }`)
+    const gateway = await startTestGateway(t, own, { features: withFeature(away) })
+    const { client, server } = await open(t, { gateway, up })
+    isAway = true
+    server.send(
+      textFrame('{"type":"response.done","response":{"usage":{"input_tokens":90000,"output_tokens":0}}}', false),
+    )
+    await client.texts.count(2)
+    t.match(JSON.parse(client.texts.items[1] ?? ''), { type: 'error', error: { message: /^Limits cannot be checked/ } })
+    t.match(await client.closes.count(1), [{ code: 1008 }])
+    t.match(await server.closes.count(1), [{ code: 1001 }])
+    for (const { socket } of [client, server]) socket.destroy()
+    t.match(await lineOf(gateway), { error: 'unavailable', limit: 'store', close: 1008, closed_by: 'gateway' })
+    isAway = false
+  })
+}
 
 t.test(
   'a session costs what its upstream counts, and what was delivered of an answer that was not counted',

@@ -27,14 +27,16 @@ const COUNTS: readonly [told: readonly string[], logged: string][] = [
   [['input_token_details', 'cached_tokens'], 'cached_tokens'],
   [['input_token_details', 'audio_tokens'], 'input_audio_tokens'],
   [['output_token_details', 'audio_tokens'], 'output_audio_tokens'],
+  [['seconds'], 'audio_seconds'],
 ]
+const COUNTED = ['response.done', 'conversation.item.input_audio_transcription.completed']
 
-/** The sum of what the recorded server said that its responses used. */
+/** The sum of what the recorded server said that its responses and its transcripts used. */
 function toldBy({ messages }: RecordedSession): Readonly<Record<string, number | undefined>> {
   const sums: Record<string, number | undefined> = Object.fromEntries(COUNTS.map(([, name]) => [name, undefined]))
   for (const { from, text } of messages) {
     const event = JSON.parse(text)
-    if (from === 'client' || event.type !== 'response.done') continue
+    if (from === 'client' || !COUNTED.includes(event.type)) continue
     const usage = Object.keys(event.response?.usage ?? {}).length > 0 ? event.response.usage : event.usage
     for (const [path, name] of COUNTS) {
       const count = path.reduce((value, key) => value?.[key], usage)
@@ -63,6 +65,10 @@ t.test('recorded sessions are enough to mean something', { skip }, async t => {
   t.ok(sessions.length >= 25, `${sessions.length} sessions`)
   const counting = sessions.filter(session => toldBy(session).total_tokens !== undefined)
   t.ok(counting.length >= 15, `${counting.length} that tell their usage`)
+  t.ok(
+    sessions.filter(session => toldBy(session).audio_seconds !== undefined).length >= 3,
+    'and seconds that were heard',
+  )
 })
 
 for (const tunnel of ['raw', 'framed'] as const) {

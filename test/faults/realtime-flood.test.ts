@@ -1,10 +1,12 @@
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { closeFrame, frame, textFrame } from '../../src/wire/frames.js'
+import { clockAhead } from '../helpers/fast-clock.js'
+import { CALLER, startTestGateway, type TestGateway } from '../helpers/gateway.js'
 import { kernelHolds, knowsQueues } from '../helpers/kernel-queues.js'
-import { type End, open, startRealtime } from '../helpers/realtime.js'
+import { type End, lineOf, open, realtimeYaml, startRealtime, startSocketUpstream } from '../helpers/realtime.js'
 
 /** F-W2: what a session holds of a side that sends faster than the other one takes. */
 
@@ -39,33 +41,75 @@ for (const tunnel of ['raw', 'framed'] as const) {
       const { client, server } = await open(t, stage)
       const other = await open(t, stage)
       const [from, to] = slow === 'upstream' ? [client, server] : [server, client]
-      const [sender, receiver] = [from.socket as Socket, to.socket as Socket]
-      const legs: [Socket, number][] = [
-        [sender, sender.remotePort as number],
-        [receiver, receiver.remotePort as number],
-      ]
-      const [written, read] = [sender.bytesWritten, receiver.bytesRead]
-      receiver.pause()
-      const piece = frame(2, Buffer.alloc(32 * 1024, 7), slow === 'upstream')
-      const sent = await flood(sender, piece)
-      t.ok(sent < FLOOD, `held up after ${sent} bytes`)
-
-      const left = sender.bytesWritten - sender.writableLength - written
-      const arrived = receiver.bytesRead - read
-      const inKernel = legs.reduce(
-        (sum, [{ localPort = 0 }, port]) => sum + kernelHolds(localPort, port) + kernelHolds(port, localPort),
-        0,
-      )
-      // What of the sender's first piece has left it is not known.
-      const held = left - arrived - inKernel + piece.length
-      t.ok(held <= MOST, `${held} bytes are held of ${left} that were sent`)
-
+      to.socket.pause()
+      const sent = await heldUp(t, from, to, frame(2, Buffer.alloc(32 * 1024, 7), slow === 'upstream'))
       await talks(t, other.client, other.server)
-      receiver.resume()
+      to.socket.resume()
       t.equal((await to.bytes(sent)).length, sent, 'and all of it arrives')
     })
   }
 }
+
+/** One end sends what the other one does not read, until it is held up: at most so much waits between. How much was sent. */
+async function heldUp(test: Pick<typeof t, 'ok'>, from: End, to: End, piece: Buffer): Promise<number> {
+  const [sender, receiver] = [from.socket as Socket, to.socket as Socket]
+  const [written, read] = [sender.bytesWritten, receiver.bytesRead]
+  const sent = await flood(sender, piece)
+  test.ok(sent < FLOOD, `held up after ${sent} bytes`)
+  const left = sender.bytesWritten - sender.writableLength - written
+  const arrived = receiver.bytesRead - read
+  const inKernel = [sender, receiver].reduce(
+    (sum, { localPort = 0, remotePort = 0 }) =>
+      sum + kernelHolds(localPort, remotePort) + kernelHolds(remotePort, localPort),
+    0,
+  )
+  // What of the sender's first piece has left it is not known.
+  const held = left - arrived - inKernel + piece.length
+  test.ok(held <= MOST, `${held} bytes are held of ${left} that were sent`)
+  return sent
+}
+
+/** A frame that never ends, begun by a client, and the limit that its session reaches meanwhile. */
+async function cutWithinFrame(test: Test): Promise<{ gateway: TestGateway; client: End; server: End }> {
+  const up = await startSocketUpstream(test)
+  const key = 'keys: { caller: { secret: { env: CALLER_KEY }, models: ["*"], limits: { tokens: 40000/day } } }'
+  const yaml = realtimeYaml(up.origin, 'limits: { stall: 24h }\n').replace(CALLER, key)
+  const gateway = await startTestGateway(test, yaml)
+  const { client, server } = await open(test, { gateway, up })
+  const head = Buffer.from([0x82, 0xff, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0])
+  client.send(head)
+  await server.bytes(head.length)
+  server.socket.pause()
+  server.send(textFrame('{"type":"response.done","response":{"usage":{"total_tokens":20000}}}', false))
+  test.match(await client.closes.count(1), [{ code: 1008 }])
+  return { gateway, client, server }
+}
+
+t.test('F-W2 a session is cut within a frame that floods: at most 1 MiB waits', { skip }, async t => {
+  const { client, server } = await cutWithinFrame(t)
+  await heldUp(t, client, server, Buffer.alloc(32 * 1024, 7))
+})
+
+t.test('F-W2 a session that was cut ends, though the frame at hand does not', async t => {
+  const { gateway, client, server } = await cutWithinFrame(t)
+  let ahead = 0
+  clockAhead(t, performance, () => ahead)
+  const piece = Buffer.alloc(32 * 1024, 7)
+  const more = (): void => {
+    while (client.socket.writable && client.socket.write(piece));
+  }
+  client.socket.on('drain', more)
+  more()
+  server.socket.removeAllListeners('data')
+  const timer = setInterval(() => {
+    server.socket.read()
+    ahead += 180
+  }, 20)
+  t.teardown(() => clearInterval(timer))
+  t.match(await lineOf(gateway), { error: 'rate_limited', limit: 'tokens', close: 1008 })
+  t.ok(ahead < 120_000, `it ended by ${ahead} ms of the gateway's clock`)
+  await server.gone.count(1)
+})
 
 /** Another session is as quick as ever. */
 async function talks(test: Pick<typeof t, 'same'>, client: End, server: End): Promise<void> {

@@ -81,7 +81,8 @@ t.test('realtime is a raw tunnel: the model is in the query, the key may be a su
   t.match({ tunnel, model, body }, { tunnel: 'raw', model: { from: 'query', name: 'model' }, body: 'none' })
   t.same(caller[1], { in: 'subprotocol', prefix: 'openai-insecure-api-key.' })
   const { messages, subprotocols, usage } = protocol('WS /v1/realtime')
-  t.same(messages, { counted: ['response.done'], errorEvent: true })
+  const counted = ['response.done', 'conversation.item.input_audio_transcription.completed']
+  t.same(messages, { counted, errorEvent: true })
   const { rules } = route('WS /v1/realtime').members.of('any')
   const named = rules.filter(({ action }) => action === 'model').map(({ path }) => path.join('.'))
   t.ok(named.includes('session.model') && named.includes('session.audio.input.transcription.model'))

@@ -58,6 +58,36 @@ t.test('messages of an answer are unreported until the message that reports thei
   }
 })
 
+const HEARD = 'conversation.item.input_audio_transcription.completed'
+
+t.test('transcripts report tokens or seconds, and leave what is unreported of an answer as it was', async t => {
+  const paths = {
+    input: [
+      ['response', 'usage', 'input'],
+      ['usage', 'input'],
+    ],
+    seconds: [['usage', 'seconds']],
+  }
+  const heard = (used: string): string => `{"type":"${HEARD}","item_id":"i","transcript":"Hello.","usage":${used}}`
+  const said = [
+    `{"type":"response.delta","x":1}`,
+    heard('{"type":"tokens","input":13}'),
+    `{"type":"conversation.item.added","item":{}}`,
+    heard('{"type":"duration","seconds":1.5}'),
+    `{"type":"response.delta","x":2}`,
+    heard('null'),
+  ]
+  for (const size of [1, 9, 1000]) {
+    const usage = new MessageUsage(['response.done', HEARD], paths)
+    feed(usage, said, size)
+    t.same(usage.usage, { input: 13, seconds: 1.5 }, `${size} bytes`)
+    t.same(usage.unreported, { bytes: 62, events: 2 }, 'the answer is not counted yet')
+    feed(usage, [done(1, 2)], size)
+    t.same(usage.usage, { input: 14, seconds: 1.5 })
+    t.same(usage.unreported, { bytes: 0, events: 0 })
+  }
+})
+
 t.test('the type may be anywhere in the message', async t => {
   const message = '{ "response": {"usage":{"input":5,"output":6}}, "type": "response.done" }'
   t.same(count([message]), { input: 5, output: 6 })

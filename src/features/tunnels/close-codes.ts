@@ -18,6 +18,8 @@ export const UPSTREAM_FAILED = 1011
 export const PARTING_TIMEOUT_MS = 500
 /** Time for both sides to end their connections after close frames were sent, milliseconds. */
 export const CLOSING_TIMEOUT_MS = 2000
+/** Time for the rest of a frame before the gateway's own close frame, if its receiver still reads, milliseconds. */
+export const FRAME_TIMEOUT_MS = 60_000
 
 /** A side that broke the protocol, and how. */
 export interface Fault {

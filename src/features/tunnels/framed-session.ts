@@ -125,10 +125,7 @@ export class FramedSession implements Session {
     this.#messages.push(data, 0, data.length)
     const renamed = this.#messages.refusal === undefined ? this.renamed(data) : undefined
     if (renamed !== undefined) return renamed
-    const error = this.#messages.refusal ?? NOT_JSON
-    const event = errorEvent(this.#context, error)
-    if (event !== undefined) this.#ends.client.socket.send(event, true)
-    this.leave(POLICY, 'a message names a model that may not be used', error)
+    this.leave(POLICY, 'a message names a model that may not be used', this.#messages.refusal ?? NOT_JSON)
     return undefined
   }
 
@@ -197,9 +194,12 @@ export class FramedSession implements Session {
     if (this.#ends[other].side.gone) this.settle()
   }
 
+  /** The gateway ends the session: close frames to both sides, for the client after an event with the reason. */
   private leave(code: number, reason: string, error: GatewayError): void {
     if (this.#state !== 'open' && this.#state !== 'parting') return
     const { call } = this.#context
+    const event = code === POLICY ? errorEvent(this.#context, error) : undefined
+    if (event !== undefined) this.#ends.client.socket.send(event, true)
     call.error ??= error
     noteClosed(call, { code, by: 'gateway' })
     this.begin('closing')
@@ -225,7 +225,7 @@ export class FramedSession implements Session {
   }
 
   cut(error: GatewayError): void {
-    if (error.code === 'unavailable') this.settle()
+    if (error.details.phase === 'drain') this.settle()
     else this.leave(POLICY, 'a limit is reached', error)
   }
 

@@ -16,16 +16,17 @@ export class Lane {
     this.#send = send
   }
 
+  get isEnding(): boolean {
+    return this.#state === 'ending'
+  }
+
   get ended(): boolean {
     return this.#state === 'ended'
   }
 
   /** Passes received bytes; false if the receiver is slower. */
   push(bytes: Buffer): boolean {
-    if (this.#state === 'ending') {
-      this.passFrame(bytes)
-      return true
-    }
+    if (this.#state === 'ending') return this.passFrame(bytes)
     const passed = this.reader.push(bytes)
     if (this.#state === 'ended' || passed === 0) return true
     return this.#send(passed === bytes.length ? bytes : bytes.subarray(0, passed))
@@ -42,17 +43,19 @@ export class Lane {
     this.passFrame(Buffer.alloc(0))
   }
 
-  private passFrame(bytes: Buffer): void {
+  private passFrame(bytes: Buffer): boolean {
     const { reader } = this
+    let fits = true
     for (let at = 0; at < bytes.length && !reader.between && !reader.stopped; ) {
       // While a frame's head is incomplete, its length is unknown.
       const piece = bytes.subarray(at, at + Math.max(1, reader.missing))
-      this.#send(piece.subarray(0, reader.push(piece)))
+      fits = this.#send(piece.subarray(0, reader.push(piece))) && fits
       at += piece.length
     }
-    if (!reader.between && !reader.stopped) return
+    if (!reader.between && !reader.stopped) return fits
     this.#state = 'ended'
     if (reader.between && !reader.closed && this.#finalFrames !== undefined) this.#send(this.#finalFrames)
     this.#finalFrames = undefined
+    return true
   }
 }

@@ -9,6 +9,7 @@ import {
   closeError,
   codeForOther,
   type Fault,
+  FRAME_TIMEOUT_MS,
   faultError,
   GOING_AWAY,
   PARTING_TIMEOUT_MS,
@@ -58,8 +59,10 @@ export class RawSession implements Session {
   #isFull = false
   readonly #fromClient: Inflow
   readonly #fromUpstream: Inflow
-  /** When the session began to end; 0 before that. */
+  /** When the session began to end, or a side last read data that waited for it; 0 before that. */
   #closingSince = 0
+  /** When the session was first found to be ending; 0 before that. */
+  #endingSince = 0
   /** When a message last began; `#hadMessage`: whether one has begun since the last check. */
   #lastMessageAt: number
   #hadMessage = false
@@ -253,6 +256,7 @@ export class RawSession implements Session {
       this.#down.end(closeFrame(UPSTREAM_FAILED, 'the upstream disconnected', false))
     }
     this.parted()
+    this.#fromClient.resume()
     this.endBothSides()
   }
 
@@ -302,7 +306,7 @@ export class RawSession implements Session {
   }
 
   cut(error: GatewayError): void {
-    if (error.code === 'unavailable') this.settle()
+    if (error.details.phase === 'drain') this.settle()
     else this.leave(POLICY, 'a limit is reached', error)
   }
 
@@ -337,12 +341,18 @@ export class RawSession implements Session {
     else this.pingIfSilent(now, client !== undefined, upstream !== undefined)
   }
 
-  /** `isTaken`: a side still reads data that waits for it, so it gets more time. */
+  /** `isTaken`: a side still reads data that waits for it, so it gets more time; but a frame may be of any length. */
   private checkEnd(now: number, isTaken: boolean): void {
+    this.#endingSince ||= now
+    const isLate = now - this.#endingSince > FRAME_TIMEOUT_MS && (this.#up.isEnding || this.#down.isEnding)
     if (this.#state === 'parting') {
       if (now - this.#closingSince > PARTING_TIMEOUT_MS) this.parted()
-    } else if (isTaken) this.#closingSince = now
-    else if (now - this.#closingSince > CLOSING_TIMEOUT_MS) this.settle()
+    } else if (isTaken && !isLate) this.#closingSince = now
+    else if (now - this.#closingSince > CLOSING_TIMEOUT_MS) {
+      // Its connection would last until it has read what waits.
+      if (this.#client.writableLength > 0) this.#client.destroy()
+      this.settle()
+    }
   }
 
   private stalled(by: Fault['by']): void {
