@@ -154,7 +154,7 @@ export class Crew {
       if (worker.process.pid === undefined) this.#lost(member, { code: 1, signal: '', begun })
     })
     link.on(HELLO, () => {
-      // What it was told before it could listen is lost.
+      // A message from before it could listen is lost.
       if (this.#isEnding) return this.replace(member)
       greet(member).then(
         () => this.#serves(member),
