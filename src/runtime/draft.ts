@@ -15,8 +15,8 @@ import { FileChange, UnwrittenError } from './file-change.js'
 import type { PastDocument } from './history.js'
 import { type LoadedPlan, type LoadOptions, reloadPlan } from './load.js'
 import { meaningOf } from './meaning.js'
+import type { PlanSource } from './plan-source.js'
 import { messageOf } from './problems.js'
-import type { PlanSource } from './reload.js'
 
 interface Checked {
   readonly isValid: boolean

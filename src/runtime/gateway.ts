@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs'
 import type { Server } from 'node:http'
-import type { Server as HttpsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { Writable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -36,9 +35,10 @@ import { GatewayMetrics } from './metrics.js'
 import { type Opened, openFiles, type Start, startOf } from './opening.js'
 import { startLog } from './own-log.js'
 import { placesOf } from './places.js'
+import type { PlanSource } from './plan-source.js'
 import { messageOf, StartError } from './problems.js'
 import { recordTasks } from './receipts.js'
-import { type PlanSource, type ReloadOptions, Reloads } from './reload.js'
+import { type ReloadOptions, Reloads } from './reload.js'
 import { restingFor, shownBy, withoutCredential } from './resting.js'
 import { routingFor, shownRouting } from './routing.js'
 import type { Seat } from './seat.js'
@@ -78,7 +78,7 @@ export class Gateway {
   readonly #sweeper: Sweeper
   readonly #kernel: Kernel
   readonly #sockets: Sockets
-  readonly #server: Server | HttpsServer
+  readonly #server: Server
   readonly #health: Health
   readonly #reloads: PlanSource
   readonly #admin: Admin | undefined
@@ -175,7 +175,7 @@ export class Gateway {
     })
   }
 
-  #createServer(plan: Plan, shown: Parameters<typeof answerHealth>[3]): Server | HttpsServer {
+  #createServer(plan: Plan, shown: Parameters<typeof answerHealth>[3]): Server {
     return createServer(
       plan.listen,
       plan.limits,

@@ -1,6 +1,6 @@
 import type { AdminHost } from '../admin/host.js'
 import type { LoadedPlan } from './load.js'
-import type { PlanSource } from './reload.js'
+import type { PlanSource } from './plan-source.js'
 
 /** What the admin API does with the plans of a gateway. */
 export function generationsOf(plans: () => PlanSource): Pick<AdminHost, 'reload' | 'rollback' | 'history'> {

@@ -77,3 +77,20 @@ export class History {
     }
   }
 }
+
+/** What files said: undefined where they are too large to be kept. */
+interface Read {
+  readonly digest: string
+  readonly documents: readonly SourceFile[] | undefined
+}
+
+/** Whether the files say the same; what they refer to may have changed. */
+export function saySame(one: Read, other: Read): boolean {
+  const [files, others] = [one.documents, other.documents]
+  if (files === undefined || others === undefined) return one.digest === other.digest
+  const same = (file: SourceFile, at: number): boolean => {
+    const before = others[at]
+    return before !== undefined && before.path === file.path && Buffer.compare(before.bytes, file.bytes) === 0
+  }
+  return files.length === others.length && files.every(same)
+}

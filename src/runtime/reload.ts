@@ -1,13 +1,13 @@
-import type { SourceFile } from '../config/files.js'
 import type { ReloadCanary } from '../core/reload.js'
 import { inSlices } from '../core/steps.js'
 import type { Log } from '../sinks/log.js'
 import { changesBetween } from './changes.js'
 import type { Health } from './health.js'
-import { type Generation, History, type PastDocument } from './history.js'
+import { type Generation, History, type PastDocument, saySame } from './history.js'
 import { type LoadedPlan, type LoadOptions, type Running, reloadPlan, withFilesOfNow } from './load.js'
 import { meaningOf, weakened } from './meaning.js'
 import { OneAfterAnother } from './one-after-another.js'
+import type { Asker, PlanSource } from './plan-source.js'
 import { messageOf } from './problems.js'
 import { type Incoming, ReloadReport, unusable } from './reload-report.js'
 import { FollowedSource } from './source/followed.js'
@@ -25,32 +25,6 @@ export interface ReloadOptions extends LoadOptions {
   readonly remote?: RemoteSource
 }
 
-/** How a gateway gets plans, and what serves at the moment. */
-export interface PlanSource {
-  /** What the files said when they were last read, problems included. */
-  readonly loaded: LoadedPlan
-  /** What serves, and what it was compiled from. */
-  readonly running: Running
-  /** Follows the files of `loaded` from now on. */
-  follow(loaded: LoadedPlan): Promise<void>
-  /** Reads the files again. `by`: who asks. Without a plan in what it resolves with, nothing has changed. */
-  reload(by?: Asker): Promise<LoadedPlan>
-  /** The generations of the process, the newest first. */
-  history(): Promise<ReturnType<History['list']>>
-  /**
-   * Serves again what the files of the configuration said at that generation, as a new one. They stay as they are, and are read
-   * again when they change, or when someone asks for it. Undefined: the generation is no longer known.
-   */
-  rollback(number: number): Promise<LoadedPlan | undefined>
-  /** What the files said at that generation, the main one first; undefined where it is no longer known. */
-  pastDocuments(number: number): Promise<readonly PastDocument[] | undefined>
-  /** Keys of the store have limits: from now on requests are counted, also if the files have none. */
-  count(): Promise<void>
-  /** A rotated secret may have been missed; it is looked for once a generation. */
-  rereadSecrets(): void
-  close(): Promise<void>
-}
-
 /** What a reload changes, and what it needs for that. */
 interface Served {
   readonly target: Target
@@ -61,9 +35,6 @@ interface Served {
   /** Most descriptors that the process may have open, where the system says so. */
   readonly descriptors: number | undefined
 }
-
-/** Who asks for a reload: a person or program, or the console, which has written the file. */
-export type Asker = 'reload' | 'console'
 
 type Past = NonNullable<ReturnType<History['find']>>
 
@@ -404,18 +375,4 @@ export class Reloads implements PlanSource {
       throw error
     }
   }
-}
-
-/** Whether the files say the same; what they refer to may have changed. */
-function saySame(
-  one: Pick<LoadedPlan, 'digest' | 'documents'>,
-  other: Pick<LoadedPlan, 'digest' | 'documents'>,
-): boolean {
-  const [files, others] = [one.documents, other.documents]
-  if (files === undefined || others === undefined) return one.digest === other.digest
-  const same = (file: SourceFile, at: number): boolean => {
-    const before = others[at]
-    return before !== undefined && before.path === file.path && Buffer.compare(before.bytes, file.bytes) === 0
-  }
-  return files.length === others.length && files.every(same)
 }

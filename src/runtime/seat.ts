@@ -3,7 +3,7 @@ import type { LogState } from '../sinks/log.js'
 import type { SimulatorPlace } from './embedded.js'
 import type { Health } from './health.js'
 import type { Running } from './load.js'
-import type { PlanSource } from './reload.js'
+import type { PlanSource } from './plan-source.js'
 import type { Target } from './swap.js'
 
 /** What a worker gets from its supervisor, where a process alone does it itself. */

@@ -4,7 +4,7 @@ import type { Worker } from 'node:worker_threads'
 import t, { type Test } from 'tap'
 import { FileDrafts } from '../../src/runtime/draft.js'
 import { loadPlan } from '../../src/runtime/load.js'
-import type { PlanSource } from '../../src/runtime/reload.js'
+import type { PlanSource } from '../../src/runtime/plan-source.js'
 import { countTurns } from '../helpers/event-loop.js'
 import { temporary } from '../helpers/store-kinds.js'
 

@@ -6,8 +6,8 @@ import type { SimulatorPlace } from '../embedded.js'
 import type { CommonHealth } from '../health.js'
 import type { History, PastDocument } from '../history.js'
 import type { Overrides } from '../load.js'
+import type { Asker } from '../plan-source.js'
 import type { Entries } from '../reading/messages.js'
-import type { Asker } from '../reload.js'
 
 /** A new process receives messages from now on; what was sent before is lost. */
 export const HELLO = topic<null>('hello')

@@ -2,7 +2,7 @@ import type { MeasuredPair } from '../../features/generations/measured.js'
 import { type CommonHealth, type Health, takeCommon } from '../health.js'
 import type { PastDocument } from '../history.js'
 import type { LoadedPlan, Running } from '../load.js'
-import type { Asker, PlanSource } from '../reload.js'
+import type { Asker, PlanSource } from '../plan-source.js'
 import type { Prepared, Target } from '../swap.js'
 import type { Link } from './link.js'
 import {
