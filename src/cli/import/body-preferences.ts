@@ -1,3 +1,4 @@
+import { copiedMembers } from './copies.js'
 import type { Reader } from './reader.js'
 
 /** A request body with preferences for providers: they become the model's own. */
@@ -11,7 +12,8 @@ export const bodyPreferencesReader: Reader = ({ root, draft, data, model }) => {
     .texts()
     .map(member => root.child(member))
     .filter(({ exists }) => exists)
-  const request = kept.flatMap(view => [{ default: { [String(view.path.at(-1))]: view.take() ?? null } }])
+  const members = copiedMembers(kept.map(view => [String(view.path.at(-1)), view]))
+  const request = members.map(member => ({ default: Object.fromEntries([member]) }))
   for (const name of names.length === 0 ? [model] : names)
     draft.addTarget(name, { upstream, ...(request.length === 0 ? {} : { request }) })
 }

@@ -1,8 +1,9 @@
-import { isObject, type Json } from '../../core/json.js'
+import { type Json, parseJson } from '../../core/json.js'
 import { asName, asVariable } from './address.js'
-import { isCopied } from './header-secrets.js'
+import { verbOf } from './body-verbs.js'
+import { copiedHeaders, copiedMembers, plainText } from './copies.js'
 import type { Reader, ReaderInput } from './reader.js'
-import type { View } from './view.js'
+import { View } from './view.js'
 
 /** The channels of a gateway that keeps them in a database, as its API lists them. */
 export const channelsReader: Reader = input => {
@@ -38,7 +39,7 @@ function readChannel(view: View, isShared: boolean, at: number, input: ReaderInp
   if (status === 3) view.child('status').find('manual', 'it was switched off by itself; it is on here')
   const own = view.child('base_url')
   const address = typeof own.value === 'string' && own.value !== '' ? own : data.child('bases', number)
-  const request = forced(view.child('param_override'))
+  const request = forced(inJson(view.child('param_override')))
   const { region, isAccount } = inKey(view)
   const secrets = isAccount ? accountIn(view) : secretsOf(view.child('key'), `${asVariable(name)}_KEY`)
   const upstream = draft.upstream({
@@ -52,16 +53,16 @@ function readChannel(view: View, isShared: boolean, at: number, input: ReaderInp
     settings: { ...secrets, ...(status === 2 ? { disabled: true } : {}) },
   })
   if (upstream === undefined) return
-  const names = mapping(view.child('model_mapping'))
+  const names = inJson(view.child('model_mapping'))
   const weight = isShared ? { weight: weightOf(view, data) } : {}
   for (const model of (view.child('models').text() ?? '')
     .split(',')
     .map(one => one.trim())
     .filter(Boolean)) {
-    const as = names[model]
+    const as = names.child(model).text()
     draft.addTarget(model, {
       upstream,
-      ...(typeof as === 'string' && as !== model ? { as } : {}),
+      ...(as !== undefined && as !== model ? { as } : {}),
       ...(request.length === 0 ? {} : { request }),
       ...weight,
     })
@@ -80,16 +81,17 @@ function weightOf(view: View, data: View): number {
 function headersOf(view: View, data: View): Readonly<Record<string, string>> {
   const organization = view.child(data.child('organization', 'member').text() ?? '').text() ?? ''
   const header = data.child('organization', 'header').text() ?? ''
-  const override = view.child('header_override')
-  const written = jsonOf(override)
-  const found: Record<string, string> = organization === '' || header === '' ? {} : { [header]: organization }
-  for (const [name, value] of Object.entries(isObject(written) ? written : {})) {
-    // Braces are a variable: a key, or what the client sends.
-    const isPlain = typeof value === 'string' && !/[{}]/.test(value) && isCopied(name, value)
-    if (isPlain) found[name.toLowerCase()] = value
-    else override.find('manual', `write ${JSON.stringify(name)} under headers of the upstream: it is not copied`)
+  const override = inJson(view.child('header_override'))
+  const entries = override.entries()
+  // Braces are a variable: a key, or what the client sends.
+  const plain = entries.filter(([, { value }]) => !/[{}]/.test(String(value)))
+  for (const [name, value] of entries)
+    if (!plain.some(([other]) => other === name))
+      value.find('manual', `write ${JSON.stringify(name)} under headers of the upstream: it is not copied`)
+  return {
+    ...(organization === '' || header === '' ? {} : { [header]: plainText(organization) }),
+    ...copiedHeaders(plain),
   }
-  return found
 }
 
 /** For a cloud, the region is beside the key, or its last part: `id|secret|region`, or `key|region`. */
@@ -115,30 +117,18 @@ function secretsOf(view: View, variable: string): { readonly [name: string]: Jso
   return { secrets }
 }
 
-function mapping(view: View): { readonly [name: string]: Json | undefined } {
-  const value = jsonOf(view)
-  return isObject(value) ? value : {}
-}
-
 function forced(view: View): readonly Json[] {
-  const value = jsonOf(view)
-  if (!isObject(value)) return []
-  if (value.operations !== undefined) {
+  if (view.child('operations').exists) {
     view.find('unsupported', 'operations on the body are written as verbs: set, rename, remove')
     return []
   }
-  const members = Object.entries(value).filter(([name]) => /^[A-Za-z_]\w*$/.test(name))
-  return members.length === 0 ? [] : [{ set: Object.fromEntries(members) }]
+  return verbOf('set', copiedMembers(view.entries()), view, /^[A-Za-z_]\w*$/)
 }
 
 /** JSON in a text, as these databases keep it. */
-function jsonOf(view: View): Json | undefined {
-  const text = view.text()
-  if (text === undefined || text.trim() === '') return undefined
-  try {
-    return JSON.parse(text) as Json
-  } catch {
-    view.find('manual', 'this is not JSON')
-    return undefined
-  }
+function inJson(view: View): View {
+  const text = view.text() ?? ''
+  const value = parseJson(text)
+  if (value === undefined && text.trim() !== '') view.find('manual', 'this is not JSON')
+  return value === undefined ? view : new View(view.reading, view.path, value)
 }

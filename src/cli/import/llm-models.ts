@@ -2,8 +2,8 @@ import type { Json } from '../../core/json.js'
 import { asName, asVariable } from './address.js'
 import { bodyVerb } from './body-verbs.js'
 import { cloudWish } from './clouds.js'
+import { copiedHeaders } from './copies.js'
 import { type Draft, type Model, secretOf, type Target } from './draft.js'
-import { headersIn, isCopied } from './header-secrets.js'
 import { Limits } from './limits.js'
 import type { Reader, ReaderInput } from './reader.js'
 import type { View } from './view.js'
@@ -71,13 +71,7 @@ function headersOf(places: readonly (View | undefined)[]): Readonly<Record<strin
 /** What a language of expressions writes into a header is not copied. */
 function plainHeaders(view: View): Readonly<Record<string, string>> {
   const list = view.items().map(one => [one.child('name').text() ?? '', one.child('value')] as const)
-  const found: Record<string, string> = {}
-  for (const [name, value] of list) {
-    const text = value.text()
-    if (text !== undefined && isCopied(name, text)) found[name.toLowerCase()] = text
-    else value.find('manual', 'it may be a secret, and is not copied')
-  }
-  return list.length > 0 ? found : headersIn(view)
+  return copiedHeaders(list.length > 0 ? list : view.entries())
 }
 
 function readModel(

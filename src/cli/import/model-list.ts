@@ -1,9 +1,9 @@
 import { isObject, type Json } from '../../core/json.js'
 import { bodyVerb, defaultsIn } from './body-verbs.js'
 import { cloudWish } from './clouds.js'
+import { copiedHeaders } from './copies.js'
 import type { Target } from './draft.js'
 import { seconds } from './durations.js'
-import { headersIn } from './header-secrets.js'
 import { Limits } from './limits.js'
 import { readSpending } from './model-list-budgets.js'
 import { noteShares, outputTraits, readPrices } from './model-list-facts.js'
@@ -202,8 +202,8 @@ function headersOf(params: View, data: View): Readonly<Record<string, string>> {
   if (organization.exists && !isPlain)
     organization.find('manual', `write it under headers of the upstream, as ${header}`)
   return {
-    ...headersIn(params.child('headers')),
-    ...headersIn(params.child('extra_headers')),
+    ...copiedHeaders(params.child('headers').entries()),
+    ...copiedHeaders(params.child('extra_headers').entries()),
     ...(isPlain ? { [header]: text } : {}),
   }
 }

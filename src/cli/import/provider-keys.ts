@@ -1,11 +1,11 @@
 import type { Json, JsonObject } from '../../core/json.js'
 import { asName } from './address.js'
 import { cloudWish } from './clouds.js'
+import { copiedHeaders } from './copies.js'
 import { type Spoken, speaksOf } from './custom-requests.js'
 import { secretOf } from './draft.js'
 import { seconds } from './durations.js'
 import { Governance } from './governance.js'
-import { headersIn } from './header-secrets.js'
 import type { Reader, ReaderInput } from './reader.js'
 import type { View } from './view.js'
 
@@ -44,7 +44,7 @@ function readProvider(name: string, provider: View, input: ReaderInput): void {
       at: key,
       ...(address === undefined ? {} : { address }),
       ...(secret.exists && secret.value !== '' ? { secret } : {}),
-      headers: headersIn(network.child('extra_headers')),
+      headers: copiedHeaders(network.child('extra_headers').entries()),
       ...(custom.exists ? { speaks: (spoken: Spoken) => speaksOf(custom, input.data, spoken) } : {}),
       ...(cloud === undefined ? {} : { cloud: cloudWish(input.data, word => cloud.child(word)) }),
       settings: Object.keys(times).length === 0 ? {} : { timeouts: times },

@@ -1,9 +1,9 @@
 import type { Json } from '../../core/json.js'
 import { bodyVerb } from './body-verbs.js'
 import { cloudWish } from './clouds.js'
+import { copiedHeaders } from './copies.js'
 import type { Target } from './draft.js'
 import { milliseconds } from './durations.js'
-import { headersIn } from './header-secrets.js'
 import type { Reader, ReaderInput } from './reader.js'
 import type { View } from './view.js'
 
@@ -55,7 +55,7 @@ function leafOf(view: View, input: ReaderInput): readonly Target[] {
     at: view,
     ...(host.exists ? { address: host } : {}),
     ...(key.exists ? { secret: key } : {}),
-    headers: headersIn(view.child('custom_headers')),
+    headers: copiedHeaders(view.child('custom_headers').entries()),
     model: modelOfSlug ?? name ?? '',
     cloud: cloudWish(input.data, word => view.child(word)),
   })
