@@ -2,6 +2,7 @@ import { type Json, parseJson } from '../../core/json.js'
 import { asName, asVariable } from './address.js'
 import { verbOf } from './body-verbs.js'
 import { copiedHeaders, copiedMembers, plainText } from './copies.js'
+import type { Draft } from './draft.js'
 import type { Reader, ReaderInput } from './reader.js'
 import { View } from './view.js'
 
@@ -41,7 +42,7 @@ function readChannel(view: View, isShared: boolean, at: number, input: ReaderInp
   const address = typeof own.value === 'string' && own.value !== '' ? own : data.child('bases', number)
   const request = forced(inJson(view.child('param_override')))
   const { region, isAccount } = inKey(view)
-  const secrets = isAccount ? accountIn(view) : secretsOf(view.child('key'), `${asVariable(name)}_KEY`)
+  const secrets = isAccount ? accountIn(view) : secretsOf(view, at, `${asVariable(name)}_KEY`, draft)
   const upstream = draft.upstream({
     provider: word,
     name,
@@ -109,11 +110,18 @@ function accountIn(view: View): { readonly [name: string]: Json } {
 }
 
 /** Keys are never copied: one variable, or one for each line. */
-function secretsOf(view: View, variable: string): { readonly [name: string]: Json } {
-  const count = (view.text() ?? '').split('\n').filter(line => line.trim() !== '').length
-  if (count > 0) view.find('manual', `keys are not copied: set ${count > 1 ? `${variable}_1 and so on` : variable}`)
-  if (count <= 1) return { secret: { env: variable } }
-  const secrets = Array.from({ length: Math.min(count, 32) }, (_, at) => ({ env: `${variable}_${at + 1}` }))
+function secretsOf(channel: View, at: number, wanted: string, draft: Draft): { readonly [name: string]: Json } {
+  const view = channel.child('key')
+  const lines = (view.text() ?? '').split('\n').filter(line => line.trim() !== '')
+  if (lines.length <= 1) {
+    const [source = `channel:${channel.child('id').text() ?? at}`] = lines.map(line => `key:${line.trim()}`)
+    const env = draft.variableFor(source, wanted)
+    view.find('manual', `keys are not copied: set ${env}`)
+    return { secret: { env } }
+  }
+  const used = lines.slice(0, 32)
+  const secrets = used.map((line, at) => ({ env: draft.variableFor(`key:${line.trim()}`, `${wanted}_${at + 1}`) }))
+  view.find('manual', `keys are not copied: set ${secrets[0]?.env} and so on`)
   return { secrets }
 }
 

@@ -3,7 +3,7 @@ import { asName, asVariable } from './address.js'
 import { bodyVerb } from './body-verbs.js'
 import { cloudWish } from './clouds.js'
 import { copiedHeaders } from './copies.js'
-import { type Draft, type Model, secretOf, type Target } from './draft.js'
+import type { Draft, Model, Target } from './draft.js'
 import { Limits } from './limits.js'
 import type { Reader, ReaderInput } from './reader.js'
 import type { View } from './view.js'
@@ -31,7 +31,7 @@ export const llmModelsReader: Reader = input => {
   for (const model of llm.child('virtualModels').items()) readVirtual(model, internal, input)
   for (const [at, key] of llm.child('policies', 'apiKey', 'keys').items().entries()) {
     const name = asName(key.child('metadata', 'name').text() ?? `key-${at + 1}`)
-    draft.keys.set(name, { ...secretOf(key.child('key'), asVariable(`${name}_key`)), models: ['*'] })
+    draft.addKey(name, { ...draft.secretOf(key.child('key'), asVariable(`${name}_key`)), models: ['*'] })
   }
   const shares = bucketsOf(llm.child('policies', 'localRateLimit'), 'all keys together', draft)
   if (!shares.isEmpty) draft.boundAll(shares.value)

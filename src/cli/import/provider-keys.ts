@@ -3,7 +3,6 @@ import { asName } from './address.js'
 import { cloudWish } from './clouds.js'
 import { copiedHeaders } from './copies.js'
 import { type Spoken, speaksOf } from './custom-requests.js'
-import { secretOf } from './draft.js'
 import { seconds } from './durations.js'
 import { Governance } from './governance.js'
 import type { Reader, ReaderInput } from './reader.js'
@@ -44,6 +43,7 @@ function readProvider(name: string, provider: View, input: ReaderInput): void {
       at: key,
       ...(address === undefined ? {} : { address }),
       ...(secret.exists && secret.value !== '' ? { secret } : {}),
+      source: keys.length > 1 ? `${name}:${key.path.at(-1)}` : undefined,
       headers: copiedHeaders(network.child('extra_headers').entries()),
       ...(custom.exists ? { speaks: (spoken: Spoken) => speaksOf(custom, input.data, spoken) } : {}),
       ...(cloud === undefined ? {} : { cloud: cloudWish(input.data, word => cloud.child(word)) }),
@@ -97,9 +97,9 @@ function readKey(key: View, governance: Governance, { draft }: ReaderInput): voi
   )
   if (known.length < models.length)
     key.child('provider_configs').find('unsupported', 'some of its models are not in the result')
-  const made: JsonObject = { ...secretOf(value, `KEY_${name.toUpperCase().replaceAll(/\W/g, '_')}`) }
+  const made: JsonObject = { ...draft.secretOf(value, `KEY_${name.toUpperCase().replaceAll(/\W/g, '_')}`) }
   const off = key.child('is_active').flag() === false ? { disabled: true } : {}
-  draft.keys.set(name, {
+  draft.addKey(name, {
     ...made,
     models: configs.length === 0 ? ['*'] : known,
     ...off,
