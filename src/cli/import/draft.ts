@@ -87,9 +87,9 @@ export class Draft {
       if (env !== kind.variable) at.find('manual', `set ${env} to its key: ${kind.variable} is for another`)
       Object.assign(made, { secret: { env } })
     }
-    if (Object.keys(headers).length > 0) made.headers = headers
     const { secret: one, secrets: several, ...others } = settings
     Object.assign(made, kind.takesSecret ? settings : others)
+    if (Object.keys(headers).length > 0) made.headers = headers
     const prefix = /\/v1\/*$/.test(written ?? '') ? '/v1' : ''
     const calls = wish.speaks?.({ protocols: kind.speaks, prefix }) ?? {}
     if (Object.keys(calls).length > 0) made.speaks = { ...(made.speaks as JsonObject | undefined), ...calls }

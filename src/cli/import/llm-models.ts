@@ -146,7 +146,11 @@ function readVirtual(model: View, internal: ReadonlyMap<string, Model>, { draft 
     if (found.length === 0) target.find('unsupported', 'it names a model that is not in the result')
     for (const one of found) draft.addTarget(name, { ...one, ...extra })
   }
-  for (const target of weighted ?? []) add(target, { weight: target.child('weight').number() ?? 1 })
+  for (const target of weighted ?? []) {
+    const weight = target.child('weight').number() ?? 1
+    if (weight === 0) target.find('exact', 'its weight is 0, so it is left out')
+    else add(target, { weight })
+  }
   if ((weighted ?? []).length > 0) draft.model(name).settings.retry = { attempts: 1 }
   addTiers(failover ?? [], routing, add)
   for (const target of conditional ?? []) {
