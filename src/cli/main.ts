@@ -117,13 +117,16 @@ export function build(io: Io, end: (code: number) => void): Command {
   return program
 }
 
+/** Errors whose message is for people: of what is outside the program. */
+const PLAIN_ERRORS: readonly string[] = ['StartError', 'StoreError', 'KeyFileError']
+
 function failure(error: unknown, io: Io): number {
   // commander has printed its own words already; help and version end this way too, with exit code 0.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage
   const { red } = paints(coloured(io.stderr, io.env))
-  if (error instanceof CommandError) {
+  if (error instanceof CommandError || (error instanceof Error && PLAIN_ERRORS.includes(error.name))) {
     print(io.stderr, `${red('error:')} ${error.message}`)
-    return error.exit
+    return error instanceof CommandError ? error.exit : EXIT.failed
   }
   const stack = error instanceof Error ? (error.stack ?? error.message) : String(error)
   print(io.stderr, `${red('error:')} this is a bug in the gateway, please report it\n${stack}`)

@@ -214,7 +214,7 @@ async function withKeys(file: string | undefined, options: Options, io: Io, work
     store = opened.store
     return await work(opened.keys, ready, options, io)
   } catch (error) {
-    const known = error instanceof Error && ['StartError', 'StoreError', 'GatewayError'].includes(error.name)
+    const known = error instanceof Error && error.name === 'GatewayError'
     throw known ? new CommandError(error.message, EXIT.failed) : error
   } finally {
     await store?.close()
