@@ -10,10 +10,9 @@ export const bodyPreferencesReader: Reader = ({ root, draft, data, model }) => {
   const kept = data
     .child('defaults')
     .texts()
-    .map(member => root.child(member))
-    .filter(({ exists }) => exists)
-  const members = copiedMembers(kept.map(view => [String(view.path.at(-1)), view]))
-  const request = members.map(member => ({ default: Object.fromEntries([member]) }))
+    .map(member => [member, root.child(member)] as const)
+    .filter(([, { exists }]) => exists)
+  const request = copiedMembers(kept).map(([name, value]) => ({ default: { [name]: value } }))
   for (const name of names.length === 0 ? [model] : names)
     draft.addTarget(name, { upstream, ...(request.length === 0 ? {} : { request }) })
 }

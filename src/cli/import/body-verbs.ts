@@ -27,18 +27,8 @@ export function bodyVerb(name: 'set' | 'default', view: View, without: readonly 
   const flat = members.flatMap(([member, value]) =>
     name === 'set' ? flattened(member, value) : [[member, value] as const],
   )
-  return verbOf(name, flat, view, /^[A-Za-z_][\w-]*(?:\.[\w-]+)*$/)
-}
-
-/** A verb for the members whose names it can have. */
-export function verbOf(
-  name: 'set' | 'default',
-  members: readonly (readonly [string, Json])[],
-  view: View,
-  form: RegExp,
-): readonly Json[] {
-  const usable = members.filter(([member]) => form.test(member))
-  if (usable.length < members.length) view.find('unsupported', 'a member with such a name cannot be set')
+  const usable = flat.filter(([path]) => /^[A-Za-z_][\w-]*(?:\.[\w-]+)*$/.test(path))
+  if (usable.length < flat.length) view.find('unsupported', 'a member with such a name cannot be set')
   return verb(name, Object.fromEntries(usable))
 }
 

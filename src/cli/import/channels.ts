@@ -1,7 +1,6 @@
 import { type Json, parseJson } from '../../core/json.js'
 import { asName, asVariable } from './address.js'
-import { verbOf } from './body-verbs.js'
-import { copiedHeaders, copiedMembers, plainText } from './copies.js'
+import { copiedHeaders, copiedMembers } from './copies.js'
 import type { Draft } from './draft.js'
 import type { Reader, ReaderInput } from './reader.js'
 import { View } from './view.js'
@@ -90,7 +89,7 @@ function headersOf(view: View, data: View): Readonly<Record<string, string>> {
     if (!plain.some(([other]) => other === name))
       value.find('manual', `write ${JSON.stringify(name)} under headers of the upstream: it is not copied`)
   return {
-    ...(organization === '' || header === '' ? {} : { [header]: plainText(organization) }),
+    ...(header !== '' && /^[\w-]+$/.test(organization) && { [header]: organization }),
     ...copiedHeaders(plain),
   }
 }
@@ -130,7 +129,10 @@ function forced(view: View): readonly Json[] {
     view.find('unsupported', 'operations on the body are written as verbs: set, rename, remove')
     return []
   }
-  return verbOf('set', copiedMembers(view.entries()), view, /^[A-Za-z_]\w*$/)
+  const members = copiedMembers(view.entries())
+  const usable = members.filter(([name]) => /^[A-Za-z_]\w*$/.test(name))
+  if (usable.length < members.length) view.find('unsupported', 'a member with such a name cannot be set')
+  return usable.length === 0 ? [] : [{ set: Object.fromEntries(usable) }]
 }
 
 /** JSON in a text, as these databases keep it. */

@@ -11,19 +11,15 @@ const SECRET_HEADER = /auth|key|token|cookie|secret|passw|credential/i
 
 /** Headers as an upstream has them. What may be a secret is left out, with a finding. */
 export function copiedHeaders(members: Members): Readonly<Record<string, string>> {
-  const found: Record<string, string> = {}
-  for (const [name, value] of members) {
-    const text = value.text()
-    if (!/^[\w-]+$/.test(name) || text === undefined) value.find('unsupported', 'this cannot be a header')
-    else {
-      const copy = copiedText(value, text, SECRET_HEADER.test(name))
-      if (copy !== undefined) found[name.toLowerCase()] = copy
-    }
-  }
-  return found
+  const copies = members.map(([name, view]) => {
+    const text = /^[\w-]+$/.test(name) ? view.text() : undefined
+    if (text === undefined) view.find('unsupported', 'this cannot be a header')
+    return [name.toLowerCase(), text && copiedText(view, text, SECRET_HEADER.test(name))] as const
+  })
+  return Object.fromEntries(copies.flatMap(([name, copy]) => (copy === undefined ? [] : [[name, copy]])))
 }
 
-/** Members of a body. Texts that are secrets or variables are left out, at any depth, each with a finding. */
+/** Members of a body, at any depth without texts that are secrets or variables, each of which has a finding. */
 export function copiedMembers(members: Members, isSecret = false): readonly (readonly [string, Json])[] {
   return members.flatMap(([name, view]) => {
     const value = copied(view, isSecret || SECRET_MEMBER.test(name))
@@ -42,13 +38,8 @@ function copied(view: View, isSecret: boolean): Json | undefined {
 
 function copiedText(view: View, text: string, isSecret: boolean): string | undefined {
   const variable = variableOf(text)
-  if (variable === undefined && !isSecret && !looksLikeKey(text)) return plainText(text)
+  if (variable === undefined && !isSecret && !looksLikeKey(text)) return text.replaceAll('${', () => '$${')
   const reason = 'it may be a secret, and is not copied'
   view.find('manual', variable === undefined ? reason : `write \${${variable}} for it where that holds no secret`)
   return undefined
-}
-
-/** A text in which this gateway fills in no variables. */
-export function plainText(text: string): string {
-  return text.replaceAll('${', () => '$${')
 }

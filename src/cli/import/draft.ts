@@ -54,13 +54,11 @@ export class Draft {
   readonly #known = new Map<string, string>()
   readonly #kindOf: KindOf
   /** Variables, each with what it is for: a key of the file, or what that says in place of one. */
-  readonly #variables: Map<string, string>
+  readonly #variables = new Map<string, string>()
   #shared: JsonObject | undefined
 
-  /** `named`: variables that the file names, which are for nothing else. */
-  constructor(kindOf: KindOf, named: readonly string[]) {
+  constructor(kindOf: KindOf) {
     this.#kindOf = kindOf
-    this.#variables = new Map(named.map(name => [name, `env:${name}`]))
   }
 
   /** The name of the upstream, which is made where there is none like it yet; undefined where no kind can serve it. */

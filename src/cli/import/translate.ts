@@ -37,7 +37,9 @@ export async function translate(
     return { problems: report.failed ? report.sorted() : [notAMapping(file)] }
   }
   const words = await providerWords()
-  const draft = new Draft(words.kindOf, variablesIn(document.tree.value))
+  const draft = new Draft(words.kindOf)
+  // What the file names is for nothing else.
+  for (const name of variablesIn(document.tree.value)) draft.variableFor(`env:${name}`, name)
   const reading = new Reading(document)
   foreign.reader({
     root: new View(reading, [], document.tree.value),
