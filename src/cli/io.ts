@@ -42,7 +42,7 @@ export class CommandError extends Error {
 /** Errors whose message is for people, by name. */
 const PLAIN_ERRORS: readonly string[] = ['CommandError', 'StartError', 'StoreError', 'KeyFileError', 'GatewayError']
 
-/** What is said of an error that is no bug; undefined for others. */
+/** The message of an error that is not a bug; undefined for others. */
 export function plainMessage(error: unknown): string | undefined {
   // So fetch calls the end of a transfer that is cut.
   if (error instanceof TypeError && error.message === 'terminated') return 'the answer broke off'

@@ -19,7 +19,7 @@ export function copiedHeaders(members: Members): Readonly<Record<string, string>
   return Object.fromEntries(copies.flatMap(([name, copy]) => (copy === undefined ? [] : [[name, copy]])))
 }
 
-/** Members of a body, at any depth without texts that are secrets or variables, each of which has a finding. */
+/** Members of a body. Texts that are secrets or variables are left out, at any depth, each with a finding. */
 export function copiedMembers(members: Members, isSecret = false): readonly (readonly [string, Json])[] {
   return members.flatMap(([name, view]) => {
     const value = copied(view, isSecret || SECRET_MEMBER.test(name))
