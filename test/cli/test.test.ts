@@ -223,7 +223,10 @@ t.test('a snapshot file that a merge has left in conflict is named, and written 
   const files = { 'gateway.yaml': CONFIG, 'more.yaml': MORE, 'a.test.yaml': tests, 'a.test.snapshot.json': '<<<<' }
   const cwd = t.testdir(files)
   const refused = await run(['test'], { cwd })
-  t.match(refused, { code: 1, stderr: /^error: [^\n]*a\.test\.snapshot\.json is not JSON: gateway test --update [^\n]+\n$/ })
+  t.match(refused, {
+    code: 1,
+    stderr: /^error: [^\n]*a\.test\.snapshot\.json is not JSON: gateway test --update [^\n]+\n$/,
+  })
   t.equal((await run(['test', '--update'], { cwd })).code, 0)
   t.strictSame(JSON.parse(readFileSync(join(cwd, 'a.test.snapshot.json'), 'utf8')), { 'an answer': { status: 200 } })
 })
