@@ -45,7 +45,7 @@ async function secretOf({ admin, store }: Pick<Config, 'admin' | 'store'>, io: I
 export async function askAdmin({ origin, key }: AdminApi, path: string, options: RequestInit = {}): Promise<Response> {
   const url = `${origin}${path}`
   try {
-    return await fetch(url, { ...options, headers: { authorization: `Bearer ${key}`, connection: 'close' } })
+    return await fetch(url, { ...options, headers: { authorization: `Bearer ${key}` } })
   } catch (error) {
     const cause = error instanceof Error ? (error.cause ?? error) : error
     throw new CommandError(`${url} cannot be reached (${cause instanceof Error ? cause.message : cause})`, EXIT.failed)
@@ -55,7 +55,7 @@ export async function askAdmin({ origin, key }: AdminApi, path: string, options:
 /** The answer, if it is good. Throws {@link CommandError} with what the API says. */
 export async function goodAnswer(answer: Response): Promise<Response> {
   if (answer.ok) return answer
-  const text = await answer.text()
+  const text = await answer.text().catch(() => '')
   const [, message = `the admin API answered ${answer.status}`] = /"message":"([^"]*)"/.exec(text) ?? []
   throw new CommandError(message, EXIT.failed)
 }

@@ -131,12 +131,7 @@ async function withoutSecret(name: string, file: string, before: Config, io: Io)
 async function heldOf(file: string, going: Going, io: Io): Promise<Holdings> {
   const { plan, config } = await sideOf(file, io)
   const { holdingsOf } = await import('../runtime/holdings.js')
-  try {
-    return await holdingsOf(plan, config, going)
-  } catch (error) {
-    const known = error instanceof Error && ['StartError', 'StoreError'].includes(error.name)
-    throw known ? new CommandError(error.message, EXIT.failed) : error
-  }
+  return await holdingsOf(plan, config, going)
 }
 
 interface Found {

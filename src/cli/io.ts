@@ -39,6 +39,16 @@ export class CommandError extends Error {
   }
 }
 
+/** Errors whose message is for people, by name. */
+const PLAIN_ERRORS: readonly string[] = ['CommandError', 'StartError', 'StoreError', 'KeyFileError', 'GatewayError']
+
+/** The message of an error that is not a bug; undefined for others. */
+export function plainMessage(error: unknown): string | undefined {
+  // So fetch calls the end of a transfer that is cut.
+  if (error instanceof TypeError && error.message === 'terminated') return 'the answer broke off'
+  return error instanceof Error && PLAIN_ERRORS.includes(error.name) ? error.message : undefined
+}
+
 export function print(output: Output, text: string): void {
   output.write(`${text}\n`)
 }

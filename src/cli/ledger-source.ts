@@ -1,20 +1,14 @@
 import type { Plan } from '../core/plan.js'
 import type { LedgerStore } from '../runtime/ledger-store.js'
-import { CommandError, EXIT } from './io.js'
 
-/** Runs a command on the ledger of a plan's store. Throws {@link CommandError} where it cannot be read. */
+/** Runs a command on the ledger of a plan's store. Throws StartError or StoreError where it cannot be read. */
 export async function withLedger(plan: Plan, work: (ledger: LedgerStore) => Promise<number>): Promise<number> {
   const { LedgerStore } = await import('../runtime/ledger-store.js')
+  const ledger = await LedgerStore.open(plan)
   try {
-    const ledger = await LedgerStore.open(plan)
-    try {
-      return await work(ledger)
-    } finally {
-      await ledger.close()
-    }
-  } catch (error) {
-    const known = error instanceof Error && ['StartError', 'StoreError'].includes(error.name)
-    throw known ? new CommandError(error.message, EXIT.failed) : error
+    return await work(ledger)
+  } finally {
+    await ledger.close()
   }
 }
 

@@ -10,7 +10,7 @@ import { fmtCommand } from './fmt.js'
 import { generationsCommand, rollbackCommand } from './generations.js'
 import { importCommand } from './import.js'
 import { initCommand } from './init.js'
-import { CommandError, coloured, EXIT, type Io, type Output, paints, print } from './io.js'
+import { CommandError, coloured, EXIT, type Io, type Output, paints, plainMessage, print } from './io.js'
 import { keysCommand } from './keys.js'
 import { ledgerCommand } from './ledger.js'
 import { lintCommand } from './lint.js'
@@ -121,9 +121,10 @@ function failure(error: unknown, io: Io): number {
   // commander has printed its own words already; help and version end this way too, with exit code 0.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage
   const { red } = paints(coloured(io.stderr, io.env))
-  if (error instanceof CommandError) {
-    print(io.stderr, `${red('error:')} ${error.message}`)
-    return error.exit
+  const message = plainMessage(error)
+  if (message !== undefined) {
+    print(io.stderr, `${red('error:')} ${message}`)
+    return error instanceof CommandError ? error.exit : EXIT.failed
   }
   const stack = error instanceof Error ? (error.stack ?? error.message) : String(error)
   print(io.stderr, `${red('error:')} this is a bug in the gateway, please report it\n${stack}`)

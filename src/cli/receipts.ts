@@ -86,10 +86,9 @@ async function usingShelf(
       await close()
     }
   } catch (error) {
-    const known = error instanceof Error && ['StartError', 'StoreError'].includes(error.name)
     const isAway = error instanceof Error && 'code' in error && error.code === 'ENOENT'
     if (isAway) throw new CommandError('no receipts have been written yet', EXIT.failed)
-    throw known ? new CommandError(error.message, EXIT.failed) : error
+    throw error
   }
 }
 

@@ -42,7 +42,7 @@ export async function changeOver(
 ): Promise<number> {
   const given = body === undefined ? {} : { body: JSON.stringify(body) }
   const response = await askAdmin(api, path, { method: 'POST', ...given, signal: AbortSignal.timeout(TIMEOUT_MS) })
-  const said: unknown = await response.json().catch(() => undefined)
+  const said: unknown = await response.json().catch(error => (response.ok ? Promise.reject(error) : undefined))
   const answer = isObject(said) ? said : {}
   if (response.ok) {
     const warnings = Array.isArray(answer.warnings) ? answer.warnings : []

@@ -165,9 +165,7 @@ async function startKept(error: unknown, options: StartOptions, io: Io): Promise
 
 /** Anything that prevents a start is printed as one clear message, and the exit code is 1. */
 function startFailure(error: unknown): never {
-  const known = ['CommandError', 'StartError', 'KeyFileError']
-  if (error instanceof Error && known.includes(error.name)) throw new CommandError(error.message, EXIT.failed)
-  throw error
+  throw error instanceof CommandError ? new CommandError(error.message, EXIT.failed) : error
 }
 
 async function untilEnd(

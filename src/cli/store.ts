@@ -1,6 +1,6 @@
 import type { StoreEvents } from '../core/store-config.js'
 import { type Define, example } from './command.js'
-import { CommandError, coloured, EXIT, type Io, paints, print } from './io.js'
+import { coloured, EXIT, type Io, paints, print } from './io.js'
 import { mustLoad } from './loading.js'
 import { FILE_WORDS, fileOf, type SourceOptions, takesSource, withVariables } from './source.js'
 import { examineStore, type StoreTools } from './store-check.js'
@@ -52,18 +52,13 @@ async function withStore(
     up: () => undefined,
   }
   const { store: config } = plan
-  try {
-    await act({
-      config,
-      inspect: () => inspectStore(config, { ...events, warn: () => undefined }),
-      open: () => openStore(config, events),
-      say: (line, facts) => print(io.stdout, options.json ? JSON.stringify({ type: config.type, ...facts }) : line),
-    })
-    return EXIT.ok
-  } catch (error) {
-    const known = error instanceof Error && ['StartError', 'StoreError'].includes(error.name)
-    throw known ? new CommandError(error.message, EXIT.failed) : error
-  }
+  await act({
+    config,
+    inspect: () => inspectStore(config, { ...events, warn: () => undefined }),
+    open: () => openStore(config, events),
+    say: (line, facts) => print(io.stdout, options.json ? JSON.stringify({ type: config.type, ...facts }) : line),
+  })
+  return EXIT.ok
 }
 
 async function check({ say, ...tools }: Tools): Promise<void> {

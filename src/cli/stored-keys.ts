@@ -213,9 +213,6 @@ async function withKeys(file: string | undefined, options: Options, io: Io, work
     const opened = await openStoredKeys(ready.plan)
     store = opened.store
     return await work(opened.keys, ready, options, io)
-  } catch (error) {
-    const known = error instanceof Error && ['StartError', 'StoreError', 'GatewayError'].includes(error.name)
-    throw known ? new CommandError(error.message, EXIT.failed) : error
   } finally {
     await store?.close()
   }

@@ -109,17 +109,8 @@ async function withStore(
   work: (store: TaskStore) => Promise<number>,
 ): Promise<number> {
   const { plan } = await mustLoad(file, await withVariables(io, options))
-  const [{ TaskStore }, { StartError }] = await Promise.all([
-    import('../runtime/task-store.js'),
-    import('../runtime/problems.js'),
-  ])
-  let store: TaskStore
-  try {
-    store = await TaskStore.open(plan)
-  } catch (error) {
-    if (error instanceof StartError) throw new CommandError(error.message, EXIT.failed)
-    throw error
-  }
+  const { TaskStore } = await import('../runtime/task-store.js')
+  const store = await TaskStore.open(plan)
   try {
     return await work(store)
   } finally {

@@ -109,3 +109,15 @@ t.test('explain reads the configuration from standard input, and variables from 
   })
   t.equal(twice.code, 2)
 })
+
+t.test('a store that is away is a plain error of each command that asks it', async t => {
+  const away = GOOD.replace('{ type: file, path: ./data }', '{ type: redis, url: { env: STORE_URL } }')
+  const cwd = t.testdir({ 'gateway.yaml': away })
+  const request = ['explain', 'POST', '/v1/chat/completions', '--model', 'north-text', '--key', 'x']
+  for (const args of [request, ['tasks', 'list'], ['keys', 'list'], ['store', 'check'], ['spend']]) {
+    const { code, stdout, stderr } = await run(args, { cwd, env: { ...env, STORE_URL: 'redis://127.0.0.1:1' } })
+    t.equal(code, 1, String(args))
+    t.match(stderr, /^error: [^\n]*127\.0\.0\.1:1[^\n]*\n$/m, `${args[0]}: ${stdout}`)
+    t.notMatch(stderr, /bug|\n {4}at /, String(args))
+  }
+})

@@ -12,6 +12,17 @@ import { run } from './bin.js'
 
 const REFERENCE = join(process.env.REFERENCE_DIR ?? resolve(packageRoot(), '..', 'shared', 'reference'), 'imports')
 
+/** The imported text as it is loaded, with these variables. */
+async function loadedText(text: string, env: Readonly<Record<string, string>>): Promise<string> {
+  const { config, problems } = await loadPlan({
+    file: 'imported.yaml',
+    env,
+    secrets: 'assume',
+    text: Buffer.from(text),
+  })
+  return JSON.stringify(config ?? problems)
+}
+
 const FOREIGN = `# The team's gateway
 model_list:
   # The large one, at two places
@@ -338,6 +349,140 @@ models:
     text: '{ "model": "a/b", "messages": [], "provider": { "sort": "price" } }',
     models: 'models:\n  a/b: { upstream: openrouter, request: [{ default: { provider: { sort: price } } }] }\n',
   },
+  {
+    from: 'portkey',
+    text: '{ "strategy": { "mode": "loadbalance" }, "targets": [{ "provider": "openai", "api_key": "sk-a", "weight": 0.7 }, { "provider": "openai", "api_key": "sk-b", "weight": 0.3 }] }',
+    rest: `upstreams:
+  openai: { kind: openai, secret: { env: OPENAI_API_KEY } }
+  openai-2: { kind: openai, secret: { env: OPENAI_API_KEY_2 } }
+
+models:
+  "*": [{ upstream: openai, weight: 0.7 }, { upstream: openai-2, weight: 0.3 }]
+`,
+    found: /targets\[1\]\.api_key {2}manual: .* set OPENAI_API_KEY_2 to it/,
+  },
+  {
+    from: 'portkey',
+    text: '{ "strategy": { "mode": "loadbalance" }, "targets": [{ "provider": "openai", "api_key": "sk-a", "weight": 0.7 }, { "provider": "openai", "api_key": "sk-a", "weight": 0.3 }] }',
+    rest: `upstreams:
+  openai: { kind: openai, secret: { env: OPENAI_API_KEY } }
+
+models:
+  "*": { upstream: openai, weight: 1 }
+`,
+  },
+  {
+    from: 'portkey',
+    text: '{ "strategy": { "mode": "fallback" }, "targets": [{ "virtual_key": "openai-prod" }, { "virtual_key": "openai-dev" }, { "provider": "@openai-eu" }] }',
+    rest: `upstreams:
+  openai-prod: { kind: openai, secret: { env: OPENAI_API_KEY } }
+  openai-dev: { kind: openai, secret: { env: OPENAI_API_KEY_2 } }
+  openai-eu: { kind: openai, secret: { env: OPENAI_API_KEY_3 } }
+
+models:
+  "*": [openai-prod, openai-dev, openai-eu]
+`,
+    found: /targets\[1\] {2}manual: set OPENAI_API_KEY_2 to its key/,
+  },
+  {
+    from: 'litellm',
+    text: `model_list:
+  - { model_name: m, litellm_params: { model: azure/x, api_base: "https://one.openai.azure.com", api_key: key-one } }
+  - { model_name: m, litellm_params: { model: azure/x, api_base: "https://two.openai.azure.com", api_key: key-two } }
+  - { model_name: m, litellm_params: { model: azure/x, api_base: "https://six.openai.azure.com", api_key: os.environ/AZURE_OPENAI_API_KEY } }
+`,
+    rest: `upstreams:
+  azure:
+    kind: azure-openai
+    base: "https://one.openai.azure.com"
+    secret: { env: AZURE_OPENAI_API_KEY_2 }
+  azure-2:
+    kind: azure-openai
+    base: "https://two.openai.azure.com"
+    secret: { env: AZURE_OPENAI_API_KEY_3 }
+  azure-3:
+    kind: azure-openai
+    base: "https://six.openai.azure.com"
+    secret: { env: AZURE_OPENAI_API_KEY }
+
+models:
+  m:
+    - { upstream: azure, as: x, weight: 1 }
+    - { upstream: azure-2, as: x, weight: 1 }
+    - { upstream: azure-3, as: x, weight: 1 }
+`,
+  },
+  {
+    from: 'bifrost',
+    text: '{ "providers": { "openai": { "keys": [{ "name": "k1", "value": "sk-1" }, { "name": "k2", "value": "sk-2" }, { "name": "k3", "value": "" }] } } }',
+    rest: `upstreams:
+  openai-k1: { kind: openai, secret: { env: OPENAI_API_KEY } }
+  openai-k2: { kind: openai, secret: { env: OPENAI_API_KEY_2 } }
+  openai-k3: { kind: openai, secret: { env: OPENAI_API_KEY_3 } }
+
+models:
+  "openai/*":
+    - { upstream: openai-k1, as: "*", weight: 1 }
+    - { upstream: openai-k2, as: "*", weight: 1 }
+    - { upstream: openai-k3, as: "*", weight: 1 }
+`,
+  },
+  {
+    from: 'aisix',
+    text: 'provider_keys: [{ display_name: p, provider: groq, api_key: sk-1 }, { display_name: r, provider: groq, api_key: sk-2 }]\nmodels: [{ display_name: m, provider_key: p }, { display_name: o, provider_key: r }]\n',
+    rest: `upstreams:
+  p: { kind: groq, secret: { env: GROQ_API_KEY } }
+  r: { kind: groq, secret: { env: GROQ_API_KEY_2 } }
+
+models:
+  m: p
+  o: r
+`,
+  },
+  {
+    from: 'new-api',
+    text: '{ "data": { "items": [{ "id": 1, "type": 1, "name": "渠道一", "models": "m" }, { "id": 2, "type": 1, "name": "渠道二", "models": "m" }, { "id": 3, "type": 43, "name": "深度求索", "models": "m" }] } }',
+    rest: `upstreams:
+  imported: { kind: openai, secret: { env: IMPORTED_KEY } }
+  imported-2: { kind: openai, secret: { env: IMPORTED_KEY_2 } }
+  imported-3: { kind: deepseek, secret: { env: IMPORTED_KEY_3 } }
+
+models:
+  m:
+    - { upstream: imported, weight: 10 }
+    - { upstream: imported-2, weight: 10 }
+    - { upstream: imported-3, weight: 10 }
+`,
+    found: /items\[2\]\.key {2}manual: keys are not copied: set IMPORTED_KEY_3\n/,
+  },
+  {
+    from: 'litellm',
+    text: `model_list:
+  - { model_name: m, litellm_params: { model: openai/x5 } }
+  - { model_name: m, litellm_params: { model: openai/x3, order: 2 } }
+  - { model_name: m, litellm_params: { model: openai/x1, order: 1 } }
+  - { model_name: m, litellm_params: { model: openai/x2, order: 1 } }
+  - { model_name: m, litellm_params: { model: openai/x4, order: 2 } }
+`,
+    models: `models:
+  m:
+    - { upstream: openai, as: x1, weight: 1 }
+    - { upstream: openai, as: x2, weight: 1 }
+    - { upstream: openai, as: x3 }
+    - { upstream: openai, as: x4 }
+    - { upstream: openai, as: x5 }
+`,
+    found: /model_list\[4\] {2}approximate: those of the first order share the load/,
+  },
+  {
+    from: 'agentgateway',
+    text: `llm:
+  models: [{ name: a, provider: groq, visibility: internal }, { name: b, provider: mistral, visibility: internal }]
+  virtualModels: [{ name: v, routing: { weighted: { targets: [{ model: a, weight: 0 }, { model: b, weight: 3 }] } } }]
+`,
+    models: 'models:\n  v: { upstream: mistral, as: b, weight: 3, retry: { attempts: 1 } }\n',
+    found: /targets\[0\] {2}exact: its weight is 0, so it is left out/,
+  },
 ]
 
 for (const { from, text, models, rest, found } of OTHERS) {
@@ -349,6 +494,95 @@ for (const { from, text, models, rest, found } of OTHERS) {
     t.match(stderr, found ?? /findings: \d/)
   })
 }
+
+t.test('members of bodies and headers are copied without secrets and without variables', async t => {
+  const text = `model_list:
+  - model_name: m
+    litellm_params:
+      model: openai/x
+      user: os.environ/USER_NAME
+      max_tokens: 90
+      extra_headers: { X-Org: os.environ/ORG_ID, X-Form: "v-\${HOME}" }
+      extra_body:
+        search_key: sk-proj-ABCdef123456GHI789
+        data_sources: [{ parameters: { authentication: { key: hunter2secret } } }]
+        form: "Hello \${HOME}"
+        env: os.environ/FOO
+        prompt_cache_key: north
+        stop_token_ids: [1, 2]
+`
+  const { code, stdout, stderr } = await run(['import', 'litellm', '-'], { input: text, env: { HOME: '/home/me' } })
+  t.equal(code, 0, stderr)
+  t.notMatch(stdout + stderr, /hunter2|sk-proj|os\.environ/)
+  const { upstreams, models } = parse(stdout)
+  t.strictSame(upstreams.openai.headers, { 'x-form': 'v-$${HOME}' })
+  t.strictSame(models.m.request, [
+    { default: { max_tokens: 90 } },
+    { set: { form: 'Hello $${HOME}', prompt_cache_key: 'north', stop_token_ids: [1, 2] } },
+  ])
+  const loaded = await loadedText(stdout, { HOME: '/home/me' })
+  for (const literal of [`v-\${HOME}`, `Hello \${HOME}`]) t.ok(loaded.includes(literal), loaded)
+  for (const name of ['USER_NAME', 'ORG_ID', 'FOO'])
+    t.equal(stderr.split(`manual: write \${${name}}`).length, 2, stderr)
+  for (const name of ['search_key', 'authentication.key']) t.match(stderr, `${name}  manual: it may be a secret`)
+})
+
+t.test('what a channel or a target adds to bodies is copied without secrets', async t => {
+  const override = { api_key: 'hunter2', n: { token: 'tok-secret' }, 'a.b': 1, seed: 2 }
+  const channel = { type: 1, name: 'c', models: 'm', param_override: JSON.stringify(override) }
+  const target = { provider: 'openai', default_params: { secret: 'hunter2', seed: 2 }, override_params: override }
+  for (const [from, foreign] of [
+    ['one-api', channel],
+    ['portkey', target],
+  ] as const) {
+    const { code, stdout, stderr } = await run(['import', from, '-'], { input: JSON.stringify(foreign) })
+    t.equal(code, 0, stderr)
+    t.notMatch(stdout + stderr, /hunter2|tok-secret/)
+    t.match(stdout, /seed: 2/)
+    t.match(stderr, /api_key {2}manual: it may be a secret/)
+    if (from === 'one-api') t.match(stderr, /param_override {2}unsupported: a member with such a name cannot be set/)
+  }
+})
+
+t.test(
+  'import bifrost: a list that is empty or absent allows nothing, and a name is allowed by a glob that serves it',
+  async t => {
+    const provider_configs = (allowed_models?: readonly string[]): object => ({
+      provider_configs: [{ provider: 'openai', ...(allowed_models && { allowed_models }) }],
+    })
+    const callers = {
+      none: {},
+      empty: { provider_configs: [] },
+      unlisted: provider_configs(),
+      listed: provider_configs([]),
+      all: provider_configs(['*']),
+      one: provider_configs(['gpt-4o']),
+    }
+    const virtual_keys = Object.entries(callers).map(([name, terms]) => ({ name, value: `env.${name}`, ...terms }))
+    const providers = {
+      openai: { keys: [{ value: 'env.A', models: ['*'] }] },
+      groq: { keys: [{ value: 'env.B', models: [] }] },
+    }
+    const input = JSON.stringify({ providers, governance: { virtual_keys } })
+    const { code, stdout, stderr } = await run(['import', 'bifrost', '-'], { input })
+    t.equal(code, 0, stderr)
+    const { keys, models } = parse(stdout) as { keys: Record<string, { models: string[] }>; models: object }
+    t.strictSame(Object.fromEntries(Object.entries(keys).map(([name, key]) => [name, key.models])), {
+      ...{ none: [], empty: [], unlisted: [], listed: [], all: ['openai/*'], one: ['openai/gpt-4o'] },
+    })
+    t.strictSame(models, { 'openai/*': { upstream: 'openai', as: '*' } })
+    t.equal(stderr.split('approximate: empty or absent, it allows nothing').length, 6, stderr)
+  },
+)
+
+t.test('callers whose names are alike in this language stay apart', async t => {
+  const api_keys = ['甲', '乙'].map(name => ({ display_name: name, key: 'sk-x', allowed_models: ['*'] }))
+  const { stdout } = await run(['import', 'aisix', '-'], { input: JSON.stringify({ api_keys }) })
+  t.strictSame(parse(stdout).keys, {
+    imported: { secret: { env: 'IMPORTED_KEY' }, models: ['*'] },
+    'imported-2': { secret: { env: 'IMPORTED_KEY_2' }, models: ['*'] },
+  })
+})
 
 /** Types that have protocols of their own, which no kind speaks. */
 const STRANGE = {

@@ -218,6 +218,19 @@ t.test('tests have streams, faults in virtual time, limits, tasks, sockets and s
   t.match(changed.stdout, '8 of 9 tests passed')
 })
 
+t.test('a snapshot file that a merge has left in conflict is named, and written anew by --update', async t => {
+  const tests = `tests:\n  an answer:\n    request: ${CHAT.replace('open', 'team')}\n    upstream: { north: { answer: { body: ${ANSWER} } } }\n    expect: { snapshot: [status] }\n`
+  const files = { 'gateway.yaml': CONFIG, 'more.yaml': MORE, 'a.test.yaml': tests, 'a.test.snapshot.json': '<<<<' }
+  const cwd = t.testdir(files)
+  const refused = await run(['test'], { cwd })
+  t.match(refused, {
+    code: 1,
+    stderr: /^error: [^\n]*a\.test\.snapshot\.json is not JSON: gateway test --update [^\n]+\n$/,
+  })
+  t.equal((await run(['test', '--update'], { cwd })).code, 0)
+  t.strictSame(JSON.parse(readFileSync(join(cwd, 'a.test.snapshot.json'), 'utf8')), { 'an answer': { status: 200 } })
+})
+
 /** All waits here are longer than a request of a test may take. */
 const TIMES = `version: 1
 retry: { on: [503, 429], attempts: 3, wait: 45s, max_wait: 5m }

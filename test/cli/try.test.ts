@@ -1,8 +1,11 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { startTestGateway } from '../helpers/gateway.js'
 import { sameAsGolden } from '../helpers/golden-file.js'
+import { listening } from '../helpers/listening.js'
 import { command } from './in-process.js'
 
 const FILE = `version: 1
@@ -31,6 +34,39 @@ models:
 const MANY_WORDS = Array.from({ length: 400 }, (_, at) => `word${at}`).join(' ')
 /** A PNG of one point. */
 const POINT = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+
+t.test('an answer whose transfer is cut is an error, and no file is written', async t => {
+  const chunk = (delta: object, finish_reason: string | null = null): string =>
+    `data: ${JSON.stringify({ choices: [{ delta, finish_reason }] })}\n\n`
+  const server = createServer((request, response) => {
+    const isStream = request.url === '/v1/chat/completions'
+    response.writeHead(200, { 'content-type': isStream ? 'text/event-stream' : 'application/json' })
+    void text(request).then(asked => {
+      const { model } = JSON.parse(asked) as { readonly model: string }
+      const half = isStream ? chunk({ content: 'half' }) : '{ "half": '
+      if (model === 'cut' || !isStream) response.write(half, () => response.destroy())
+      else response.end(model === 'ended' ? half + chunk({}, 'stop') : half)
+    })
+  })
+  const port = await listening(t, server)
+  const folder = t.testdir({})
+  const attempt = (args: readonly string[], input = '', isTTY = false) =>
+    command(['try', ...args, '--at', `http://127.0.0.1:${port}`], { env: { GATEWAY_KEY: 'gw-key' }, input, isTTY })
+  const file = join(folder, 'x.mp3')
+  const cuts = [
+    await attempt(['cut', 'hi', '--speak', file]),
+    await attempt(['cut', 'hi', '--embed']),
+    await attempt(['cut', 'hi']),
+    await attempt(['short', 'hi']),
+  ]
+  for (const { code, stderr } of cuts)
+    t.strictSame({ code, stderr }, { code: 1, stderr: 'error: the answer broke off\n' })
+  t.notOk(existsSync(file))
+  t.match(await attempt(['ended', 'hi']), { code: 0, stdout: 'half\n' })
+  const conversation = await attempt(['cut'], 'One.\nTwo.\n', true)
+  t.equal(conversation.code, 0)
+  t.equal(conversation.stderr.match(/error: the answer broke off/g)?.length, 2)
+})
 
 t.test('gateway try asks models of a running gateway', async t => {
   const { origin, key, folder, gateway } = await startTestGateway(t, FILE, {

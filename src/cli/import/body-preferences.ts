@@ -1,3 +1,4 @@
+import { copiedMembers } from './copies.js'
 import type { Reader } from './reader.js'
 
 /** A request body with preferences for providers: they become the model's own. */
@@ -9,9 +10,9 @@ export const bodyPreferencesReader: Reader = ({ root, draft, data, model }) => {
   const kept = data
     .child('defaults')
     .texts()
-    .map(member => root.child(member))
-    .filter(({ exists }) => exists)
-  const request = kept.flatMap(view => [{ default: { [String(view.path.at(-1))]: view.take() ?? null } }])
+    .map(member => [member, root.child(member)] as const)
+    .filter(([, { exists }]) => exists)
+  const request = copiedMembers(kept).map(([name, value]) => ({ default: { [name]: value } }))
   for (const name of names.length === 0 ? [model] : names)
     draft.addTarget(name, { upstream, ...(request.length === 0 ? {} : { request }) })
 }

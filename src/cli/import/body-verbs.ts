@@ -1,4 +1,5 @@
 import { isObject, type Json } from '../../core/json.js'
+import { copiedMembers } from './copies.js'
 import type { View } from './view.js'
 
 /** Members of request bodies for which gateways keep defaults. */
@@ -17,16 +18,12 @@ const DEFAULTS = [
 /** `default` for the members of a body beside other settings. */
 export function defaultsIn(view: View): readonly Json[] {
   const found = DEFAULTS.map(name => view.child(name)).filter(({ exists }) => exists)
-  const named = found.filter(({ value }) => typeof value !== 'string' || !/^os\.environ\/|^\$\{?\w/.test(value))
-  for (const one of found)
-    if (!named.includes(one)) one.find('unsupported', 'a variable cannot be a default of the body')
-  return verb('default', Object.fromEntries(named.map(one => [String(one.path.at(-1)), one.take() ?? null])))
+  return verb('default', Object.fromEntries(copiedMembers(found.map(one => [String(one.path.at(-1)), one]))))
 }
 
 /** A mapping of body members as a verb: `set: { provider.sort: price }`. */
 export function bodyVerb(name: 'set' | 'default', view: View, without: readonly string[] = []): readonly Json[] {
-  const kept = view.entries().filter(([member]) => !without.includes(member))
-  const members = kept.map(([member, inner]) => [member, inner.take() ?? null] as const)
+  const members = copiedMembers(view.entries().filter(([member]) => !without.includes(member)))
   const flat = members.flatMap(([member, value]) =>
     name === 'set' ? flattened(member, value) : [[member, value] as const],
   )

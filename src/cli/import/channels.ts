@@ -1,8 +1,9 @@
-import { isObject, type Json } from '../../core/json.js'
+import { type Json, parseJson } from '../../core/json.js'
 import { asName, asVariable } from './address.js'
-import { isCopied } from './header-secrets.js'
+import { copiedHeaders, copiedMembers } from './copies.js'
+import type { Draft } from './draft.js'
 import type { Reader, ReaderInput } from './reader.js'
-import type { View } from './view.js'
+import { View } from './view.js'
 
 /** The channels of a gateway that keeps them in a database, as its API lists them. */
 export const channelsReader: Reader = input => {
@@ -38,9 +39,9 @@ function readChannel(view: View, isShared: boolean, at: number, input: ReaderInp
   if (status === 3) view.child('status').find('manual', 'it was switched off by itself; it is on here')
   const own = view.child('base_url')
   const address = typeof own.value === 'string' && own.value !== '' ? own : data.child('bases', number)
-  const request = forced(view.child('param_override'))
+  const request = forced(inJson(view.child('param_override')))
   const { region, isAccount } = inKey(view)
-  const secrets = isAccount ? accountIn(view) : secretsOf(view.child('key'), `${asVariable(name)}_KEY`)
+  const secrets = isAccount ? accountIn(view) : secretsOf(view, at, `${asVariable(name)}_KEY`, draft)
   const upstream = draft.upstream({
     provider: word,
     name,
@@ -52,16 +53,16 @@ function readChannel(view: View, isShared: boolean, at: number, input: ReaderInp
     settings: { ...secrets, ...(status === 2 ? { disabled: true } : {}) },
   })
   if (upstream === undefined) return
-  const names = mapping(view.child('model_mapping'))
+  const names = inJson(view.child('model_mapping'))
   const weight = isShared ? { weight: weightOf(view, data) } : {}
   for (const model of (view.child('models').text() ?? '')
     .split(',')
     .map(one => one.trim())
     .filter(Boolean)) {
-    const as = names[model]
+    const as = names.child(model).text()
     draft.addTarget(model, {
       upstream,
-      ...(typeof as === 'string' && as !== model ? { as } : {}),
+      ...(as !== undefined && as !== model ? { as } : {}),
       ...(request.length === 0 ? {} : { request }),
       ...weight,
     })
@@ -80,16 +81,17 @@ function weightOf(view: View, data: View): number {
 function headersOf(view: View, data: View): Readonly<Record<string, string>> {
   const organization = view.child(data.child('organization', 'member').text() ?? '').text() ?? ''
   const header = data.child('organization', 'header').text() ?? ''
-  const override = view.child('header_override')
-  const written = jsonOf(override)
-  const found: Record<string, string> = organization === '' || header === '' ? {} : { [header]: organization }
-  for (const [name, value] of Object.entries(isObject(written) ? written : {})) {
-    // Braces are a variable: a key, or what the client sends.
-    const isPlain = typeof value === 'string' && !/[{}]/.test(value) && isCopied(name, value)
-    if (isPlain) found[name.toLowerCase()] = value
-    else override.find('manual', `write ${JSON.stringify(name)} under headers of the upstream: it is not copied`)
+  const override = inJson(view.child('header_override'))
+  const entries = override.entries()
+  // Braces are a variable: a key, or what the client sends.
+  const plain = entries.filter(([, { value }]) => !/[{}]/.test(String(value)))
+  for (const [name, value] of entries)
+    if (!plain.some(([other]) => other === name))
+      value.find('manual', `write ${JSON.stringify(name)} under headers of the upstream: it is not copied`)
+  return {
+    ...(header !== '' && /^[\w-]+$/.test(organization) && { [header]: organization }),
+    ...copiedHeaders(plain),
   }
-  return found
 }
 
 /** For a cloud, the region is beside the key, or its last part: `id|secret|region`, or `key|region`. */
@@ -107,38 +109,36 @@ function accountIn(view: View): { readonly [name: string]: Json } {
 }
 
 /** Keys are never copied: one variable, or one for each line. */
-function secretsOf(view: View, variable: string): { readonly [name: string]: Json } {
-  const count = (view.text() ?? '').split('\n').filter(line => line.trim() !== '').length
-  if (count > 0) view.find('manual', `keys are not copied: set ${count > 1 ? `${variable}_1 and so on` : variable}`)
-  if (count <= 1) return { secret: { env: variable } }
-  const secrets = Array.from({ length: Math.min(count, 32) }, (_, at) => ({ env: `${variable}_${at + 1}` }))
+function secretsOf(channel: View, at: number, wanted: string, draft: Draft): { readonly [name: string]: Json } {
+  const view = channel.child('key')
+  const lines = (view.text() ?? '').split('\n').filter(line => line.trim() !== '')
+  if (lines.length <= 1) {
+    const [source = `channel:${channel.child('id').text() ?? at}`] = lines.map(line => `key:${line.trim()}`)
+    const env = draft.variableFor(source, wanted)
+    view.find('manual', `keys are not copied: set ${env}`)
+    return { secret: { env } }
+  }
+  const used = lines.slice(0, 32)
+  const secrets = used.map((line, at) => ({ env: draft.variableFor(`key:${line.trim()}`, `${wanted}_${at + 1}`) }))
+  view.find('manual', `keys are not copied: set ${secrets[0]?.env} and so on`)
   return { secrets }
 }
 
-function mapping(view: View): { readonly [name: string]: Json | undefined } {
-  const value = jsonOf(view)
-  return isObject(value) ? value : {}
-}
-
 function forced(view: View): readonly Json[] {
-  const value = jsonOf(view)
-  if (!isObject(value)) return []
-  if (value.operations !== undefined) {
+  if (view.child('operations').exists) {
     view.find('unsupported', 'operations on the body are written as verbs: set, rename, remove')
     return []
   }
-  const members = Object.entries(value).filter(([name]) => /^[A-Za-z_]\w*$/.test(name))
-  return members.length === 0 ? [] : [{ set: Object.fromEntries(members) }]
+  const members = copiedMembers(view.entries())
+  const usable = members.filter(([name]) => /^[A-Za-z_]\w*$/.test(name))
+  if (usable.length < members.length) view.find('unsupported', 'a member with such a name cannot be set')
+  return usable.length === 0 ? [] : [{ set: Object.fromEntries(usable) }]
 }
 
 /** JSON in a text, as these databases keep it. */
-function jsonOf(view: View): Json | undefined {
-  const text = view.text()
-  if (text === undefined || text.trim() === '') return undefined
-  try {
-    return JSON.parse(text) as Json
-  } catch {
-    view.find('manual', 'this is not JSON')
-    return undefined
-  }
+function inJson(view: View): View {
+  const text = view.text() ?? ''
+  const value = parseJson(text)
+  if (value === undefined && text.trim() !== '') view.find('manual', 'this is not JSON')
+  return value === undefined ? view : new View(view.reading, view.path, value)
 }

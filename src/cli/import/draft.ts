@@ -29,6 +29,8 @@ interface UpstreamWish {
   readonly at: View
   readonly address?: View
   readonly secret?: View
+  /** What its secret is for, where the file has none: other sources have other variables. */
+  readonly source?: string | undefined
   readonly headers?: Readonly<Record<string, string>>
   readonly settings?: JsonObject
   /** Whether it has limits that it shares with no other upstream like it. */
@@ -51,6 +53,8 @@ export class Draft {
   readonly #wantLimits = new Set<string>()
   readonly #known = new Map<string, string>()
   readonly #kindOf: KindOf
+  /** Variables, each with what it is for: a key of the file, or what that says in place of one. */
+  readonly #variables = new Map<string, string>()
   #shared: JsonObject | undefined
 
   constructor(kindOf: KindOf) {
@@ -75,12 +79,15 @@ export class Draft {
     else made.base = placeOf(kind.cloud, cloud, at)
     if (kind.cloud !== undefined && !kind.takesSecret) Object.assign(made, accountOf(kind.cloud, cloud))
     if (secret !== undefined && kind.takesSecret)
-      Object.assign(made, secretOf(secret, kind.variable ?? `${asVariable(name)}_API_KEY`))
-    else if (kind.variable !== undefined && settings.secrets === undefined)
-      Object.assign(made, { secret: { env: kind.variable } })
-    if (Object.keys(headers).length > 0) made.headers = headers
+      Object.assign(made, this.secretOf(secret, kind.variable ?? `${asVariable(name)}_API_KEY`))
+    else if (kind.variable !== undefined && settings.secret === undefined && settings.secrets === undefined) {
+      const env = this.variableFor(wish.source ?? `env:${kind.variable}`, kind.variable)
+      if (env !== kind.variable) at.find('manual', `set ${env} to its key: ${kind.variable} is for another`)
+      Object.assign(made, { secret: { env } })
+    }
     const { secret: one, secrets: several, ...others } = settings
     Object.assign(made, kind.takesSecret ? settings : others)
+    if (Object.keys(headers).length > 0) made.headers = headers
     const prefix = /\/v1\/*$/.test(written ?? '') ? '/v1' : ''
     const calls = wish.speaks?.({ protocols: kind.speaks, prefix }) ?? {}
     if (Object.keys(calls).length > 0) made.speaks = { ...(made.speaks as JsonObject | undefined), ...calls }
@@ -96,6 +103,26 @@ export class Draft {
     this.#known.set(identity, free)
     this.#upstreams.set(free, made)
     return free
+  }
+
+  /** The first of `wanted`, `wanted_2` and so on that is for nothing else than this source. */
+  variableFor(source: string, wanted: string): string {
+    for (let number = 1; ; number++) {
+      const variable = number === 1 ? wanted : `${wanted}_${number}`
+      if ((this.#variables.get(variable) ?? source) !== source) continue
+      this.#variables.set(variable, source)
+      return variable
+    }
+  }
+
+  /** Where the secret is: a variable that the file names, or one that a person has to set. Its value is never copied. */
+  secretOf(view: View, wanted: string): { readonly secret: JsonObject } {
+    const text = view.text() ?? ''
+    const variable = variableOf(text)
+    if (variable !== undefined) return { secret: { env: variable } }
+    const env = this.variableFor(text === '' ? `env:${wanted}` : `key:${text}`, wanted)
+    if (text !== '') view.find('manual', `the key is written in the file, and is not copied: set ${env} to it`)
+    return { secret: { env } }
   }
 
   /** Whether translation to it needs a limit that clients may leave out. */
@@ -128,6 +155,10 @@ export class Draft {
     for (const [unit, rates] of Object.entries(limits))
       all.set(unit, all.has(unit) ? [all.get(unit) ?? [], rates].flat() : rates)
     this.#upstreams.set(upstream, { ...made, limits: Object.fromEntries(all) })
+  }
+
+  addKey(name: string, key: JsonObject): void {
+    this.keys.set(freeName(name, this.keys), key)
   }
 
   freeGroup(name: string): string {
@@ -230,16 +261,6 @@ function freeName(name: string, taken: ReadonlyMap<string, unknown>): string {
     const free = number === 1 ? name : `${name}-${number}`
     if (!taken.has(free)) return free
   }
-}
-
-/** Where the secret is: a variable that the file names, or one that a person has to set. Its value is never copied. */
-export function secretOf(view: View, wanted: string): JsonObject {
-  const text = view.text()
-  if (text === undefined || text === '') return { secret: { env: wanted } }
-  const variable = variableOf(text)
-  if (variable !== undefined) return { secret: { env: variable } }
-  view.find('manual', `the key is written in the file, and is not copied: set ${wanted} to it`)
-  return { secret: { env: wanted } }
 }
 
 type Entry = readonly [name: string, value: Json, comments: readonly string[]]

@@ -2,8 +2,8 @@ import type { Json } from '../../core/json.js'
 import { asName, asVariable } from './address.js'
 import { bodyVerb } from './body-verbs.js'
 import { cloudWish } from './clouds.js'
-import { type Draft, type Model, secretOf, type Target } from './draft.js'
-import { headersIn, isCopied } from './header-secrets.js'
+import { copiedHeaders } from './copies.js'
+import type { Draft, Model, Target } from './draft.js'
 import { Limits } from './limits.js'
 import type { Reader, ReaderInput } from './reader.js'
 import type { View } from './view.js'
@@ -31,7 +31,7 @@ export const llmModelsReader: Reader = input => {
   for (const model of llm.child('virtualModels').items()) readVirtual(model, internal, input)
   for (const [at, key] of llm.child('policies', 'apiKey', 'keys').items().entries()) {
     const name = asName(key.child('metadata', 'name').text() ?? `key-${at + 1}`)
-    draft.keys.set(name, { ...secretOf(key.child('key'), asVariable(`${name}_key`)), models: ['*'] })
+    draft.addKey(name, { ...draft.secretOf(key.child('key'), asVariable(`${name}_key`)), models: ['*'] })
   }
   const shares = bucketsOf(llm.child('policies', 'localRateLimit'), 'all keys together', draft)
   if (!shares.isEmpty) draft.boundAll(shares.value)
@@ -71,13 +71,7 @@ function headersOf(places: readonly (View | undefined)[]): Readonly<Record<strin
 /** What a language of expressions writes into a header is not copied. */
 function plainHeaders(view: View): Readonly<Record<string, string>> {
   const list = view.items().map(one => [one.child('name').text() ?? '', one.child('value')] as const)
-  const found: Record<string, string> = {}
-  for (const [name, value] of list) {
-    const text = value.text()
-    if (text !== undefined && isCopied(name, text)) found[name.toLowerCase()] = text
-    else value.find('manual', 'it may be a secret, and is not copied')
-  }
-  return list.length > 0 ? found : headersIn(view)
+  return copiedHeaders(list.length > 0 ? list : view.entries())
 }
 
 function readModel(
@@ -152,7 +146,11 @@ function readVirtual(model: View, internal: ReadonlyMap<string, Model>, { draft 
     if (found.length === 0) target.find('unsupported', 'it names a model that is not in the result')
     for (const one of found) draft.addTarget(name, { ...one, ...extra })
   }
-  for (const target of weighted ?? []) add(target, { weight: target.child('weight').number() ?? 1 })
+  for (const target of weighted ?? []) {
+    const weight = target.child('weight').number() ?? 1
+    if (weight === 0) target.find('exact', 'its weight is 0, so it is left out')
+    else add(target, { weight })
+  }
   if ((weighted ?? []).length > 0) draft.model(name).settings.retry = { attempts: 1 }
   addTiers(failover ?? [], routing, add)
   for (const target of conditional ?? []) {

@@ -1,5 +1,5 @@
 import type { Json } from '../../core/json.js'
-import { type Draft, secretOf } from './draft.js'
+import type { Draft } from './draft.js'
 import { seconds } from './durations.js'
 import type { ReaderInput } from './reader.js'
 import type { View } from './view.js'
@@ -27,7 +27,7 @@ export function readRouter({ root, draft }: ReaderInput): void {
   readRetries([router, general, root.child('general_settings')], draft)
   const key = root.child('general_settings', 'master_key')
   if (key.exists) {
-    draft.keys.set('master', { ...secretOf(key, 'GATEWAY_KEY'), models: ['*'] })
+    draft.addKey('master', { ...draft.secretOf(key, 'GATEWAY_KEY'), models: ['*'] })
     key.find('approximate', 'the key calls every model here; it administers nothing')
   }
 }

@@ -1,9 +1,9 @@
 import { isObject, type Json } from '../../core/json.js'
 import { bodyVerb, defaultsIn } from './body-verbs.js'
 import { cloudWish } from './clouds.js'
+import { copiedHeaders } from './copies.js'
 import type { Target } from './draft.js'
 import { seconds } from './durations.js'
-import { headersIn } from './header-secrets.js'
 import { Limits } from './limits.js'
 import { readSpending } from './model-list-budgets.js'
 import { noteShares, outputTraits, readPrices } from './model-list-facts.js'
@@ -77,7 +77,7 @@ function deploymentOf(item: View, name: string, input: ReaderInput): Deployment 
   }
   const share = ['weight', 'rpm', 'tpm'].map(word => params.child(word)).find(one => one.exists)
   const isBound = limits.value.requests !== undefined || limits.value.tokens !== undefined
-  return { item, target, share, order: params.child('order').number() ?? 0, isBound }
+  return { item, target, share, order: params.child('order').number() ?? Number.MAX_VALUE, isBound }
 }
 
 /** What bounds a deployment: its budget, and its rates where they are enforced and no mere shares. */
@@ -108,9 +108,14 @@ function inCloud(written: string, { data }: ReaderInput): { readonly model: stri
 }
 
 function addGroup(name: string, group: readonly Deployment[], { draft }: ReaderInput): void {
-  const isShared = group.length > 1 && new Set(group.map(({ order }) => order)).size === 1
-  const areWeighted = group.every(({ share }) => share !== undefined)
-  for (const { item, target, share, isBound } of [...group].sort((a, b) => a.order - b.order)) {
+  const sorted = [...group].sort((a, b) => a.order - b.order)
+  const tier = sorted.filter(({ order }) => order === sorted[0]?.order)
+  const areWeighted = tier.every(({ share }) => share !== undefined)
+  for (const { item, target, share, order, isBound } of sorted) {
+    const isFirst = tier[0]?.order === order
+    const isShared = isFirst && tier.length > 1
+    if (!isFirst && sorted.some(one => one.item !== item && one.order === order))
+      item.find('approximate', 'those of the first order share the load; the others follow one by one')
     const weight = isShared ? (areWeighted ? (share?.number() ?? 1) : 1) : undefined
     const shares = { share, isUsed: isShared && areWeighted, isLone: group.length === 1 }
     if (!isBound) noteShares({ params: item.child('litellm_params'), ...shares }, draft.model(name))
@@ -202,8 +207,8 @@ function headersOf(params: View, data: View): Readonly<Record<string, string>> {
   if (organization.exists && !isPlain)
     organization.find('manual', `write it under headers of the upstream, as ${header}`)
   return {
-    ...headersIn(params.child('headers')),
-    ...headersIn(params.child('extra_headers')),
+    ...copiedHeaders(params.child('headers').entries()),
+    ...copiedHeaders(params.child('extra_headers').entries()),
     ...(isPlain ? { [header]: text } : {}),
   }
 }

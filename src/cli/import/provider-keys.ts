@@ -1,11 +1,11 @@
+import { overlap } from '../../core/glob.js'
 import type { Json, JsonObject } from '../../core/json.js'
 import { asName } from './address.js'
 import { cloudWish } from './clouds.js'
+import { copiedHeaders } from './copies.js'
 import { type Spoken, speaksOf } from './custom-requests.js'
-import { secretOf } from './draft.js'
 import { seconds } from './durations.js'
 import { Governance } from './governance.js'
-import { headersIn } from './header-secrets.js'
 import type { Reader, ReaderInput } from './reader.js'
 import type { View } from './view.js'
 
@@ -44,7 +44,8 @@ function readProvider(name: string, provider: View, input: ReaderInput): void {
       at: key,
       ...(address === undefined ? {} : { address }),
       ...(secret.exists && secret.value !== '' ? { secret } : {}),
-      headers: headersIn(network.child('extra_headers')),
+      source: keys.length > 1 ? `${name}:${key.path.at(-1)}` : undefined,
+      headers: copiedHeaders(network.child('extra_headers').entries()),
       ...(custom.exists ? { speaks: (spoken: Spoken) => speaksOf(custom, input.data, spoken) } : {}),
       ...(cloud === undefined ? {} : { cloud: cloudWish(input.data, word => cloud.child(word)) }),
       settings: Object.keys(times).length === 0 ? {} : { timeouts: times },
@@ -70,13 +71,17 @@ function addModels(
       .entries()
       .map(([model, view]) => [model, view.text()]),
   )
-  const listed = key
-    .child('models')
-    .texts()
-    .filter(model => model !== '*')
-  if (listed.length === 0) draft.addTarget(`${name}/*`, { upstream, as: '*', ...share })
-  for (const model of listed)
+  const list = key.child('models')
+  const listed = list.texts()
+  if (list.exists) noteEmpty(list)
+  if (!list.exists || listed.includes('*')) draft.addTarget(`${name}/*`, { upstream, as: '*', ...share })
+  for (const model of listed.filter(model => model !== '*'))
     draft.addTarget(`${name}/${model}`, { upstream, as: deployments.get(model) ?? model, ...share })
+}
+
+function noteEmpty(list: View): void {
+  if (Array.isArray(list.value) && list.value.length > 0) return
+  list.find('approximate', 'empty or absent, it allows nothing, as since version 1.5; before, it allowed all')
 }
 
 function readKey(key: View, governance: Governance, { draft }: ReaderInput): void {
@@ -89,19 +94,19 @@ function readKey(key: View, governance: Governance, { draft }: ReaderInput): voi
   const configs = key.child('provider_configs').items()
   const models = configs.flatMap(config => {
     const provider = config.child('provider').text() ?? ''
+    noteEmpty(config.child('allowed_models'))
     const allowed = config.child('allowed_models').texts()
-    return (allowed.length === 0 ? ['*'] : allowed).map(model => `${provider}/${model}`)
+    return allowed.map(model => `${provider}/${model}`)
   })
-  const known = models.filter(model =>
-    [...draft.models.keys()].some(one => one === model || one.startsWith(model.replace(/\*$/, ''))),
-  )
+  noteEmpty(key.child('provider_configs'))
+  const known = models.filter(model => [...draft.models.keys()].some(one => overlap(one, model)))
   if (known.length < models.length)
     key.child('provider_configs').find('unsupported', 'some of its models are not in the result')
-  const made: JsonObject = { ...secretOf(value, `KEY_${name.toUpperCase().replaceAll(/\W/g, '_')}`) }
+  const made: JsonObject = { ...draft.secretOf(value, `KEY_${name.toUpperCase().replaceAll(/\W/g, '_')}`) }
   const off = key.child('is_active').flag() === false ? { disabled: true } : {}
-  draft.keys.set(name, {
+  draft.addKey(name, {
     ...made,
-    models: configs.length === 0 ? ['*'] : known,
+    models: known,
     ...off,
     ...governance.ofKey(key, name),
   })

@@ -122,6 +122,7 @@ function readModel(model: View, providers: ReadonlyMap<string, View>, { draft }:
     at: model,
     ...(address.exists ? { address } : {}),
     ...(secret === undefined ? {} : { secret }),
+    source: `provider_key:${keyName}`,
   })
   if (upstream === undefined) return
   const as = model.child('model_name').text()
@@ -165,9 +166,9 @@ function readRouting(model: View, { draft }: ReaderInput): void {
 function readKey(key: View, { policies, teams }: Policies, { draft }: ReaderInput): void {
   const name = asName(nameOf(key))
   const [variable, hash] = [key.child('key_env').text(), key.child('key_hash').text()]
-  const wanted = asVariable(`${name}_key`)
-  const secret = /^[0-9a-f]{64}$/i.test(hash ?? '') ? { hash: `sha256:${hash}` } : { env: variable ?? wanted }
-  if (variable === undefined && hash === undefined) key.find('manual', `the key is not copied: set ${wanted}`)
+  const env = variable ?? draft.variableFor(`caller:${nameOf(key)}`, asVariable(`${name}_key`))
+  const secret = /^[0-9a-f]{64}$/i.test(hash ?? '') ? { hash: `sha256:${hash}` } : { env }
+  if (variable === undefined && hash === undefined) key.find('manual', `the key is not copied: set ${env}`)
   key.child('key').take()
   const allowed = key.child('allowed_models').texts()
   const models = allowed.filter(one => one === '*' || draft.models.has(one))
@@ -182,7 +183,7 @@ function readKey(key: View, { policies, teams }: Policies, { draft }: ReaderInpu
   const found = limitsOf(key, policies, 'api_key', `the key ${JSON.stringify(name)}`, draft)
   const group = teams.get(String(key.child('team_id').value ?? ''))
   if (group !== undefined) key.child('team_id').text()
-  draft.keys.set(name, {
+  draft.addKey(name, {
     ...{ secret, models, ...(expires === undefined ? {} : { expires }), ...off },
     ...(group === undefined ? {} : { group }),
     ...(found.isEmpty ? {} : { limits: found.value }),

@@ -1,9 +1,9 @@
 import type { Json } from '../../core/json.js'
 import { bodyVerb } from './body-verbs.js'
 import { cloudWish } from './clouds.js'
+import { copiedHeaders } from './copies.js'
 import type { Target } from './draft.js'
 import { milliseconds } from './durations.js'
-import { headersIn } from './header-secrets.js'
 import type { Reader, ReaderInput } from './reader.js'
 import type { View } from './view.js'
 
@@ -45,7 +45,8 @@ function leafOf(view: View, input: ReaderInput): readonly Target[] {
   }
   const provider = providerOf(word, input)
   const isSlug = slugOfModel !== undefined || view.child('provider').text()?.startsWith('@') === true
-  if (isSlug || view.child('virtual_key').exists)
+  const isElsewhere = isSlug || view.child('virtual_key').exists
+  if (isElsewhere)
     view.find('manual', `the address and the key of ${JSON.stringify(word)} are not in the file; taken for ${provider}`)
   const host = view.child('custom_host')
   const key = view.child('api_key')
@@ -55,7 +56,8 @@ function leafOf(view: View, input: ReaderInput): readonly Target[] {
     at: view,
     ...(host.exists ? { address: host } : {}),
     ...(key.exists ? { secret: key } : {}),
-    headers: headersIn(view.child('custom_headers')),
+    source: isElsewhere ? `slug:${word}` : undefined,
+    headers: copiedHeaders(view.child('custom_headers').entries()),
     model: modelOfSlug ?? name ?? '',
     cloud: cloudWish(input.data, word => view.child(word)),
   })

@@ -2,8 +2,9 @@ import type { Document } from '../../config/document.js'
 import { parse } from '../../config/parse.js'
 import { Report } from '../../config/report.js'
 import { Source } from '../../config/source.js'
-import { isObject, type JsonObject } from '../../core/json.js'
+import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import type { Problem } from '../../core/problems.js'
+import { variableOf } from './address.js'
 import { Draft } from './draft.js'
 import type { Finding, Mark } from './findings.js'
 import { providerWords } from './kinds.js'
@@ -37,17 +38,27 @@ export async function translate(
   }
   const words = await providerWords()
   const draft = new Draft(words.kindOf)
+  // What the file names is for nothing else.
+  for (const name of variablesIn(document.tree.value)) draft.variableFor(`env:${name}`, name)
   const reading = new Reading(document)
   foreign.reader({
     root: new View(reading, [], document.tree.value),
     data: new View(new Reading(document), [], foreign.data),
     ...{ draft, words, model },
   })
-  if (draft.keys.size === 0) draft.keys.set('me', { secret: { env: 'GATEWAY_KEY', generate: true }, models: ['*'] })
+  if (draft.keys.size === 0) {
+    const env = draft.variableFor('caller:me', 'GATEWAY_KEY')
+    draft.addKey('me', { secret: { env, generate: true }, models: ['*'] })
+  }
   draft.joinEveryone()
   reportUnread(reading, document, foreign.data)
   const head = [`Imported from a file of ${foreign.name}. What could not be taken over was reported beside it.`]
   return { text: draft.text(head), findings: reading.findings }
+}
+
+function variablesIn(value: Json): readonly string[] {
+  if (typeof value === 'string') return [variableOf(value) ?? []].flat()
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(variablesIn) : []
 }
 
 function reportUnread(reading: Reading, document: Document, data: JsonObject): void {

@@ -1,6 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { isObject, type Json, type JsonObject, parseJson } from '../../core/json.js'
 import { differences } from '../../runtime/recordings/differences.js'
+import { CommandError, EXIT } from '../io.js'
 import type { Outcome } from './expectations.js'
 import { jsonOrText } from './scripted-upstreams.js'
 import type { SnapshotPart } from './test-file.js'
@@ -22,8 +23,9 @@ export class Snapshots {
     const file = testFile.replace(/\.ya?ml$/, '.snapshot.json')
     const text = await readFile(file, 'utf8').catch(() => '{}')
     const known = parseJson(text)
-    if (!isObject(known)) throw new Error(`${file} is not JSON: gateway test --update writes it anew`)
-    return new Snapshots(file, known, updates)
+    if (!isObject(known) && !updates)
+      throw new CommandError(`${file} is not JSON: gateway test --update writes it anew`, EXIT.failed)
+    return new Snapshots(file, isObject(known) ? known : {}, updates)
   }
 
   /** What is not as in the snapshot. */

@@ -20,7 +20,6 @@ export async function ask({ origin, key }: Target, path: string, body?: JsonObje
     method: body === undefined ? 'GET' : 'POST',
     headers: {
       authorization: `Bearer ${key}`,
-      connection: 'close',
       ...(isJson && { 'content-type': 'application/json' }),
     },
     body: isJson ? JSON.stringify(body) : (body ?? null),

@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises'
 import { isObject, type Json, type JsonObject, parseJson } from '../../core/json.js'
 import { eventsOf } from '../events.js'
-import { CommandError, coloured, EXIT, type Io, paints, print, printable } from '../io.js'
+import { CommandError, coloured, EXIT, type Io, paints, plainMessage, print, printable } from '../io.js'
 import { ask, droppedBy, errorMessage } from './ask.js'
 import type { Target } from './target.js'
 
@@ -47,8 +47,9 @@ export async function chatOn(target: Target, options: ChatOptions, io: Io): Prom
         messages = [...messages, asked, { role: 'assistant', content: answer }].slice(-MAX_MESSAGES)
         parts = []
       } catch (error) {
-        if (!(error instanceof CommandError)) throw error
-        print(io.stderr, `${red('error:')} ${error.message}`)
+        const message = plainMessage(error)
+        if (message === undefined) throw error
+        print(io.stderr, `${red('error:')} ${message}`)
       }
     }
     if (!hasEnded) lines.prompt()
@@ -70,7 +71,10 @@ async function turn(target: Target, model: string, messages: readonly JsonObject
   let text = ''
   let first: number | undefined
   let usage: JsonObject | undefined
+  // Some servers never send [DONE].
+  let isWhole = false
   for await (const { data } of eventsOf(answer.body)) {
+    isWhole ||= data === '[DONE]' || /"finish_reason" ?: ?"/.test(data)
     if (data === '[DONE]') break
     const event = parseJson(data) ?? null
     const fault = errorMessage(event)
@@ -82,6 +86,7 @@ async function turn(target: Target, model: string, messages: readonly JsonObject
     if (isObject(event) && isObject(event.usage)) usage = event.usage
   }
   if (!text.endsWith('\n')) io.stdout.write('\n')
+  if (!isWhole) throw new CommandError('the answer broke off', EXIT.failed)
   tell({ first, total: performance.now() - begun, usage, dropped: droppedBy(answer) }, io)
   return text
 }
