@@ -224,7 +224,7 @@ export class GatedAttempt extends Slots implements AttemptView, AttemptUsage, En
     for (let at = this.#passed - 1; at >= 0; at--) this.#tell(at, outcome)
     if (!chainOf(this.call).recordsAttempts) return
     this.#outcome = outcome
-    this.call.kernel.records.add(this)
+    this.call.kernel.records.addAttempt(this)
   }
 
   /** At the end of the turn in which it ended. */
