@@ -39,6 +39,16 @@ export interface Commit {
   readonly leases: readonly LeaseChange[]
   /** At most {@link MAX_COMMIT}`.entries`. */
   readonly entries: readonly Entry[]
+  /** The same entries where they are already: a store in this process need not ask for {@link entries}, which are made then. */
+  readonly runs?: readonly EntryRun[]
+}
+
+/** Entries of one day, one behind the other in bytes that are not written again. */
+export interface EntryRun {
+  readonly day: string
+  readonly bytes: Buffer
+  readonly start: number
+  readonly ends: readonly number[]
 }
 
 export interface LeaseChange {
@@ -101,7 +111,8 @@ export function isDay(day: string): boolean {
 }
 
 /** Throws {@link StoreError} for a commit that no store takes: nothing of it happens. */
-export function checkCommit({ writer, number, remembered, now, leases, entries }: Commit): void {
+export function checkCommit(commit: Commit, entries = commit.entries): void {
+  const { writer, number, remembered, now, leases } = commit
   check(NAME.test(writer), 'the writer of a commit is not valid')
   check(isWhole(number) && number > 0, 'the number of a commit is not valid')
   check(isWhole(remembered) && isWhole(now), 'a moment of a commit is not valid')

@@ -1,5 +1,6 @@
 import type { Bound, Price, Rates, Window } from './bounds.js'
 import { PRICE_UNITS, TOKEN_UNITS } from './bounds.js'
+import { MICRO_PER_USD } from './cost.js'
 
 const WINDOW_WORDS: Readonly<Record<Window, string>> = {
   second: 's',
@@ -9,6 +10,10 @@ const WINDOW_WORDS: Readonly<Record<Window, string>> = {
   month: 'month',
   total: 'total',
 }
+
+/** 000, 001, …, 999, and the same without zeros at the end. */
+const DIGITS = Array.from({ length: 1000 }, (_, number) => String(number).padStart(3, '0'))
+const CUT_DIGITS = DIGITS.map(digits => digits.replace(/0+$/, ''))
 
 /** A bound as files say it: `600/min`, `2M/day`, `5 USD/month`, `10 USD`. */
 export function boundText({ unit, amount, window }: Bound): string {
@@ -21,9 +26,14 @@ export function usdText(micro: number): string {
   return `${microText(micro)} USD`
 }
 
-/** The same as a number alone. */
+/** The same as a number alone: of each request, so by parts that are ready. */
 export function microText(micro: number): string {
-  return decimal(micro, 6)
+  const rest = micro % MICRO_PER_USD
+  const usd = String((micro - rest) / MICRO_PER_USD)
+  if (rest === 0) return usd
+  const low = rest % 1000
+  const high = (rest - low) / 1000
+  return low === 0 ? `${usd}.${CUT_DIGITS[high]?.padEnd(2, '0')}` : `${usd}.${DIGITS[high]}${CUT_DIGITS[low]}`
 }
 
 /** A price as files say it: `input 2.00, output 8.00`; `free` where nothing is charged. */

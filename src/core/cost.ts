@@ -2,6 +2,8 @@ import type { Price, PriceUnit, Rates } from './bounds.js'
 import type { Usage } from './plan.js'
 
 export type Units = Readonly<Partial<Record<PriceUnit, number>>>
+/** The same object wherever nothing is counted. */
+export const NO_UNITS: Units = Object.freeze({})
 
 /** Costs and budgets are counted in millionths of a USD. */
 export const MICRO_PER_USD = 1_000_000
@@ -22,23 +24,29 @@ const INSTEAD: Readonly<Partial<Record<PriceUnit, PriceUnit>>> = {
  * The tokens of a usage, each in one unit: what came from a cache is not in `input`, and thoughts are not in `output`.
  * Upstreams that report a total alone do not say what it is of: it counts as what costs more. `others`: units beside them.
  */
-export function unitsOf(usage: Usage, price: Price | undefined, others?: Units): Units {
-  const units: Partial<Record<PriceUnit, number>> = { ...others }
-  const put = (unit: PriceUnit, count: number): void => {
-    if (count > 0) units[unit] = count
-  }
+export function unitsOf(usage: Usage, price: Price | undefined, others = NO_UNITS): Units {
   const { input = 0, output = 0, cached = 0, cacheWrite = 0, reasoning = 0, inputAudio = 0, outputAudio = 0 } = usage
   const rest = restOf(usage)
   const isOutput = usage.output === undefined && (price?.output ?? 0) > (price?.input ?? 0)
   const read = isOutput ? input : input + rest
   const written = isOutput ? output + rest : output
   // As most answers have it: nothing of a kind of its own.
-  if (cached + cacheWrite + inputAudio + reasoning + outputAudio === 0) {
-    put('input', read)
-    put('output', written)
-    if (usage.seconds !== undefined) put('audio_second', usage.seconds)
-    return units
+  const isText = cached + cacheWrite + inputAudio + reasoning + outputAudio === 0
+  if (isText && usage.seconds === undefined && others === NO_UNITS) return textUnits(read, written)
+  return kindsOf(usage, read, written, others)
+}
+
+function textUnits(input: number, output: number): Units {
+  if (input > 0) return output > 0 ? { input, output } : { input }
+  return output > 0 ? { output } : NO_UNITS
+}
+
+function kindsOf(usage: Usage, read: number, written: number, others: Units): Units {
+  const units: Partial<Record<PriceUnit, number>> = { ...others }
+  const put = (unit: PriceUnit, count: number): void => {
+    if (count > 0) units[unit] = count
   }
+  const { cached = 0, cacheWrite = 0, reasoning = 0, inputAudio = 0, outputAudio = 0 } = usage
   const [fresh, ofCache, intoCache, audio] = parts(read, cached, cacheWrite, inputAudio)
   put('input', fresh)
   put('cached', ofCache)
@@ -73,7 +81,7 @@ function parts(all: number, first: number, second: number, third: number): [numb
 
 /** Millionths of a USD, rounded up; 0 without a price. */
 export function costOf(units: Units, price: Price | undefined): number {
-  if (price === undefined) return 0
+  if (price === undefined || units === NO_UNITS) return 0
   const rates = price.above === undefined ? price : ratesFor(price, price.above, inputOf(units))
   let sum = 0
   for (const unit in units) {
@@ -95,6 +103,9 @@ function ratesFor(price: Price, steps: NonNullable<Price['above']>, input: numbe
 }
 
 function priceOf(price: Rates, unit: PriceUnit): number {
+  // Names that vary take a look-up each.
+  if (unit === 'input') return price.input ?? 0
+  if (unit === 'output') return price.output ?? 0
   const own = price[unit]
   if (own !== undefined) return own
   const instead = INSTEAD[unit]

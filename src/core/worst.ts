@@ -1,6 +1,6 @@
 import type { AmountPaths, Demand } from './amounts.js'
 import type { Price, PriceUnit, Tariff } from './bounds.js'
-import { costOf, type Units, worstCost } from './cost.js'
+import { costOf, NO_UNITS, type Units, worstCost } from './cost.js'
 
 /** Tokens of an answer whose length nothing bounds: no request, no model and no limit. */
 const UNKNOWN_OUTPUT_TOKENS = 16_384
@@ -8,7 +8,6 @@ const UNKNOWN_OUTPUT_TOKENS = 16_384
 const TOKENS_PER_IMAGE = 8192
 /** Tokens of sound for one character that is spoken. */
 const TOKENS_PER_CHARACTER = 4
-const NO_UNITS: Units = Object.freeze({})
 
 /** What an attempt uses at most; its cost in millionths of a USD. */
 export interface Worst {

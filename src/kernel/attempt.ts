@@ -393,7 +393,7 @@ export class Attempt implements UpstreamHandler, Source, Worker {
     this.#gated.end(phase, this.#status, error, whole)
     this.#drain?.end()
     const { upstream, model } = this.exchange
-    const milliseconds = Math.round((performance.now() - this.#started) * 100) / 100
+    const milliseconds = Math.round((this.#gated.ended - this.#started) * 100) / 100
     const note = { upstream: upstream.name, model, phase, status: this.#status, milliseconds }
     this.call.attempts.push(this.#gated.beside === undefined ? note : { ...note, hedge: true })
   }

@@ -383,11 +383,11 @@ export class Call extends Slots implements Watched, InFlight, Ended {
     this.kernel.watchdog.delete(this.#watched)
     for (const settle of this.chain.settle) settle(this)
     this.ended = performance.now()
-    if (this.#drains?.isOver !== false) this.kernel.records.add(this)
+    if (this.#drains?.isOver !== false) this.kernel.records.addCall(this)
   }
 
   get drains(): Drains {
-    this.#drains ??= new Drains(() => this.ended > 0 && this.kernel.records.add(this))
+    this.#drains ??= new Drains(() => this.ended > 0 && this.kernel.records.addCall(this))
     return this.#drains
   }
 

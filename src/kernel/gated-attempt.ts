@@ -218,14 +218,13 @@ export class GatedAttempt extends Slots implements AttemptView, AttemptUsage, En
   end(phase: string, status?: number, error?: GatewayError, whole = 0, task?: string): void {
     if (!this.#open) return
     this.#open = false
-    const { recordsAttempts } = chainOf(this.call)
-    if (recordsAttempts) this.ended = performance.now()
+    this.ended = performance.now()
     if (this.#passed === 0) return
     const outcome = this.#outcomeOf(phase, status, error, whole, task)
     for (let at = this.#passed - 1; at >= 0; at--) this.#tell(at, outcome)
-    if (!recordsAttempts) return
+    if (!chainOf(this.call).recordsAttempts) return
     this.#outcome = outcome
-    this.call.kernel.records.add(this)
+    this.call.kernel.records.addAttempt(this)
   }
 
   /** At the end of the turn in which it ended. */

@@ -57,12 +57,13 @@ export class MemoryAccounts implements Accounts {
 
   async commit(commit: Commit): Promise<readonly LeaseState[]> {
     this.#check()
-    checkCommit(commit)
-    const { now, writer, number, remembered, leases } = commit
+    const { now, writer, number, remembered, leases, runs } = commit
+    checkCommit(commit, runs === undefined ? commit.entries : [])
     const last = this.#writers.get(writer)?.value
     if (last !== undefined && last >= number) return leases.map(change => this.state(change, now))
     this.#writers.set(writer, number, remembered)
-    this.#ledger.append(commit.entries)
+    if (runs === undefined) this.#ledger.append(commit.entries)
+    else for (const run of runs) this.#ledger.adopt(run)
     return leases.map(change => apply(this.open(change, now), change))
   }
 

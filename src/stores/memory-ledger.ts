@@ -1,19 +1,18 @@
-import type { Entry, StoredEntry } from '../core/accounts.js'
+import type { Entry, EntryRun, StoredEntry } from '../core/accounts.js'
 
 /** Memory of an entry besides its value, at most. */
 const ENTRY_OVERHEAD_BYTES = 128
 /** Entries share blocks: as objects of their own they would be most of what the collector of garbage has to look at. */
 const BLOCK_BYTES = 64 * 1024
-const FIRST_BLOCK_BYTES = 4 * 1024
 /** A block is at most this part of the ledger, since the oldest one makes room as a whole. */
 const MAX_BLOCK_SHARE = 1 / 16
 
-/** Entries that follow each other. */
+/** Entries that follow each other in bytes which others may share. */
 interface Block {
   readonly bytes: Buffer
+  readonly start: number
   /** Where each of them ends. */
   readonly ends: number[]
-  used: number
   /** How many of its day came before. */
   readonly first: number
 }
@@ -29,31 +28,41 @@ export class MemoryLedger {
   readonly #maxBytes: number
   readonly #days = new Map<string, Day>()
   #bytes = 0
+  /** Of entries that had to be copied, and how much of it is written. */
+  #copies: Buffer = Buffer.alloc(0)
+  #copied = 0
 
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes
   }
 
   append(entries: readonly Entry[]): void {
-    for (const { day, value } of entries) {
-      this.put(this.dayOf(day), value)
-      if (this.#bytes > this.#maxBytes) this.makeRoom()
+    for (const entry of entries) this.adopt(this.copy(entry))
+  }
+
+  /** Entries that stay where they are. */
+  adopt({ day: name, bytes, start, ends }: EntryRun): void {
+    const day = this.#days.get(name) ?? { blocks: [], count: 0, bytes: 0 }
+    this.#days.set(name, day)
+    const last = day.blocks.at(-1)
+    if (last?.bytes === bytes && last.ends.at(-1) === start) for (const end of ends) last.ends.push(end)
+    else day.blocks.push({ bytes, start, ends: [...ends], first: day.count })
+    day.count += ends.length
+    this.count(day, sizeOf(start, ends))
+    if (this.#bytes > this.#maxBytes) this.makeRoom()
+  }
+
+  /** One behind the other, as those that are adopted. */
+  private copy({ day, value }: Entry): EntryRun {
+    if (value.length > this.#copies.length - this.#copied) {
+      const usual = Math.min(BLOCK_BYTES, Math.floor(this.#maxBytes * MAX_BLOCK_SHARE))
+      this.#copies = Buffer.allocUnsafeSlow(Math.max(value.length, usual))
+      this.#copied = 0
     }
-  }
-
-  private dayOf(name: string): Day {
-    const known = this.#days.get(name) ?? { blocks: [], count: 0, bytes: 0 }
-    this.#days.set(name, known)
-    return known
-  }
-
-  private put(day: Day, value: Uint8Array): void {
-    const block = this.blockFor(day, value.length)
-    block.bytes.set(value, block.used)
-    block.used += value.length
-    block.ends.push(block.used)
-    day.count++
-    this.count(day, value.length + ENTRY_OVERHEAD_BYTES)
+    const start = this.#copied
+    this.#copies.set(value, start)
+    this.#copied += value.length
+    return { day, bytes: this.#copies, start, ends: [this.#copied] }
   }
 
   private makeRoom(): void {
@@ -64,9 +73,9 @@ export class MemoryLedger {
 
   entries(name: string, { after, limit }: { readonly after: number; readonly limit: number }): readonly StoredEntry[] {
     const found: StoredEntry[] = []
-    for (const { bytes, ends, first } of this.#days.get(name)?.blocks ?? []) {
+    for (const { bytes, start, ends, first } of this.#days.get(name)?.blocks ?? []) {
       for (let at = Math.max(0, after - first); at < ends.length && found.length < limit; at++)
-        found.push({ sequence: first + at + 1, value: bytes.subarray(ends[at - 1] ?? 0, ends[at]) })
+        found.push({ sequence: first + at + 1, value: bytes.subarray(ends[at - 1] ?? start, ends[at]) })
     }
     return found
   }
@@ -87,25 +96,18 @@ export class MemoryLedger {
     this.#bytes = 0
   }
 
-  /** The last block, or a new one where that has no room for so many bytes. */
-  private blockFor({ blocks, count }: Day, size: number): Block {
-    const last = blocks.at(-1)
-    if (last !== undefined && last.bytes.length - last.used >= size) return last
-    const usual = last === undefined ? FIRST_BLOCK_BYTES : BLOCK_BYTES
-    const length = Math.max(size, Math.min(usual, Math.floor(this.#maxBytes * MAX_BLOCK_SHARE)))
-    const block = { bytes: Buffer.allocUnsafeSlow(length), ends: [], used: 0, first: count }
-    blocks.push(block)
-    return block
-  }
-
   private cut(day: Day): void {
     const oldest = day.blocks.shift()
     if (oldest === undefined) return
-    this.count(day, -oldest.used - oldest.ends.length * ENTRY_OVERHEAD_BYTES)
+    this.count(day, -sizeOf(oldest.start, oldest.ends))
   }
 
   private count(day: Day, bytes: number): void {
     day.bytes += bytes
     this.#bytes += bytes
   }
+}
+
+function sizeOf(start: number, ends: readonly number[]): number {
+  return (ends.at(-1) ?? start) - start + ends.length * ENTRY_OVERHEAD_BYTES
 }

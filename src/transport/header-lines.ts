@@ -3,6 +3,9 @@ export const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 /** RFC 9110 §5.5: no CR, LF, NUL or other control character, for each could begin another header or message. */
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 
+/** Of answers: each has these of its own where they are not given. */
+const USUAL: ReadonlySet<string> = new Set(['connection', 'content-length', 'transfer-encoding', 'date', 'keep-alive'])
+
 /** Names and values that are kept. */
 const MAX_NAMES = 512
 const MAX_VALUE_CHARS = 256
@@ -11,6 +14,8 @@ const MAX_VALUE_CHARS = 256
 class HeaderName {
   /** In lower case. */
   readonly lower: string
+  /** Whether it is one of {@link USUAL}. */
+  readonly isUsual: boolean
   readonly #begin: string
   /** The last value, and its line once two in a row were the same. */
   #value: string | undefined
@@ -18,6 +23,7 @@ class HeaderName {
 
   constructor(name: string) {
     this.lower = name.toLowerCase()
+    this.isUsual = USUAL.has(this.lower)
     this.#begin = `${name}: `
   }
 

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { parseBudget, parseRate } from '../../src/config/rates.js'
 import { boundText, priceText, usdText } from '../../src/core/bound-text.js'
+import { fc } from '../helpers/property.js'
 
 const RATES: readonly (readonly [text: string, amount: number, window: string, shown: string])[] = [
   ['600/min', 600, 'minute', '600/min'],
@@ -95,4 +96,13 @@ t.test('amounts of USD and prices are shown as files have them', async t => {
   t.equal(usdText(4200), '0.0042 USD')
   t.equal(priceText({ input: 2_000_000, image: 40_000_000_000 }), 'input 2, image 0.04')
   t.equal(priceText({}), 'free')
+})
+
+t.test('amounts of USD have the digits that prices have', async () => {
+  const amount = fc.oneof(
+    fc.maxSafeNat(),
+    fc.nat(2e6),
+    fc.nat(9e9).map(thousands => thousands * 1000),
+  )
+  fc.assert(fc.property(amount, micro => `input ${usdText(micro)}` === `${priceText({ input: micro })} USD`))
 })

@@ -5,20 +5,35 @@ t.test('what has ended is recorded at the end of the turn, in order', async t =>
   const records = new Records()
   const seen: string[] = []
   const one = (name: string): { record(): void } => ({ record: () => void seen.push(name) })
-  records.add(one('a'))
-  records.add(one('b'))
+  records.addCall(one('a'))
+  records.addCall(one('b'))
   t.same(seen, [])
   await records.done()
   t.same(seen, ['a', 'b'])
   await records.done()
-  records.add({
+  records.addCall({
     record: () => {
       seen.push('c')
-      records.add(one('d'))
+      records.addCall(one('d'))
     },
   })
   await records.done()
   t.same(seen, ['a', 'b', 'c', 'd'], 'also what a record ends')
+})
+
+t.test('the attempts of a turn are recorded before its calls', async t => {
+  const records = new Records()
+  const seen: string[] = []
+  const one = (name: string): { record(): void } => ({ record: () => void seen.push(name) })
+  records.addAttempt(one('attempt a'))
+  records.addCall(one('call a'))
+  records.addAttempt(one('attempt b'))
+  records.addCall(one('call b'))
+  await records.done()
+  t.same(seen, ['attempt a', 'attempt b', 'call a', 'call b'])
+  records.addAttempt(one('attempt c'))
+  await records.done()
+  t.equal(seen.at(-1), 'attempt c')
 })
 
 t.test('a record that throws loses no other', async t => {
@@ -33,11 +48,11 @@ t.test('a record that throws loses no other', async t => {
     for (const listener of listeners) process.on('uncaughtException', listener)
   })
   for (const name of ['a', 'b', 'c', 'd'])
-    records.add({
+    records.addCall({
       record: () => {
         seen.push(name)
         if (name !== 'b') return
-        records.add({ record: () => void seen.push('of b') })
+        records.addCall({ record: () => void seen.push('of b') })
         throw new Error('of b')
       },
     })

@@ -90,3 +90,39 @@ t.test('late entries of an old day make no room twice: the newest day keeps what
   t.ok(sizes[0] + sizes[1] <= 20, `${sizes} are kept`)
   t.ok(sizes[1] >= 15, `${sizes[1]} of the newest day`)
 })
+
+t.test('entries that lie one behind the other stay where they are, between others that are copied', async t => {
+  const { accounts } = new MemoryStore({ ledger: 20_000 }, now)
+  const [day, bytes] = ['2027-01-15', Buffer.from('zero,one,two,three,four,')]
+  let number = 0
+  const adopt = async (start: number, ...ends: number[]): Promise<void> => {
+    const commit = spends(`w${++number}`, 'a', LATER)
+    const runs = [{ day, bytes, start, ends }]
+    await accounts.commit({ ...commit, runs, entries: undefined as never })
+    await accounts.commit({ ...commit, runs, entries: undefined as never })
+  }
+  await adopt(5, 9, 13)
+  await adopt(13, 19)
+  const copied = { day, value: Buffer.from('copied') }
+  await accounts.commit(spends('other', 'a', LATER, [copied, copied]))
+  await adopt(19, 24)
+  const texts = async (after: number, limit = 9): Promise<string[]> =>
+    (await accounts.entries(day, { after, limit })).map(({ sequence, value }) => `${sequence} ${Buffer.from(value)}`)
+  t.same(await texts(0), ['1 one,', '2 two,', '3 three,', '4 copied', '5 copied', '6 four,'])
+  t.same(await texts(1, 3), ['2 two,', '3 three,', '4 copied'])
+  const [first] = await accounts.entries(day, { after: 0, limit: 1 })
+  t.equal(first?.value.buffer, bytes.buffer, 'nothing is copied')
+})
+
+t.test('entries that stay where they are make room, too', async t => {
+  const { accounts } = new MemoryStore({ ledger: 20_000 }, now)
+  for (let n = 1; n <= 60; n++) {
+    const run = { day: '2027-01-15', bytes: Buffer.alloc(872), start: 0, ends: [872] }
+    await accounts.commit({ ...spends(`w${n}`, 'a', LATER), runs: [run] })
+  }
+  const kept = await accounts.entries('2027-01-15', { after: 0, limit: 100 })
+  t.same(
+    kept.map(({ sequence }) => sequence),
+    Array.from({ length: 20 }, (_, at) => at + 41),
+  )
+})

@@ -274,10 +274,12 @@ export class Book {
 
   #draft(claims: readonly Claim[]): Reservation {
     const now = this.#clock.now()
-    return new Reservation(
-      claims,
-      claims.map(claim => this.#part(claim, now)),
-    )
+    const only = claims.length === 1 ? claims[0] : undefined
+    return new Reservation(claims, only === undefined ? this.#parts(claims, now) : [this.#part(only, now)])
+  }
+
+  #parts(claims: readonly Claim[], now: number): readonly Part[] {
+    return claims.map(claim => this.#part(claim, now))
   }
 
   #part({ scopes, units, whole }: Claim, now: number): Part {

@@ -1,6 +1,6 @@
 import type { AmountPaths, Demand } from '../../core/amounts.js'
 import type { Price, PriceUnit } from '../../core/bounds.js'
-import { costOf, tokensOf, type Units, unitsOf } from '../../core/cost.js'
+import { costOf, NO_UNITS, tokensOf, type Units, unitsOf } from '../../core/cost.js'
 import type { Exchange, Usage } from '../../core/plan.js'
 import { otherUnits, type Worst, writesText } from '../../core/worst.js'
 import type { Used } from '../../kernel/charged.js'
@@ -9,7 +9,6 @@ import { deliveredTokens, learnStream } from './delivered.js'
 
 /** Of a session that has begun, however it ends. */
 const SWITCHING_PROTOCOLS = 101
-const NO_UNITS: Units = Object.freeze({})
 const NOTHING: Used = { units: NO_UNITS, tokens: 0, cost: 0, isEstimated: false }
 
 /** What is known of an attempt that has ended. */

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import type { Accounts, Entry, LeaseChange, LeaseState } from '../../core/accounts.js'
+import type { Accounts, Commit, EntryRun, LeaseChange, LeaseState } from '../../core/accounts.js'
 import { type Account, FORGETS_MS, PACE_MS } from './account.js'
 import { type Clock, SteadyClock } from './clock.js'
 import { IDLE_MS } from './holdings.js'
 import { leaseSize } from './lease-size.js'
 import type { Line } from './ledger-entry.js'
 import { amountOf, type Reservation } from './reservation.js'
-import { Batch, MAX_CHANGES, MAX_SETTLED } from './settled-batch.js'
+import { Batch, commitOf, MAX_CHANGES, MAX_SETTLED } from './settled-batch.js'
 
 /** How long a lease holds after its last renewal. */
 const LEASE_MS = 60_000
@@ -50,7 +50,7 @@ interface Flight {
   readonly accounts: readonly Account[]
   readonly leases: readonly Omit<LeaseChange, 'until' | 'expires'>[]
   readonly transfers: readonly Transfer[]
-  readonly entries: readonly Entry[]
+  readonly runs: readonly EntryRun[]
   readonly settled: number
   /** Monotonic time from which its leases run. */
   readonly sent: number
@@ -261,7 +261,7 @@ export class Committer {
     })
   }
 
-  #commitOf({ number, accounts, leases, transfers, entries }: Flight) {
+  #commitOf({ number, accounts, leases, transfers, runs }: Flight): Commit {
     const now = this.now()
     const step = Math.ceil(now / STEP_MS) * STEP_MS
     const until = step + LEASE_MS
@@ -272,7 +272,8 @@ export class Committer {
         ...{ spend: 0, hold: reservation.amounts[at] as number, until },
       })),
     )
-    return { writer: this.writer, number, remembered: step + REMEMBERED_MS, now, leases: [...own, ...moved], entries }
+    const remembered = step + REMEMBERED_MS
+    return commitOf({ writer: this.writer, number, remembered, now, leases: [...own, ...moved] }, runs)
   }
 
   #build(): Flight | undefined {
@@ -291,8 +292,7 @@ export class Committer {
       include(account)
       account.sent += batch.amounts[at] as number
     })
-    const entries = batch?.entries() ?? []
-    const settled = entries.length
+    const { runs = [], size: settled = 0 } = batch ?? {}
     this.#waitingEntries -= settled
     this.#taken += settled
     // Requests may wait for them: a row of full batches must not keep them back.
@@ -301,7 +301,7 @@ export class Committer {
       account.dirty = false
       include(account)
     }
-    if (accounts.length + entries.length + transfers.length === 0) return undefined
+    if (accounts.length + settled + transfers.length === 0) return undefined
     this.#number++
     const sent = this.#clock.monotonic()
     const moved = new Map<Account, number>()
@@ -311,7 +311,7 @@ export class Committer {
         moved.set(account, (moved.get(account) ?? 0) + amount)
       })
     const leases = accounts.map(account => this.#change(account, sent, moved.get(account) ?? 0))
-    return { number: this.#number, accounts, leases, transfers, entries, settled, sent, retryMs: FIRST_RETRY_MS }
+    return { number: this.#number, accounts, leases, transfers, runs, settled, sent, retryMs: FIRST_RETRY_MS }
   }
 
   #change(account: Account, monotonic: number, moved: number): Omit<LeaseChange, 'until' | 'expires'> {

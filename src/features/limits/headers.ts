@@ -9,7 +9,7 @@ interface Names {
   readonly remaining: string
   readonly reset: string
   readonly form: RateLimitsConfig['reset']
-  /** The last value of `reset`, and the whole seconds, or the moment, that it says. */
+  /** The last value of `reset`, and the milliseconds, or the moment, that it says. */
   last: { readonly of: number; readonly text: string }
 }
 
@@ -65,13 +65,13 @@ export function addLimit(headers: string[], names: Names, { bound, left, endsAt 
   headers.push(names.reset, resetText(names, Math.max(now, endsAt), now))
 }
 
-/** Answers of one second have the same text. */
+/** Answers of one second, or of one of its last milliseconds, have the same text. */
 function resetText(names: Names, endsAt: number, now: number): string {
   const isDuration = names.form === 'duration'
   const wait = endsAt - now
-  if (isDuration && wait < 1000) return duration(wait)
-  const of = isDuration ? Math.ceil(wait / 1000) : endsAt
-  if (of !== names.last.of) names.last = { of, text: isDuration ? duration(of * 1000) : moment(of) }
+  const shown = wait < 1000 ? wait : Math.ceil(wait / 1000) * 1000
+  const of = isDuration ? shown : endsAt
+  if (of !== names.last.of) names.last = { of, text: isDuration ? duration(of) : moment(of) }
   return names.last.text
 }
 

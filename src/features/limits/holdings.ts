@@ -26,8 +26,13 @@ interface MeterList {
 /** What the plan that serves says of a holder; undefined: nothing. */
 export type ScopeOf = (type: ScopeType, name: string) => Scope | undefined
 
-/** By the units that are asked for. */
-type MeterLists = (MeterList | undefined)[]
+/** All that are known for a list of scopes. */
+interface ScopeLists {
+  readonly scopes: readonly Scope[]
+  readonly byUnits: (MeterList | undefined)[]
+}
+
+const NO_LISTS: ScopeLists = { scopes: [], byUnits: [] }
 
 const ALL_UNITS = 31
 
@@ -42,10 +47,10 @@ export class Holdings {
   #windows = new Windows('UTC')
   #serving: ScopeOf = () => undefined
   #meters = new WeakMap<Scope, readonly Meter[]>()
-  #lists = new WeakMap<readonly Scope[], MeterLists>()
-  /** Those of the last list of scopes: a request asks for them several times in turn. */
-  #lastScopes: readonly Scope[] = []
-  #lastLists: MeterLists = []
+  #lists = new WeakMap<readonly Scope[], ScopeLists>()
+  /** Those of the last list of scopes and the one before: a request asks for all scopes, and for those that spend, in turn. */
+  #last = NO_LISTS
+  #before = NO_LISTS
   readonly accounts = new Map<string, Account>()
   #cancelSweep: (() => void) | undefined
   /** Those that have forgotten an account. */
@@ -64,8 +69,8 @@ export class Holdings {
     this.#serving = scopeOf
     this.#meters = new WeakMap()
     this.#lists = new WeakMap()
-    this.#lastScopes = []
-    this.#lastLists = []
+    this.#last = NO_LISTS
+    this.#before = NO_LISTS
   }
 
   /** The same object for a scope as long as the time zone holds. */
@@ -84,13 +89,13 @@ export class Holdings {
 
   /** Those of all scopes, of some units: worked out once for a list of scopes, which is one of the plan. */
   listOf(scopes: readonly Scope[], units: number): MeterList {
-    const lists = this.#listsOf(scopes)
-    const known = lists[units]
+    const { byUnits } = this.#listsOf(scopes)
+    const known = byUnits[units]
     if (known !== undefined) return known
     const all = scopes.flatMap(scope => this.metersOf(scope))
     const meters = all.filter(({ unit }) => (UNITS[unit] & units) !== 0)
     const list = { meters, accounts: [], from: 0, until: Number.NEGATIVE_INFINITY, sweep: 0 }
-    lists[units] = list
+    byUnits[units] = list
     return list
   }
 
@@ -105,15 +110,13 @@ export class Holdings {
     return accounts
   }
 
-  #listsOf(scopes: readonly Scope[]): MeterLists {
-    if (scopes === this.#lastScopes) return this.#lastLists
-    let lists = this.#lists.get(scopes)
-    if (lists === undefined) {
-      lists = []
-      this.#lists.set(scopes, lists)
-    }
-    this.#lastScopes = scopes
-    this.#lastLists = lists
+  #listsOf(scopes: readonly Scope[]): ScopeLists {
+    if (scopes === this.#last.scopes) return this.#last
+    if (scopes === this.#before.scopes) return this.#before
+    const lists = this.#lists.get(scopes) ?? { scopes, byUnits: [] }
+    this.#lists.set(scopes, lists)
+    this.#before = this.#last
+    this.#last = lists
     return lists
   }
 

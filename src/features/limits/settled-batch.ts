@@ -1,4 +1,4 @@
-import type { Entry } from '../../core/accounts.js'
+import type { Commit, Entry, EntryRun } from '../../core/accounts.js'
 import type { Account } from './account.js'
 import type { Line } from './ledger-entry.js'
 import { amountOf, type Reservation } from './reservation.js'
@@ -12,11 +12,7 @@ const BLOCK_BYTES = 64 * 1024
 /** UTF-8 of one character of a string. */
 const MAX_BYTES_PER_CHAR = 3
 
-/** Lines of one day, one behind the other in a block. */
-interface Run {
-  readonly day: string
-  readonly bytes: Buffer
-  readonly start: number
+interface Run extends EntryRun {
   readonly ends: number[]
 }
 
@@ -33,11 +29,12 @@ export class Batch {
   readonly accounts: Account[] = []
   /** What was used of each of {@link accounts}. */
   readonly amounts: number[] = []
-  readonly #runs: Run[] = []
-  #lines = 0
+  readonly runs: Run[] = []
+  /** Number of records. */
+  size = 0
 
   get isFull(): boolean {
-    return this.#lines >= MAX_SETTLED || this.accounts.length >= MAX_CHANGES
+    return this.size >= MAX_SETTLED || this.accounts.length >= MAX_CHANGES
   }
 
   add({ parts }: Reservation, line: Line): void {
@@ -48,12 +45,6 @@ export class Batch {
         // An account that is not charged may be forgotten before the commit.
         if (amount !== 0) this.#count(account, amount)
       }
-  }
-
-  entries(): Entry[] {
-    return this.#runs.flatMap(({ day, bytes, start, ends }) =>
-      ends.map((end, at) => ({ day, value: bytes.subarray(ends[at - 1] ?? start, end) })),
-    )
   }
 
   #count(account: Account, amount: number): void {
@@ -74,14 +65,32 @@ export class Batch {
       block = Buffer.allocUnsafeSlow(Math.max(BLOCK_BYTES, most))
       written = 0
     }
-    let run = this.#runs.at(-1)
+    let run = this.runs.at(-1)
     // Batches take turns with their lines.
     if (run === undefined || run.day !== day || run.bytes !== block || run.ends.at(-1) !== written) {
       run = { day, bytes: block, start: written, ends: [] }
-      this.#runs.push(run)
+      this.runs.push(run)
     }
     written += block.write(text, written, isAscii ? 'latin1' : 'utf8')
     run.ends.push(written)
-    this.#lines++
+    this.size++
   }
+}
+
+/** A commit with entries that are made when a store asks for them: that of this process takes them where they are. */
+export function commitOf(commit: Omit<Commit, 'entries' | 'runs'>, runs: readonly EntryRun[]): Commit {
+  let made: readonly Entry[] | undefined
+  const whole = {
+    ...commit,
+    get entries() {
+      made ??= runs.flatMap(entriesOf)
+      return made
+    },
+  }
+  // Not enumerable: a store that sends its commits on as they are sends no blocks.
+  return Object.defineProperty(whole, 'runs', { value: runs })
+}
+
+function entriesOf({ day, bytes, start, ends }: EntryRun): readonly Entry[] {
+  return ends.map((end, at) => ({ day, value: bytes.subarray(ends[at - 1] ?? start, end) }))
 }

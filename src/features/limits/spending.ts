@@ -27,13 +27,14 @@ import { holdDebt, keepDebt, type TaskDebt } from './task-spending.js'
 
 /** What a call asks for, read once. */
 const DEMAND = slot<Demand>('demand')
-/** What an attempt has taken, and what of it waits to be written once it is charged. */
+/** What an attempt has taken. */
 const TAKEN = slot<Taken>('reservation')
-const CHARGE = slot<Reservation>('charge')
 /** The targets that get a limit of output which the request does not name. */
 const LIMITED = slot<Set<string>>('limited output')
 
 interface Taken {
+  /** `settled`: nothing more happens to it. `charged`: what it was charged waits to be written. */
+  state: 'open' | 'settled' | 'charged'
   readonly reservation: Reservation
   readonly demand: Demand
   readonly worst: Worst
@@ -68,9 +69,8 @@ export class Spending {
     const target = summaryOf(tariff ?? NO_BOUNDS)
     const demand = this.#demand(attempt)
     const most = smaller(caller.maxOutput, target.maxOutput)
-    const summaries = [caller, target]
-    this.#checkOutput(call, demand, most, summaries)
-    if (most !== undefined && demand.output === undefined) this.#limitOutput(attempt, most, summaries)
+    this.#checkOutput(call, demand, most, caller, target)
+    if (most !== undefined && demand.output === undefined) this.#limitOutput(attempt, most, [caller, target])
     const shut = this.#checkPrice(call, tariff, caller, target, demand)
     if (shut !== undefined) return shut
     const isLater = this.#isLater(attempt) && target.queue === undefined
@@ -85,7 +85,7 @@ export class Spending {
   /** What is sent is more than was reserved for, or less: the reservation follows. Errors as of {@link reserve}. */
   adjust(attempt: AttemptView): Maybe<GatewayError | undefined> {
     const taken = attempt.get(TAKEN)
-    if (taken === undefined) return undefined
+    if (taken?.state !== 'open') return undefined
     const { call, exchange } = attempt
     const { reservation, worst: before } = taken
     const demand = this.#demand(attempt)
@@ -94,7 +94,7 @@ export class Spending {
     const policy = summaryOf(boundsOf(call))
     const target = summaryOf(exchange.tariff ?? NO_BOUNDS)
     const most = smaller(policy.maxOutput, target.maxOutput)
-    this.#checkOutput(call, demand, most, [policy, target])
+    this.#checkOutput(call, demand, most, policy, target)
     const worst = worstOf(demand, this.#route.protocol?.amounts, exchange.tariff, most)
     attempt.set(TAKEN, { ...taken, demand, worst })
     const [tokens, budget] = [worst.tokens - before.tokens, worst.cost - before.cost]
@@ -112,8 +112,8 @@ export class Spending {
 
   settle(attempt: AttemptView, outcome: Outcome): void {
     const taken = attempt.get(TAKEN)
-    if (taken === undefined) return
-    attempt.set(TAKEN, undefined)
+    if (taken?.state !== 'open') return
+    taken.state = 'settled'
     const { demand, worst, reservation, debt } = taken
     if (outcome.task !== undefined && debt !== undefined) {
       // No other request comes between: what is free now is held at once.
@@ -137,21 +137,21 @@ export class Spending {
     const isUsed = !this.#isFree && (used.tokens > 0 || used.cost > 0 || hasAny(used.units))
     if (isUsed) attempt.set(CHARGED, used)
     this.#book.charge(reservation, { requests: isSent ? 1 : 0, tokens: used.tokens, budget: used.cost })
-    attempt.set(CHARGE, reservation)
+    taken.state = 'charged'
   }
 
   /** Writes what {@link settle} has charged. */
   record(attempt: AttemptView, outcome: Outcome): void {
-    const charge = attempt.get(CHARGE)
-    if (charge === undefined) return
+    const taken = attempt.get(TAKEN)
+    if (taken?.state !== 'charged') return
     const used = attempt.get(CHARGED)
-    this.#book.write(charge, used && this.#recordOf(attempt, used, outcome))
+    this.#book.write(taken.reservation, used && this.#recordOf(attempt, used, outcome))
   }
 
   /** A session continues while the amount that it began with can be reserved again. */
   extend(call: Call, usage: Usage, attempt: AttemptView): void {
     const taken = attempt.get(TAKEN)
-    if (taken === undefined) return
+    if (taken?.state !== 'open') return
     const price = attempt.exchange.tariff?.price
     const tokens = Math.max(0, tokensOf(usage) - taken.tokens)
     const cost = Math.max(0, costOf(unitsOf(usage, price), price) - taken.cost)
@@ -178,11 +178,12 @@ export class Spending {
     { body }: Call,
     { output = 0 }: Demand,
     most: number | undefined,
-    summaries: readonly ScopeSummary[],
+    caller: ScopeSummary,
+    target: ScopeSummary,
   ): void {
     const { tunnel, protocol } = this.#route
     if (most === undefined || output <= most || tunnel !== undefined) return
-    noteUsed(most, summaries)
+    noteUsed(most, [caller, target])
     const param = body.type === 'bytes' ? memberWith(output, body.bytes, protocol?.amounts) : undefined
     throw outputTooLarge(output, most, param)
   }
@@ -201,7 +202,8 @@ export class Spending {
 
   #demand({ call, calls, isFurther, exchange: { adds }, sentValues }: AttemptView): Demand {
     if (this.#route.tunnel !== undefined) return SESSION
-    const known = call.get(DEMAND) ?? this.#read(call)
+    const { body } = call
+    const known = (body.type === 'bytes' ? body.demand : undefined) ?? call.get(DEMAND) ?? this.#read(call)
     if (this.#route.protocol?.amounts?.batch === true) return { ...known, requests: requestsOf(known, call) }
     if (adds === undefined && !isFurther && calls === 1 && !hasAddedInput(call)) return known
     const own = isFurther || calls > 1 ? { ...known, images: Math.min(known.images, 1), choices: 1 } : known
@@ -236,7 +238,7 @@ export class Spending {
   ): Maybe<GatewayError | undefined> {
     if (outcome instanceof Reservation) {
       const debt = this.#route.task === undefined ? undefined : keepDebt(attempt, scopesOf(claims), worst.cost, demand)
-      attempt.set(TAKEN, { reservation: outcome, demand, worst, tokens: 0, cost: 0, debt })
+      attempt.set<Taken>(TAKEN, { state: 'open', reservation: outcome, demand, worst, tokens: 0, cost: 0, debt })
       return undefined
     }
     const { call } = attempt

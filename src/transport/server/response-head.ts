@@ -54,7 +54,6 @@ interface Given {
   date?: string
   'keep-alive'?: string
 }
-const GIVEN: ReadonlySet<string> = new Set(['connection', 'content-length', 'transfer-encoding', 'date', 'keep-alive'])
 
 /**
  * Writes a head as `node:http` does: the given headers, then date, connection and framing if none are given. `headers` is a
@@ -67,7 +66,7 @@ export function responseHead(status: number, headers: readonly string[], options
     const [name = '', value = ''] = [headers[index], headers[index + 1]]
     const known = names.of(name) ?? refuseName(name)
     text += known.line(value) ?? refuseValue(name, value)
-    if (GIVEN.has(known.lower)) given[known.lower as keyof Given] = value
+    if (known.isUsual) given[known.lower as keyof Given] = value
   }
   const isEmpty = status === 204 || status === 304 || status < 200
   const isChunked = given['content-length'] === undefined && given['transfer-encoding'] === undefined
