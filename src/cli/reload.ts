@@ -1,7 +1,7 @@
 import { isObject } from '../core/json.js'
 import { type AdminApi, adminApiOf, askAdmin } from './admin-api.js'
 import { type Define, example } from './command.js'
-import { CommandError, EXIT, type Io, print } from './io.js'
+import { CommandError, EXIT, type Io, plainMessage, print } from './io.js'
 import { FILE_WORDS, fileOf, type SourceOptions, takesSource, withVariables } from './source.js'
 
 interface Options extends SourceOptions {
@@ -42,7 +42,10 @@ export async function changeOver(
 ): Promise<number> {
   const given = body === undefined ? {} : { body: JSON.stringify(body) }
   const response = await askAdmin(api, path, { method: 'POST', ...given, signal: AbortSignal.timeout(TIMEOUT_MS) })
-  const said: unknown = await response.json().catch(error => (response.ok ? Promise.reject(error) : undefined))
+  const said: unknown = await response.json().catch(error => {
+    if (!response.ok) return undefined
+    throw plainMessage(error) === undefined ? new CommandError('the admin API gave no JSON', EXIT.failed) : error
+  })
   const answer = isObject(said) ? said : {}
   if (response.ok) {
     const warnings = Array.isArray(answer.warnings) ? answer.warnings : []

@@ -4,8 +4,8 @@ import { Glob } from '../core/glob.js'
 
 /** Bounds of one glob: files found, folders looked into, depth of `**`. */
 const MAX_FILES = 1000
-const MAX_FOLDERS = 10_000
-const MAX_DEPTH = 16
+export const MAX_FOLDERS = 10_000
+export const MAX_DEPTH = 16
 
 /** Whether a path names several files. */
 export function isFileGlob(path: string): boolean {
@@ -22,8 +22,8 @@ export function globRoot(pattern: string, { parse, dirname, sep }: PlatformPath 
 
 interface Found {
   readonly files: readonly string[]
-  /** A bound was met: there may be more. */
-  readonly isCut: boolean
+  /** The bound that was met, where there may be more. */
+  readonly cut?: 'files' | 'folders'
 }
 
 /**
@@ -33,7 +33,7 @@ interface Found {
 export function expandGlob(pattern: string): Found {
   const root = globRoot(pattern)
   const found: string[] = []
-  const walk = { folders: 0, found, isCut: false }
+  const walk: Walk = { folders: 0, found, cut: undefined }
   descend(
     root,
     pattern
@@ -43,19 +43,22 @@ export function expandGlob(pattern: string): Found {
     MAX_DEPTH,
     walk,
   )
-  return { files: [...new Set(found)].sort(), isCut: walk.isCut }
+  const files = [...new Set(found)].sort()
+  return walk.cut === undefined ? { files } : { files, cut: walk.cut }
 }
 
-function descend(
-  folder: string,
-  segments: readonly string[],
-  depth: number,
-  walk: { folders: number; readonly found: string[]; isCut: boolean },
-): void {
+interface Walk {
+  folders: number
+  readonly found: string[]
+  cut: Found['cut'] | undefined
+}
+
+function descend(folder: string, segments: readonly string[], depth: number, walk: Walk): void {
   const [segment, ...rest] = segments
   if (segment === undefined) return
-  if (depth < 0 || walk.folders++ > MAX_FOLDERS || walk.found.length >= MAX_FILES) {
-    walk.isCut = true
+  const isFull = walk.found.length >= MAX_FILES
+  if (isFull || depth < 0 || walk.folders++ > MAX_FOLDERS) {
+    walk.cut = isFull ? 'files' : (walk.cut ?? 'folders')
     return
   }
   if (segment === '**') {

@@ -3,7 +3,7 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { packageRoot } from '../core/package-root.js'
 import { type Context, interpolate } from './context.js'
 import { type Document, Site } from './document.js'
-import { expandGlob, globRoot, isFileGlob } from './glob-files.js'
+import { expandGlob, globRoot, isFileGlob, MAX_DEPTH, MAX_FOLDERS } from './glob-files.js'
 import { shippedNames } from './kinds.js'
 import { openFile } from './open.js'
 import type { RawRoutesFile } from './raw.generated.js'
@@ -14,7 +14,7 @@ import { suggest } from './suggest.js'
 const SHIPPED = 'shipped:'
 /** Most files of one configuration. */
 const MAX_FILES = 1000
-const TOO_MANY = `a configuration has at most ${MAX_FILES} files, in folders that are at most 16 deep`
+const TOO_MANY = `a configuration has at most ${MAX_FILES} files`
 
 interface UserFiles {
   /** The main file first, then what it includes, each file once however it is reached. */
@@ -113,9 +113,13 @@ function prefixed(name: string | undefined): string | undefined {
 }
 
 function globbed(path: string, pattern: string, site: Site, { report }: Context): readonly string[] {
-  const { files, isCut } = expandGlob(path)
+  const { files, cut } = expandGlob(path)
   if (files.length === 0) report.error('include-empty', site, `no file matches ${quoted(pattern)}`)
-  if (isCut) report.error('too-many-files', site, TOO_MANY)
+  if (cut === 'files') report.error('too-many-files', site, TOO_MANY)
+  if (cut === 'folders') {
+    const bounds = `at most ${MAX_FOLDERS} folders are searched, to a depth of ${MAX_DEPTH}`
+    report.warn('too-many-folders', site, `${bounds}: files behind these are not read`)
+  }
   return files
 }
 

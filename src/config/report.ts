@@ -31,7 +31,12 @@ export class Report {
   readonly #broken = new Set<string>()
   readonly #reported = new Set<string>()
   /** Texts whose variables could not be filled in, as they are written: that is reported, and nothing else needs to be. */
-  readonly unfilled = new Set<string>()
+  readonly unfilled: Set<string>
+
+  /** `unfilled`: that of another report, for one whose problems do not count or are reported elsewhere. */
+  constructor(unfilled = new Set<string>()) {
+    this.unfilled = unfilled
+  }
 
   /** Notes that a section cannot be read as a whole, so that not all names in it are known. */
   lose(section: string): void {

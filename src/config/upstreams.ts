@@ -69,7 +69,7 @@ function readUpstream(
   const own = written.at(-1)?.value ?? raw
   const { secret, others = [], off, assumed = false } = readCredentialSecret(own, written, context)
   // Disabled upstreams need no variables: missing ones are reported only for enabled ones.
-  const scoped = off === undefined && !assumed ? context : { ...context, report: new Report() }
+  const scoped = off === undefined && !assumed ? context : { ...context, report: new Report(context.report.unfilled) }
   const layers = written.map(layer => filled(layer, own, entry.site, scoped))
   const endpoints = mergeSpeaks(layers, context)
   const credential = mergeCredential(layers, secret, context)
@@ -128,7 +128,7 @@ function verbsOf(layers: readonly Layer[], direction: 'request' | 'response', co
 /** Fills in a layer's variables. Those of a shipped kind are reported at the upstream that needs them. */
 function filled(layer: Layer, own: RawUpstream, upstream: Site, context: Context): Layer {
   if (!layer.site.document.shipped) return { ...layer, value: interpolate(layer.value, layer.site, context) }
-  const report = new Report()
+  const report = new Report(context.report.unfilled)
   const value = interpolate(withoutReplaced(layer.value, own), layer.site, { ...context, report })
   for (const problem of report.sorted()) {
     context.report.error(
@@ -165,8 +165,7 @@ function readBase(layers: readonly Layer[], upstream: Site, off: string | undefi
   )
   if ('base' in result) return result.base
   // A variable that is not set has already been reported, or belongs to what is off.
-  if (!text.includes('${') || (off === undefined && !report.failed))
-    report.error('bad-base', layer.site.child('base'), result.fault)
+  if (!report.unfilled.has(text)) report.error('bad-base', layer.site.child('base'), result.fault)
   return NOWHERE
 }
 

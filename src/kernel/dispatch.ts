@@ -189,7 +189,7 @@ export class Dispatch implements Work, Race<Attempt> {
   private skip(rejection: GatewayError): void {
     if (this.#walk.skip()) this.try()
     else if (this.#refused === undefined) throw rejection
-    else this.logFailure(this.#refused.failure)
+    else this.logFailure(this.#refused.failure, this.#refused.gated.exchange)
   }
 
   private ask(asked: Asked): void {
@@ -363,11 +363,10 @@ export class Dispatch implements Work, Race<Attempt> {
     others: OtherCalls | undefined,
   ): void {
     if (this.#onExhausted(failure)) return
-    this.noteDropped(exchange)
     if (others !== undefined && translator !== undefined) {
       this.#others = others
       this.rescue(exchange, failure, translator).catch((cause: unknown) => this.#call.fail(cause))
-    } else this.logFailure(failure)
+    } else this.logFailure(failure, exchange)
   }
 
   /** Where one call of several fails, the client gets what the others came to. */
@@ -377,12 +376,13 @@ export class Dispatch implements Work, Race<Attempt> {
     // What the others used has been counted.
     const answering = { call, route: this.#route, exchange, usage: undefined, write, complete: () => undefined }
     const isAnswered = await sendOthers(answering, translator)
-    if (!isAnswered) this.logFailure(failure)
+    if (!isAnswered) this.logFailure(failure, exchange)
   }
 
-  private logFailure(last: Failure): void {
+  private logFailure(last: Failure, exchange: Exchange): void {
     const call = this.#call
-    const failure = this.#refused?.failure ?? last
+    const { failure } = this.#refused ?? { failure: last }
+    this.noteDropped(this.#refused?.gated.exchange ?? exchange)
     if (failure.answer !== undefined) passAnswer(call, failure.answer, failure.error)
     else call.fail(failure.error)
   }

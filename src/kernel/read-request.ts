@@ -129,7 +129,7 @@ function checkEncoding(call: Call): void {
 function checkJsonType(call: Call): void {
   const type = call.request.headers['content-type']
   if (type === undefined || type === 'application/json' || hasJsonType(call)) return
-  throw new GatewayError('unsupported_media_type', 'The content type must be application/json, in UTF-8.', {
+  throw new GatewayError('unsupported_media_type', 'The content type must be application/json; JSON is UTF-8.', {
     param: 'content-type',
   })
 }
@@ -140,7 +140,7 @@ function isJsonInstead(call: Call, { validateJson }: Route): boolean {
   const type = call.request.headers['content-type']
   if (type === undefined || hasJsonType(call)) return true
   if (/^\s*multipart\//i.test(type)) return false
-  const message = 'The content type must be application/json, in UTF-8, or multipart/form-data.'
+  const message = 'The content type must be application/json or multipart/form-data; JSON is UTF-8.'
   throw new GatewayError('unsupported_media_type', message, { param: 'content-type' })
 }
 
@@ -153,7 +153,7 @@ const CHARSET = /;\s*charset\s*=\s*"?([^";\s]*)/gi
 
 /** An upstream that decodes by another charset would read other members than the gateway has. */
 function isAsciiBased(type = ''): boolean {
-  return [...type.matchAll(CHARSET)].every(([, name = '']) => ASCII_BASED.has(name.toLowerCase()))
+  return [...type.matchAll(CHARSET)].every(([, name = '']) => name === '' || ASCII_BASED.has(name.toLowerCase()))
 }
 
 function checkSchema(validate: NonNullable<Route['validate']>, document: unknown, call: Call, inBody: InBody): void {

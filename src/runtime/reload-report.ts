@@ -149,6 +149,19 @@ export function* unusable({ keys }: Config): Steps<ReadonlyMap<string, string>> 
   return reasons
 }
 
+/** Whether a secret of a key or an upstream is gone that is there now. */
+export function lacksMore(next: Running, now: Running): boolean {
+  const { keys } = now.config
+  return (
+    Object.entries(next.config.keys).some(
+      ([name, { absent }]) => absent !== undefined && keys[name]?.absent === undefined,
+    ) ||
+    [...next.plan.upstreams].some(
+      ([name, { off }]) => off !== undefined && now.plan.upstreams.get(name)?.off === undefined,
+    )
+  )
+}
+
 /** Nothing where there are none. */
 function warningsField(warnings: readonly Problem[]): object {
   return warnings.length > 0 ? { warnings: warnings.map(briefly) } : {}

@@ -9,7 +9,7 @@ import { meaningOf, weakened } from './meaning.js'
 import { OneAfterAnother } from './one-after-another.js'
 import type { Asker, PlanSource } from './plan-source.js'
 import { messageOf } from './problems.js'
-import { type Incoming, ReloadReport, unusable } from './reload-report.js'
+import { type Incoming, lacksMore, ReloadReport, unusable } from './reload-report.js'
 import { FollowedSource } from './source/followed.js'
 import type { RemoteSource } from './source/remote.js'
 import { isCounting, setCounting } from './store-keys.js'
@@ -59,6 +59,8 @@ export class Reloads implements PlanSource {
   /** What serves, and what it was compiled from. */
   #running: Running
   #loaded: LoadedPlan
+  /** The last ones that could serve. */
+  #followed: LoadedPlan
   #watch: SourceWatch | undefined
   #reread = 0
   /** Who requested the next reload; if no one did, the log says that files have changed. */
@@ -80,6 +82,7 @@ export class Reloads implements PlanSource {
   constructor(options: ReloadOptions, loaded: LoadedPlan, running: Running, served: Served) {
     this.#options = options
     this.#loaded = loaded
+    this.#followed = loaded
     this.#running = running
     this.#target = served.target
     this.#health = served.health
@@ -210,7 +213,10 @@ export class Reloads implements PlanSource {
     // What the files say was taken back, or what they say is tried: the gateway's own wishes do not force it upon all.
     const isAtOnce = isOwn && this.#left === undefined && this.#tried === undefined
     this.#log.debug({ asked: isAsked }, 'reloading the configuration')
-    const loaded = withFilesOfNow(await this.#load(isAsked, past), past && this.#loaded)
+    const read = await this.#load(isAsked, past)
+    // Where they cannot serve, secrets and certificates of what does may change.
+    const others = past !== undefined ? this.#loaded : read.plan === undefined ? this.#followed : undefined
+    const loaded = withFilesOfNow(read, others)
     if (this.#health.draining) return loaded
     if (past === undefined && !isAsked && this.#left !== undefined && saySame(loaded, this.#left)) {
       this.#log.debug({}, 'the files are those from which someone went back to an older generation')
@@ -222,9 +228,13 @@ export class Reloads implements PlanSource {
     this.#loaded = loaded
     await this.follow(loaded)
     const { plan, config } = loaded
+    if (plan !== undefined) this.#followed = loaded
     if (plan === undefined || config === undefined) {
-      if (!isAsked) await this.#refresh()
-      this.#report.refused(loaded, isAsked)
+      try {
+        if (!isAsked) await this.#refresh()
+      } finally {
+        this.#report.refused(loaded, isAsked)
+      }
     } else if (plan.digest === this.#running.plan.digest) {
       this.#endTrial('replaced', 'what serves was asked for again')
       this.#report.unchanged(loaded)
@@ -236,13 +246,14 @@ export class Reloads implements PlanSource {
     return loaded
   }
 
-  /** Where the files must not serve, or cannot: what serves gets the secrets and certificates of now. */
+  /** Where the files must not serve, or cannot: what serves gets the secrets and certificates of now, if all of them are there. */
   async #refresh(): Promise<void> {
     const serving = this.#history.find(this.#health.generation)
     if (serving === undefined || this.#tried !== undefined) return
     const loaded = await this.#load(false, serving)
     const { plan, config } = loaded
     if (plan === undefined || config === undefined || plan.digest === this.#running.plan.digest) return
+    if (lacksMore({ plan, config }, this.#running)) return
     await this.#apply({ next: { plan, config }, loaded, past: undefined }, undefined, true)
     this.#onHealth()
   }

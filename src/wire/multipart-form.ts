@@ -43,7 +43,7 @@ const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 /** Transfer encodings that leave the bytes as they are (RFC 2045 §6.2). */
 const IDENTITY = new Set(['7bit', '8bit', 'binary'])
 /** Charsets that contain ASCII; other characters must be UTF-8. */
-export const ASCII_BASED = new Set(['utf-8', 'utf8', 'us-ascii', 'iso-8859-1', 'latin1', 'windows-1252'])
+export const ASCII_BASED = new Set(['utf-8', 'utf8', 'us-ascii', 'ascii', 'iso-8859-1', 'latin1', 'windows-1252'])
 
 /**
  * Reads a form (RFC 7578) as it streams: keeps its text fields, up to a limit, and lets its files pass. Fields may come in

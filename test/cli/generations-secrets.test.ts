@@ -1,4 +1,4 @@
-import { renameSync, writeFileSync } from 'node:fs'
+import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import t from 'tap'
@@ -20,6 +20,7 @@ t.test('a secret rotates while the files must not serve, and while they cannot',
 keys: { caller: { secret: { env: TEST_KEY }, models: ["*"] } }
 upstreams: { up: { kind: openai-compatible, base: "http://127.0.0.1:${port}", secret: { file: ./up.key } } }
 models: { one: up }
+log: { level: debug }
 ${(await adminLine()).line}
 `
   const cwd = t.testdir({ 'gateway.yaml': file, 'up.key': 'the-first-secret' })
@@ -56,6 +57,11 @@ ${(await adminLine()).line}
   t.equal(await asked('one'), 200)
   t.equal(used.at(-1), 'Bearer the-third-secret')
 
+  rmSync(join(cwd, 'up.key'))
+  await gateway.until(/"msg":"the configuration is still invalid/)
+  t.equal(await asked('one'), 200, 'a secret that is gone switches nothing off')
+
+  replace('up.key', 'the-third-secret')
   replace('gateway.yaml', file.replace('one: up', 'one: up, three: up'))
   await gateway.until(/"msg":"reloaded","generation":6/)
   t.equal(await asked('three'), 200)

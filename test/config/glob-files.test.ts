@@ -46,7 +46,7 @@ t.test('symbolic links to files count, links that lead nowhere or in a circle do
 })
 
 t.test('a folder that does not exist holds nothing', async t => {
-  t.same(expandGlob('/nonexistent/*.yaml'), { files: [], isCut: false })
+  t.same(expandGlob('/nonexistent/*.yaml'), { files: [] })
 })
 
 t.test('the root of a glob is the folder before its first star', async t => {
@@ -58,8 +58,15 @@ t.test('the root of a glob is the folder before its first star', async t => {
 
 t.test('what a bound cuts off is said', async t => {
   const deep = folderWith(t, { [`${'d/'.repeat(17)}a.yaml`]: '', 'b.yaml': '' })
-  t.same(expandGlob(join(deep, '**/*.yaml')), { files: [join(deep, 'b.yaml')], isCut: true })
-  t.equal(expandGlob(join(deep, '*.yaml')).isCut, false)
+  t.same(expandGlob(join(deep, '**/*.yaml')), { files: [join(deep, 'b.yaml')], cut: 'folders' })
+  t.same(expandGlob(join(deep, '*.yaml')), { files: [join(deep, 'b.yaml')] })
+  const { config, told } = await tryLoad(t, {
+    'gateway.yaml': `${BASE}include: ["conf.d/**/*.yaml"]\n`,
+    [`conf.d/${'d/'.repeat(17)}a.yaml`]: '',
+    'conf.d/b.yaml': 'models: { more: sim }\n',
+  })
+  t.same(told, ['too-many-folders 8:11'])
+  t.ok(config?.models.more)
 })
 
 t.test('a configuration of too many files is an error, and none of them is left out', async t => {

@@ -95,6 +95,14 @@ t.test('an upstream whose secret is absent or empty is off and says why, and tha
   t.match(await withUpstream(t, '{ kind: compass, disabled: true }'), { north: { off: 'disabled' }, problems: [] })
 })
 
+t.test('what is checked without its secret need not have its variables set either', async t => {
+  const own = `  north: { kind: compass, base: "https://$\{HOST}", secret: { env: KEY } }\n`
+  const yaml = BASE.replace('models:', `${own}models:`)
+  const { config, told } = await tryLoad(t, yaml, { secrets: 'assume' })
+  t.same(told, ['unused-upstream 6:3'])
+  t.equal(config?.upstreams.north?.base, 'http://off.invalid')
+})
+
 t.test('what is off need not have its variables set', async t => {
   t.match(await withUpstream(t, '{ kind: tenant, secret: { env: KEY } }'), {
     north: { off: 'KEY is not set', base: 'http://off.invalid' },

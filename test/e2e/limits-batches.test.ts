@@ -203,7 +203,13 @@ t.test('F-A8 images that are read to their end after their client has gone have 
   const answer = json({ created: 1, data: [{ b64_json: 'iVBORw0KGgo=' }, { b64_json: 'iVBORw0KGgo=' }] })
   await leave(stage, '/v1/images/generations', { model: 'm', prompt: 'A harbour', n: 2 }, answer)
   await leave(stage, '/v1/images/generations', { model: 'm', prompt: 'A harbour', n: 2 }, json({}, { status: 500 }))
+  await leave(
+    stage,
+    '/v1/images/generations',
+    { model: 'm', prompt: 'A harbour', n: 2 },
+    json({ error: { message: 'no' } }),
+  )
   const records = await charged(stage.gateway)
-  t.match(records, [{ cost: 90_000, units: { image: 2, request: 1 } }])
-  t.equal(records.length, 1)
+  t.match(records, [{ cost: 90_000, units: { image: 2, request: 1 } }, { cost: 0 }], 'an error costs its input at most')
+  t.equal(records.length, 2)
 })

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import t from 'tap'
 import { run } from '../cli/bin.js'
+import { childrenOf } from '../helpers/children.js'
 import { freePort } from '../helpers/store-servers.js'
 import { startHoldingUpstream, until, WorkingGateway, workersYaml } from '../helpers/workers.js'
 
@@ -63,8 +64,9 @@ t.test('SIGTERM while the successor of a worker starts: it does not begin to ser
   const gateway = await WorkingGateway.start(t, workersYaml(await startHoldingUpstream(t)))
   const [first] = await gateway.workers()
   const listening = gateway.logged('listening').length
+  const before = childrenOf(gateway.bin.child.pid)
   process.kill(first?.pid ?? Number.NaN, 'SIGKILL')
-  await until(() => gateway.logged('a worker has ended').length > 0)
+  await until(() => childrenOf(gateway.bin.child.pid).some(pid => !before.includes(pid)))
   gateway.bin.child.kill('SIGTERM')
   t.equal((await gateway.bin.ended).code, 0)
   t.equal(gateway.logged('listening').length, listening)

@@ -331,7 +331,7 @@ t.test('F-C15 a content type that is not JSON is 415', async t => {
     compatibleError(t, await gateway.chat({}, { headers: { 'content-type': type } }), 415, 'unsupported_media_type')
   compatibleError(t, await gateway.chat({}, { headers: { 'content-encoding': 'gzip' } }), 415, 'unsupported_media_type')
   t.equal(upstream.requests.items.length, 0)
-  for (const name of ['utf-8', '"UTF-8"', 'us-ascii']) {
+  for (const name of ['utf-8', '"UTF-8"', 'us-ascii', 'ascii', '""']) {
     const type = `Application/JSON; charset=${name}`
     t.equal((await gateway.chat({}, { headers: { 'content-type': type } })).status, 200)
   }

@@ -43,8 +43,11 @@ const MAX_TASKS = 100
 export function Tasks() {
   const id = parameter('id')
   const { data, error, again } = useFetched<List<Task>>(`/admin/tasks?order=newest&limit=${MAX_TASKS}`, 5000)
-  const asked = useFetched<List<Task>>(id === undefined ? undefined : `/admin/tasks?id=${encodeURIComponent(id)}`, 2000)
   const tasks = data.value?.data ?? []
+  const owner = parameter('owner') ?? tasks.find(task => task.id === id)?.owner
+  const path = id === undefined ? undefined : `/admin/tasks?id=${encodeURIComponent(id)}${ofOwner(owner)}`
+  // Without its key it is looked for among the tasks of all keys: once.
+  const asked = useFetched<List<Task>>(path, owner === undefined ? undefined : 2000)
   const one = asked.data.value?.data.find(task => task.id === id)
   const isGone = id !== undefined && one === undefined && asked.data.value?.data.length === 0
   const changed = (): void => {
@@ -86,6 +89,10 @@ export function Tasks() {
   )
 }
 
+function ofOwner(owner: string | undefined): string {
+  return owner === undefined ? '' : `&owner=${encodeURIComponent(owner)}`
+}
+
 function Standing({ task: { state = NONE, progress } }: { readonly task: Task }) {
   return (
     <>
@@ -115,7 +122,7 @@ function TaskRow({ task }: { readonly task: Task }) {
   return (
     <tr>
       <td>
-        <a href={`/tasks?id=${encodeURIComponent(id)}`}>
+        <a href={`/tasks?id=${encodeURIComponent(id)}${ofOwner(owner)}`}>
           <code title={id}>{short(id, 20)}</code>
         </a>
       </td>

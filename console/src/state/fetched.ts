@@ -22,7 +22,9 @@ export function useFetched<T>(path: string | undefined, everyMs?: number): Fetch
     if (path === undefined) return
     const leaving = new AbortController()
     const { signal } = leaving
+    let isReading = false
     const read = async (): Promise<void> => {
+      isReading = true
       try {
         data.value = await call<T>(path, { signal })
         error.value = undefined
@@ -32,11 +34,14 @@ export function useFetched<T>(path: string | undefined, everyMs?: number): Fetch
         isMissing.value = cause instanceof ApiError && cause.status === 404
         error.value = isMissing.value ? undefined : messageOf(cause)
         if (isMissing.value) data.value = undefined
+      } finally {
+        isReading = false
       }
     }
     load.current = () => void read()
     void read()
-    const timer = everyMs === undefined ? undefined : setInterval(() => document.hidden || void read(), everyMs)
+    const timer =
+      everyMs === undefined ? undefined : setInterval(() => document.hidden || isReading || void read(), everyMs)
     return () => {
       clearInterval(timer)
       leaving.abort()

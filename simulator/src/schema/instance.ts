@@ -50,6 +50,7 @@ class Maker {
     if (this.#nodes > MAX_NODES || schema === false) return IMPOSSIBLE
     if (!isObject(schema)) return 'anything'
     const plain = settle({ ...describedBounds(schema), ...schema }, this.#root, this.#parts)
+    if (this.#parts.left < 0) return IMPOSSIBLE
     const { $ref: reference, anyOf, oneOf } = plain
     if (typeof reference === 'string') return this.#follow(plain, reference, place)
     const choices = anyOf ?? oneOf
@@ -114,8 +115,9 @@ class Maker {
   }
 
   #property(schema: Json, name: string, place: Place): Made {
-    const value = hinted(isObject(schema) ? settle(schema, this.#root, this.#parts) : {}, place.hints.get(name))
-    return value ?? this.make(schema, inner(place, name))
+    const plain = isObject(schema) ? settle(schema, this.#root, this.#parts) : schema
+    const value = hinted(isObject(plain) ? plain : {}, place.hints.get(name))
+    return value ?? this.make(plain, inner(place, name))
   }
 
   #array(schema: JsonObject, place: Place): Made {

@@ -2,11 +2,11 @@ import { isObject, type Json, type JsonObject } from '../json.js'
 
 const MAX_REF_DEPTH = 16
 /** Parts of `allOf` for one value, those of parts among them. */
-export const MAX_PARTS = 1000
+export const MAX_PARTS = 4000
 
 /**
  * The schema with its `allOf` merged in. A lone reference in `allOf` becomes the schema's own. `parts.left`: how many parts may still
- * be merged; those beyond it are left out.
+ * be merged; below 0, some were left out.
  */
 export function settle(schema: JsonObject, root: Json, parts: { left: number }, depth = 0): JsonObject {
   const { allOf, ...own } = schema

@@ -49,7 +49,7 @@ function purposeOf(name: string, oidc: SignInConfig | undefined): string {
   return name === '' ? 'session' : `session of ${JSON.stringify(place ?? null)}`
 }
 
-/** Sessions that were signed out, until they would expire: at most so many, and then the oldest is forgotten. */
+/** Sessions that were signed out: at most so many, then the oldest is forgotten. They are known to the workers of the moment alone. */
 const MAX_ENDED = 10_000
 const ended = new Set<string>()
 
@@ -63,7 +63,7 @@ export function sentSession(headers: IncomingHttpHeaders, isEncrypted: boolean):
   return cookieOf(headers, COOKIE, isEncrypted) ?? ''
 }
 
-/** A session that was signed out holds no longer, also for one who has copied its cookie. */
+/** A session that was signed out holds no longer, also for one who has copied its cookie, as long as this process runs. */
 export function sessionEnded(value: string): void {
   const [oldest] = ended
   if (ended.size >= MAX_ENDED && oldest !== undefined) ended.delete(oldest)

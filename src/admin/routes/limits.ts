@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Scope, ScopeLimits, ScopeType } from '../../core/bounds.js'
 import type { Config } from '../../core/config.js'
 import { CALLERS } from '../../features/keys/callers.js'
@@ -9,8 +10,9 @@ import { AdminError, type AdminRequest, type AdminRoute, objectOf, TEXT } from '
 const SECTIONS = { key: 'keys', group: 'groups', model: 'models', upstream: 'upstreams' } as const
 const SCOPES = Object.keys(SECTIONS) as readonly ScopeType[]
 
-/** Scopes that are compared by their use. */
-const MAX_SORTED = 5000
+/** Scopes that are compared by their use, and how many of them are read between other work. */
+const MAX_SORTED = 1000
+const PIECE_SCOPES = 50
 const ORDER = { order: { type: 'string', enum: ['used'] } } as const
 
 const LIMIT = objectOf({ unit: TEXT, window: { type: ['string', 'null'] }, limit: { type: 'number' } }, [
@@ -22,7 +24,7 @@ export const limits: AdminRoute = {
   method: 'GET',
   path: '/admin/limits',
   summary:
-    'Limits of the configuration, and what of them is used. A key of the store is found by scope=key and its name. order=used: those of the first 5000 that are nearest to a bound, in one page.',
+    'Limits of the configuration, and what of them is used. A key of the store is found by scope=key and its name. order=used: those that are nearest to a bound, in one page; of the first 1000, upstreams, models and groups before keys.',
   query: { ...PAGE_QUERY, ...ORDER, scope: { type: 'string', enum: [...SCOPES] }, name: TEXT },
   status: 200,
   answer: pageOf(objectOf({ scope: TEXT, name: TEXT, limits: { type: 'array', items: LIMIT } }, ['scope', 'name'])),
@@ -35,7 +37,9 @@ export const limits: AdminRoute = {
       return { data: await shown(await scopesNamed(scope, name, host), host) }
     const scopes = scopesOf(host.config, scope, name)
     if (order === 'used') {
-      const used = await shown(scopes.slice(0, MAX_SORTED), host)
+      const used: Shown[] = []
+      for (const first = scopes.reverse().slice(0, MAX_SORTED); first.length > 0; await setImmediate())
+        used.push(...(await shown(first.splice(0, PIECE_SCOPES), host)))
       return { data: used.sort((one, other) => partOf(other) - partOf(one)).slice(0, limitOf(request)) }
     }
     const page = pageOfScopes(scopes, request)
@@ -43,8 +47,14 @@ export const limits: AdminRoute = {
   },
 }
 
+interface Shown {
+  readonly scope: ScopeType
+  readonly name: string
+  readonly limits: readonly ShownLimit[]
+}
+
 /** How much of its nearest bound is used; 1: all of it. */
-function partOf({ limits }: { readonly limits: readonly ShownLimit[] }): number {
+function partOf({ limits }: Shown): number {
   return Math.max(0, ...limits.map(({ used, limit }) => (limit === 0 ? 1 : used / limit)))
 }
 
@@ -55,7 +65,7 @@ export async function scopesNamed(type: ScopeType, name: string, host: AdminHost
 }
 
 /** Those that have limits, in the order of the configuration. */
-function scopesOf(config: Config, scope: string | undefined, name: string | undefined): readonly Scope[] {
+function scopesOf(config: Config, scope: string | undefined, name: string | undefined): Scope[] {
   return SCOPES.filter(type => type === (scope ?? type)).flatMap(type => {
     const entries: Readonly<Record<string, { readonly limits?: ScopeLimits }>> = config[SECTIONS[type]]
     return Object.entries(entries).flatMap(([own, { limits }]) =>
@@ -74,7 +84,7 @@ async function storedScopes(name: string, host: AdminHost): Promise<readonly Sco
   return (key && host.callerOf(key)?.policy?.scopes) ?? []
 }
 
-async function shown(scopes: readonly Scope[], host: AdminHost): Promise<Parameters<typeof partOf>[0][]> {
+async function shown(scopes: readonly Scope[], host: AdminHost): Promise<readonly Shown[]> {
   const limits = await host.limits(scopes)
   return scopes.map(({ type, name }, at) => ({ scope: type, name, limits: limits[at] ?? [] }))
 }

@@ -6,7 +6,7 @@ import type { View } from './view.js'
 type Members = readonly (readonly [name: string, value: View])[]
 
 /** Members of bodies that may hold a secret: not counts of tokens, nor the key of a cache. */
-const SECRET_MEMBER = /auth|secret|passw|credential|cookie|token(?!s)|(?:^|api|(?<!cache)[-_])key$/i
+const SECRET_MEMBER = /auth(?!or)|secret|passw|credential|cookie|token(?!s)|(?:^|api|(?<!cache)[-_])key$/i
 const SECRET_HEADER = /auth|key|token|cookie|secret|passw|credential/i
 
 /** Headers as an upstream has them. What may be a secret is left out, with a finding. */
@@ -20,18 +20,20 @@ export function copiedHeaders(members: Members): Readonly<Record<string, string>
 }
 
 /** Members of a body. Texts that are secrets or variables are left out, at any depth, each with a finding. */
-export function copiedMembers(members: Members, isSecret = false): readonly (readonly [string, Json])[] {
+export function copiedMembers(members: Members, isSecret = false, of = ''): readonly (readonly [string, Json])[] {
   return members.flatMap(([name, view]) => {
-    const value = copied(view, isSecret || SECRET_MEMBER.test(name))
+    // The members of a schema's properties are names, and hold no values.
+    const isNamed = of === 'properties'
+    const value = copied(view, !isNamed && (isSecret || SECRET_MEMBER.test(name)), isNamed ? '' : name)
     return value === undefined ? [] : [[name, value] as const]
   })
 }
 
-function copied(view: View, isSecret: boolean): Json | undefined {
+function copied(view: View, isSecret: boolean, name: string): Json | undefined {
   const value = view.take()
   if (typeof value === 'string') return copiedText(view, value, isSecret)
   const members = [...view.entries(), ...view.items().map(item => ['', item] as const)]
-  const kept = copiedMembers(members, isSecret)
+  const kept = copiedMembers(members, isSecret, name)
   if (kept.length === 0) return members.length === 0 ? value : undefined
   return Array.isArray(value) ? kept.map(([, item]) => item) : Object.fromEntries(kept)
 }

@@ -7,7 +7,7 @@ import { makeFolder } from '../../core/folders.js'
 import { withSlashes } from '../../core/platform.js'
 import type { Side } from '../../plan/difference/difference.js'
 import { adminApiOf } from '../admin-api.js'
-import { CommandError, EXIT, type Io } from '../io.js'
+import { CommandError, EXIT, type Io, plainMessage } from '../io.js'
 import { checkGiven, type Given, givenText, invalid, printProblems, STANDARD_INPUT } from '../loading.js'
 import { servedDocuments } from '../served-documents.js'
 import { git } from './git.js'
@@ -105,7 +105,7 @@ async function extracted({ commit, root, path }: Revision, folder: string): Prom
 async function running(origin: string, file: string, io: Io): Promise<NamedSide> {
   const api = await adminApiOf(file, origin.replace(/\/+$/, ''), io)
   const documents = await servedDocuments(api, file).catch(error => {
-    if (error instanceof CommandError && !error.message.includes('answered')) throw error
+    if (plainMessage(error)?.includes('answered') === false) throw error
     // It answered something else, or no JSON.
     throw new CommandError(`${origin} is not an admin API; the address of a file ends in .yaml or .yml`, EXIT.failed)
   })

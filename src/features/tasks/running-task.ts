@@ -15,7 +15,7 @@ import { maxAnswerBytes, readDocument } from './upstream.js'
 
 /** The variant of an answer that is the result itself. */
 const WHOLE = 'content'
-/** Between two attempts to store a result. */
+/** Between the first two attempts to store a result; each pause is twice as long as the one before. */
 const KEEP_PAUSE_MS = 500
 
 /** Tasks of the process, and those that it works on. */
@@ -128,6 +128,7 @@ export class RunningTask implements Receiver {
       await confirmSubmit(this.#tasks, known, ended, now)
     } catch (error) {
       // The record comes due when its lease has ended.
+      this.#lease.end().catch(() => undefined)
       host.onStoreFault(error)
     } finally {
       running.delete(begun.id)
@@ -139,11 +140,11 @@ export class RunningTask implements Receiver {
   async #kept(task: Task): Promise<Reading | undefined> {
     const reading = this.#reading()
     const until = Date.now() + CONFIRM_RETRY_MS
-    for (;;) {
+    for (let pause = KEEP_PAUSE_MS; ; pause *= 2) {
       const kept = await this.#tasks.results.keep(task, reading, this.#shape)
       if (kept !== undefined) return { ...kept, artifacts: kept.artifacts.filter(one => one.kept !== undefined) }
-      if (Date.now() + KEEP_PAUSE_MS > until) return undefined
-      await sleep(KEEP_PAUSE_MS)
+      if (Date.now() + pause > until) return undefined
+      await sleep(pause)
     }
   }
 

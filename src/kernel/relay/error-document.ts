@@ -1,4 +1,9 @@
 import { isObject, type Json } from '../../core/json.js'
+import { malformedAnswer } from '../answer-document.js'
+import type { Source } from './relay.js'
+
+/** No error is longer, bytes. */
+const MAX_ERROR_BYTES = 16 * 1024
 
 /** The status of an error that names none. */
 const BAD_GATEWAY = 502
@@ -29,4 +34,20 @@ export function mayBeError(text: string): boolean {
 
 function isErrorStatus(value: Json | undefined): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= 400 && value < 600
+}
+
+/** The whole answer of an upstream whose client has gone is charged, unless it is an error in spite of its status, or not JSON. */
+export function endDrained(attempt: Source, pieces: readonly Buffer[]): void {
+  const size = pieces.reduce((sum, { length }) => sum + length, 0)
+  const text = size > MAX_ERROR_BYTES ? undefined : Buffer.concat(pieces).toString('latin1')
+  if (text === undefined || isAnswer(text)) attempt.complete(true)
+  else attempt.failed('bad_response', malformedAnswer('It is an error, or not JSON.'))
+}
+
+function isAnswer(text: string): boolean {
+  try {
+    return statusOfError(JSON.parse(text)) === undefined
+  } catch {
+    return false
+  }
 }

@@ -10,7 +10,7 @@ import { joined, jsonBytes, parsed } from '../translate/steps.js'
 import { errorOfStatus } from '../upstream-errors.js'
 import { upstreamMessage } from '../upstream-words.js'
 import { isOtherForm, rewriteVectors, VECTORS } from '../vectors.js'
-import { mayBeError, statusOfError } from './error-document.js'
+import { endDrained, mayBeError, statusOfError } from './error-document.js'
 import { abandonAttempt } from './refusal.js'
 import type { Relay, Source } from './relay.js'
 
@@ -88,7 +88,7 @@ export class JsonRelay implements Relay {
     }
     if (this.#attempt.isDraining) {
       this.settle()
-      this.#attempt.complete(true)
+      endDrained(this.#attempt, this.#buffered)
       return
     }
     if (this.#size > MAX_WHOLE_ANSWER_BYTES || this.mayHaveOtherVectors(this.#buffered)) {

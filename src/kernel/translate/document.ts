@@ -12,6 +12,7 @@ import { contentType, FrameWriter } from '../../wire/framing.js'
 import { PassingUsage, usageOf } from '../../wire/usage.js'
 import { answerDocument, answerLease, malformedAnswer, reserveAnswer } from '../answer-document.js'
 import type { MemoryLease } from '../memory.js'
+import { endDrained } from '../relay/error-document.js'
 import { framingOf } from '../relay/framing.js'
 import type { Relay, Source } from '../relay/relay.js'
 import { type ClientStream, conditionOf } from './client-stream.js'
@@ -58,7 +59,7 @@ export class TranslatedDocument implements Relay {
     this.#given = true
     if (this.#attempt.isDraining) {
       this.settle()
-      this.#attempt.complete(true)
+      endDrained(this.#attempt, this.#chunks)
       return
     }
     this.translate().catch((cause: unknown) => {

@@ -52,17 +52,18 @@ export class Rollout implements Target {
     const settled = await Promise.allSettled(
       members.map(member => this.#inTurn(member, () => this.#deliver(member, next, number))),
     )
-    const faults = settled.flatMap((outcome, at) => {
+    const failed = settled.flatMap((outcome, at) => {
       const member = members[at]
       const isThere = member !== undefined && this.#places.members().includes(member)
-      if (outcome.status === 'fulfilled' || !isThere) return []
-      const { reason } = outcome
-      // It has stopped, and would keep all plans from the others: its successor gets what holds then.
-      if (reason instanceof NoAnswer) this.#places.onStuck(member, reason)
-      return reason instanceof NoAnswer ? [] : [`worker ${member.number}: ${messageOf(reason)}`]
+      return outcome.status === 'rejected' && isThere ? [{ member, reason: outcome.reason as unknown }] : []
     })
-    const isPrepared = members.length === 0 || settled.some(({ status }) => status === 'fulfilled')
-    if (faults.length === 0 && !isPrepared) faults.push('none of them has answered')
+    const silent = failed.filter(({ reason }) => reason instanceof NoAnswer)
+    // If none of them answers, it is the plan, or all of the machine, that is slow.
+    const isStuck = settled.some(({ status }) => status === 'fulfilled')
+    if (isStuck) for (const { member, reason } of silent) this.#places.onStuck(member, reason)
+    const faults = failed
+      .filter(one => !isStuck || !silent.includes(one))
+      .map(({ member, reason }) => `worker ${member.number}: ${messageOf(reason)}`)
     if (faults.length === 0) {
       return {
         try: share => this.#try({ running: next, number, share, measured: new Map() }),

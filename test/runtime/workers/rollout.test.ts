@@ -143,7 +143,8 @@ t.test('a worker that does not answer is replaced, and keeps no plan from the ot
   t.same(receivers[0]?.events, ['prepare 2', 'commit'])
   t.same(new Set(stuck), new Set([2]))
   if (one !== undefined) one.ask = () => Promise.reject(new NoAnswer('no answer in time'))
-  await t.rejects(rollout.prepare(first, 3), /none of them has answered/)
+  await t.rejects(rollout.prepare(first, 3), /worker 1: no answer in time; worker 2: no answer in time/)
+  t.same(new Set(stuck), new Set([2]), 'where none answers, none is stuck')
 })
 
 t.test(
