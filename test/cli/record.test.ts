@@ -16,6 +16,8 @@ t.test('record serves, and writes the exchanges of the chosen models', async t =
   const cwd = t.testdir({ 'gateway.yaml': CONFIG })
   const bin = start(t, ['record', '--model', 'sim-text', '--into', 'tapes'], { cwd, env: { TEST_KEY } })
   const [origin = ''] = await bin.until(/http:\/\/127\.0\.0\.1:\d+/)
+  // The log says earlier that it listens.
+  await bin.until(/Say hello/)
   const ask = async (path: string, body: object): Promise<number> => {
     const headers = { authorization: `Bearer ${TEST_KEY}`, 'content-type': 'application/json' }
     const answer = await fetch(origin + path, { method: 'POST', headers, body: JSON.stringify(body) })
