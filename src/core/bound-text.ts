@@ -13,7 +13,7 @@ const WINDOW_WORDS: Readonly<Record<Window, string>> = {
 
 /** 000, 001, …, 999, and the same without zeros at the end. */
 const DIGITS = Array.from({ length: 1000 }, (_, number) => String(number).padStart(3, '0'))
-const CUT_DIGITS = DIGITS.map(digits => digits.replace(/0+$/, ''))
+const CUT_DIGITS = DIGITS.map(digits => digits.replace(/0{1,3}$/, ''))
 
 /** A bound as files say it: `600/min`, `2M/day`, `5 USD/month`, `10 USD`. */
 export function boundText({ unit, amount, window }: Bound): string {

@@ -510,6 +510,8 @@ t.test('members of bodies and headers are copied without secrets and without var
         env: os.environ/FOO
         prompt_cache_key: north
         stop_token_ids: [1, 2]
+        authorization: hunter2header
+        shape: { properties: { token: { type: string }, author: { type: string } }, authors: [Ann] }
 `
   const { code, stdout, stderr } = await run(['import', 'litellm', '-'], { input: text, env: { HOME: '/home/me' } })
   t.equal(code, 0, stderr)
@@ -518,7 +520,16 @@ t.test('members of bodies and headers are copied without secrets and without var
   t.strictSame(upstreams.openai.headers, { 'x-form': 'v-$${HOME}' })
   t.strictSame(models.m.request, [
     { default: { max_tokens: 90 } },
-    { set: { form: 'Hello $${HOME}', prompt_cache_key: 'north', stop_token_ids: [1, 2] } },
+    {
+      set: {
+        ...{ form: 'Hello $${HOME}', prompt_cache_key: 'north', stop_token_ids: [1, 2] },
+        ...{
+          'shape.properties.token.type': 'string',
+          'shape.properties.author.type': 'string',
+          'shape.authors': ['Ann'],
+        },
+      },
+    },
   ])
   const loaded = await loadedText(stdout, { HOME: '/home/me' })
   for (const literal of [`v-\${HOME}`, `Hello \${HOME}`]) t.ok(loaded.includes(literal), loaded)

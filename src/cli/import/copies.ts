@@ -6,7 +6,7 @@ import type { View } from './view.js'
 type Members = readonly (readonly [name: string, value: View])[]
 
 /** Members of bodies that may hold a secret: not counts of tokens, nor the key of a cache. */
-const SECRET_MEMBER = /auth(?!or)|secret|passw|credential|cookie|token(?!s)|(?:^|api|(?<!cache)[-_])key$/i
+const SECRET_MEMBER = /auth(?!or(?!i[sz]))|secret|passw|credential|cookie|token(?!s)|(?:^|api|(?<!cache)[-_])key$/i
 const SECRET_HEADER = /auth|key|token|cookie|secret|passw|credential/i
 
 /** Headers as an upstream has them. What may be a secret is left out, with a finding. */
