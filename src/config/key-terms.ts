@@ -51,13 +51,14 @@ export function readKeyTerms(
   const entries = gather([document], 'keys', report)
   const config = readKeys(entries, gather([document], 'groups', report), models, context)[name]
   const own = `keys.${name}.`
-  const told = (kind: string): readonly string[] =>
+  const messages = (severity: string): readonly string[] =>
     report
       .sorted()
-      .filter(({ severity }) => severity === kind)
+      .filter(problem => problem.severity === severity)
       .map(({ path, message }) => `${path.startsWith(own) ? `${path.slice(own.length)}: ` : ''}${message}`)
-  if (config === undefined || report.failed) return { faults: told('error') }
+  if (config === undefined || report.failed) return { faults: messages('error') }
   const reached = config.regions ?? []
-  if (reached.length === 0 || reached.some(region => regions.has(region))) return { config, warnings: told('warning') }
+  if (reached.length === 0 || reached.some(region => regions.has(region)))
+    return { config, warnings: messages('warning') }
   return { faults: [`regions: no upstream is in ${reached.join(', ')}`] }
 }

@@ -18,11 +18,11 @@ const UNREAD = Array.from({ length: 25_000 }, (_, i) => ({ [`a${i}`]: 1 }))
 t.test('native: whole, and over the documents of a stream', async t => {
   const whole = (usageMetadata: JsonObject): unknown =>
     generate.client.decodeResult({ candidates: [candidate], usageMetadata }).usage
-  const streamed = (...told: readonly JsonObject[]): unknown =>
+  const streamed = (...reports: readonly JsonObject[]): unknown =>
     fold(
       decodeAll(
         generate,
-        told.map(usageMetadata => frame({ candidates: [candidate], usageMetadata })),
+        reports.map(usageMetadata => frame({ candidates: [candidate], usageMetadata })),
       ),
     ).usage
   t.strictSame(whole({ candidatesTokenCount: 5 }), { output: 5 })
@@ -42,8 +42,8 @@ t.test('message blocks', async t => {
   t.strictSame(whole({ output_tokens: 5 }), { output: 5 })
   t.strictSame(whole({ cache_read_input_tokens: 5 }), { input: 5, cached: 5 })
   t.strictSame(whole({ input_tokens: 1, cache_creation_input_tokens: 5 }), { input: 6, cacheWrite: 5 })
-  const told = [{ input_tokens: 1, service_tier: 'standard' }, ...UNREAD, { input_tokens: null, output_tokens: 5 }]
-  const deltas = told.map(usage => frame({ type: 'message_delta', delta: {}, usage }))
+  const reports = [{ input_tokens: 1, service_tier: 'standard' }, ...UNREAD, { input_tokens: null, output_tokens: 5 }]
+  const deltas = reports.map(usage => frame({ type: 'message_delta', delta: {}, usage }))
   const message = { id: 'm', model: 'u', usage: { input_tokens: 9, cache_read_input_tokens: 2 } }
   const start = frame({ type: 'message_start', message })
   const streamed = fold(decodeAll(messages, [start, ...deltas, frame({ type: 'message_stop' })]))

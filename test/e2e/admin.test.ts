@@ -157,12 +157,12 @@ t.test('terms that have no effect, and budgets over what has no price, are warni
   const yaml = `version: 1\n${CALLER}\n${base.replace(': sim }', ': sim, far: north }')}${line}\nledger: { retention: 30d }\n`
   await startTestGateway(t, yaml, { env: { GATEWAY_ADMIN_KEY: ADMIN_SECRET } })
   const ask = adminOf(t, origin)
-  const told = async (name: string, terms: object): Promise<string | undefined> =>
+  const warning = async (name: string, terms: object): Promise<string | undefined> =>
     (await ask('POST', '/admin/keys', { name, ...terms })).json().warning
-  t.equal(await told('ann', { routes: ['PUT /zzz'] }), 'routes: no route matches "PUT /zzz", so it permits nothing')
+  t.equal(await warning('ann', { routes: ['PUT /zzz'] }), 'routes: no route matches "PUT /zzz", so it permits nothing')
   const budget = { limits: { budget: '5 USD/day' } }
-  t.match(await told('bob', budget), 'limits.budget: no price is known for "far", which it refuses')
-  t.equal(await told('eve', { ...budget, models: ['sim-*'] }), undefined)
+  t.match(await warning('bob', budget), 'limits.budget: no price is known for "far", which it refuses')
+  t.equal(await warning('eve', { ...budget, models: ['sim-*'] }), undefined)
   t.match((await ask('PATCH', '/admin/keys/eve', { models: ['far'] })).json().warning, 'no price is known')
 })
 

@@ -12,24 +12,24 @@ const REMEMBERED_TOKENS = 16_384
 const MOST_TIMES = 4
 
 /** Streams of a target whose usage was reported. */
-interface Told {
+interface Streams {
   bytes: number
   tokens: number
 }
 
-const TOLD = new WeakMap<Exchange, Told>()
+const STREAMS = new WeakMap<Exchange, Streams>()
 
 /** A stream has ended, and the upstream says of how many tokens. */
 export function learnStream(exchange: Exchange, { bytes, events }: Outcome, tokens: number): void {
   if (events === 0 || tokens === 0) return
-  const told = TOLD.get(exchange)
-  if (told === undefined) {
-    TOLD.set(exchange, { bytes, tokens })
+  const known = STREAMS.get(exchange)
+  if (known === undefined) {
+    STREAMS.set(exchange, { bytes, tokens })
     return
   }
   const share = REMEMBERED_TOKENS / (REMEMBERED_TOKENS + tokens)
-  told.bytes = told.bytes * share + bytes
-  told.tokens = told.tokens * share + tokens
+  known.bytes = known.bytes * share + bytes
+  known.tokens = known.tokens * share + tokens
 }
 
 /**
@@ -38,7 +38,7 @@ export function learnStream(exchange: Exchange, { bytes, events }: Outcome, toke
  */
 export function deliveredTokens(exchange: Exchange, { bytes, events }: Outcome, usual = TOKEN_BYTES): number {
   if (events === 0) return Math.ceil(Math.max(0, bytes - ANSWER_BYTES) / BYTES_PER_TOKEN)
-  const told = TOLD.get(exchange)
-  const learned = told === undefined ? usual : told.bytes / told.tokens
+  const known = STREAMS.get(exchange)
+  const learned = known === undefined ? usual : known.bytes / known.tokens
   return Math.max(events, Math.ceil(bytes / Math.min(usual * MOST_TIMES, Math.max(usual / MOST_TIMES, learned))))
 }
