@@ -15,6 +15,17 @@ export function textMember(name: string, value: string | undefined): string {
   return value === undefined ? '' : `,"${name}":${quoted(value)}`
 }
 
+/** Below it, a whole number has its digits ready. */
+const SMALL_NUMBER = 1_000_000_000
+
+/** Digits of a whole number from 0 on: V8 takes thrice as long where it has more than 31 bits. */
+export function wholeText(value: number): string {
+  if (value < SMALL_NUMBER) return `${value | 0}`
+  if (value > Number.MAX_SAFE_INTEGER) return String(value)
+  const high = Math.floor(value / SMALL_NUMBER)
+  return `${high | 0}${`${(value - high * SMALL_NUMBER + SMALL_NUMBER) | 0}`.slice(1)}`
+}
+
 /** The same for a finite number. */
 export function numberMember(name: string, value: number | undefined): string {
   return value === undefined ? '' : `,"${name}":${value}`

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { countMembers, durationMember, numberMember, quoted, textMember } from '../../src/core/json-line.js'
+import { countMembers, durationMember, numberMember, quoted, textMember, wholeText } from '../../src/core/json-line.js'
 import { fc } from '../helpers/property.js'
 
 t.test('what is written by hand is what the serialiser writes', async t => {
@@ -11,6 +11,9 @@ t.test('what is written by hand is what the serialiser writes', async t => {
       return durationMember('ms', ms) === `,"ms":${JSON.stringify(rounded)}`
     }),
   )
+  fc.assert(fc.property(fc.maxSafeNat(), whole => wholeText(whole) === String(whole)))
+  for (const whole of [0, 999_999_999, 1e9, 2 ** 31, 2 ** 31 + 5, 1e11, Number.MAX_SAFE_INTEGER, 1e21])
+    t.equal(wholeText(whole), String(whole))
   const counts = { input: 12, output: undefined, seconds: 0.5, total: Number.POSITIVE_INFINITY }
   t.equal(`{${countMembers(counts)}}`, JSON.stringify(counts))
   t.equal(`{"a":1${textMember('b', 'x"y')}${numberMember('c', 2)}}`, JSON.stringify({ a: 1, b: 'x"y', c: 2 }))

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Tally } from '../../core/accounts.js'
 import type { Bound, Scope } from '../../core/bounds.js'
+import { wholeText } from '../../core/json-line.js'
 import type { Span } from './windows.js'
 
 /** What an account counts. Places (`in_flight`, `streams`) are held and given back; the others are used up. */
@@ -75,11 +76,20 @@ export class Account {
   /** Forgotten: a meter that still has it gets a new one. */
   gone = false
 
+  #shown = { bound: Number.NaN, text: '' }
+
   constructor(name: string, unit: Unit, span: Span | undefined, bound: number) {
     this.name = name
     this.unit = unit
     this.span = span ?? PLACE
     this.bound = bound
+  }
+
+  /** The bound in digits. */
+  get boundText(): string {
+    const { bound } = this
+    if (bound !== this.#shown.bound) this.#shown = { bound, text: wholeText(bound) }
+    return this.#shown.text
   }
 
   /** Whether it is held and given back, and never spent. */

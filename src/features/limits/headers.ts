@@ -1,4 +1,5 @@
 import type { Family } from '../../core/errors.js'
+import { wholeText } from '../../core/json-line.js'
 import type { Plan } from '../../core/plan.js'
 import type { RateLimitsConfig } from '../../core/rate-limits-config.js'
 import { duration, moment } from '../../kernel/translate/rate-limits.js'
@@ -53,14 +54,15 @@ function namesOf(declared: RateLimitsConfig, of: 'requests' | 'tokens'): Names |
  * Adds the headers of an account's bound to a flat name, value list. An upstream's own stay where it leaves less room than the bound;
  * otherwise they are replaced.
  */
-export function addLimit(headers: string[], names: Names, { bound, left, endsAt }: Account, now: number): void {
+export function addLimit(headers: string[], names: Names, account: Account, now: number): void {
+  const { left, endsAt } = account
   const theirs = headers.indexOf(names.remaining)
   if (theirs >= 0) {
     const theirLeft = Number(headers[theirs + 1])
     if (theirLeft >= 0 && theirLeft < left) return
     remove(headers, names)
   }
-  headers.push(names.limit, String(bound), names.remaining, String(left))
+  headers.push(names.limit, account.boundText, names.remaining, wholeText(left))
   if (endsAt === undefined) return
   headers.push(names.reset, resetText(names, Math.max(now, endsAt), now))
 }

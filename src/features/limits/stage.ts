@@ -8,9 +8,6 @@ import { addLimit, headerNames, type LimitHeaders, limitHeaders } from './header
 import { summaryOf } from './scope-summary.js'
 import { Spending } from './spending.js'
 
-/** The units whose bounds headers report. */
-const REPORTED = ['requests', 'tokens'] as const
-
 /** The stage of a route of a plan that has limits, prices or groups. */
 export function limitsStage(plan: Plan, route: Route | undefined, book: Book): Stage {
   const families = limitHeaders(plan)
@@ -66,13 +63,13 @@ function durable(book: Book, spending: Spending): Ends {
 function addHeaders(call: Call, headers: string[], book: Book, families: ReadonlyMap<Family, LimitHeaders>): void {
   const policy = call.caller?.policy
   if (policy === undefined) return
-  const summary = summaryOf(policy)
+  const { scopes, hasRates } = summaryOf(policy)
   const names = families.get(call.family)
-  if (names === undefined || !summary.hasRates) return
+  if (names === undefined || !hasRates) return
+  const { requests, tokens } = names
   const now = Date.now()
-  for (const unit of REPORTED) {
-    const known = names[unit]
-    const tightest = known && book.tightest(summary.scopes, unit, now)
-    if (known !== undefined && tightest !== undefined) addLimit(headers, known, tightest, now)
-  }
+  const ofRequests = requests && book.tightest(scopes, 'requests', now)
+  if (requests !== undefined && ofRequests !== undefined) addLimit(headers, requests, ofRequests, now)
+  const ofTokens = tokens && book.tightest(scopes, 'tokens', now)
+  if (tokens !== undefined && ofTokens !== undefined) addLimit(headers, tokens, ofTokens, now)
 }

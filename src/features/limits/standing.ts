@@ -42,7 +42,12 @@ export function tightestOf(
   now: number,
 ): Account | undefined {
   let tightest: Account | undefined
-  for (const account of holdings.accountsOf(holdings.listOf(scopes, UNITS[unit]), now))
-    if (tightest === undefined || account.left < tightest.left) tightest = account
+  let least = Number.POSITIVE_INFINITY
+  for (const account of holdings.accountsOf(holdings.listOf(scopes, UNITS[unit]), now)) {
+    const { left } = account
+    if (left >= least) continue
+    least = left
+    tightest = account
+  }
   return tightest
 }
