@@ -499,7 +499,7 @@ t.test('members of bodies and headers are copied without secrets and without var
   const text = `model_list:
   - model_name: m
     litellm_params:
-      model: openai/x
+      model: "openai/x-\${HOME}"
       user: os.environ/USER_NAME
       max_tokens: 90
       extra_headers: { X-Org: os.environ/ORG_ID, X-Form: "v-\${HOME}" }
@@ -532,7 +532,7 @@ t.test('members of bodies and headers are copied without secrets and without var
     },
   ])
   const loaded = await loadedText(stdout, { HOME: '/home/me' })
-  for (const literal of [`v-\${HOME}`, `Hello \${HOME}`]) t.ok(loaded.includes(literal), loaded)
+  for (const literal of [`x-\${HOME}`, `v-\${HOME}`, `Hello \${HOME}`]) t.ok(loaded.includes(literal), loaded)
   for (const name of ['USER_NAME', 'ORG_ID', 'FOO'])
     t.equal(stderr.split(`manual: write \${${name}}`).length, 2, stderr)
   for (const name of ['search_key', 'authentication.key']) t.match(stderr, `${name}  manual: it may be a secret`)

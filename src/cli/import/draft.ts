@@ -191,10 +191,12 @@ export class Draft {
   /** The same upstream and model a second time adds its weight to the first. */
   addTarget(name: string, target: Target): void {
     const { targets } = this.model(name)
-    const { weight: own, ...rest } = target
+    // The name there is not ours, and no variable is in it.
+    const meant = target.as?.includes('${') ? { ...target, as: target.as.replaceAll('${', () => '$${') } : target
+    const { weight: own, ...rest } = meant
     const at = targets.findIndex(({ weight: _, ...other }) => JSON.stringify(other) === JSON.stringify(rest))
     const before = targets[at]
-    if (before === undefined) targets.push(target)
+    if (before === undefined) targets.push(meant)
     else if (own !== undefined) targets[at] = { ...before, weight: (before.weight ?? 0) + own }
   }
 
