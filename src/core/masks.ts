@@ -127,9 +127,10 @@ function isAddress(text: string): boolean {
   return text.includes('::') && /\d/.test(text) && /[^:]{3}/.test(text)
 }
 
-/** Of JSON that was cut, so that no parser reads it, the characters that escapes stand for; any other text as it is. */
+const JSON_BEGIN = /^\s*[{[]/
+
+/** Of JSON that was cut, so that no parser reads it, the characters that escapes stand for. */
 function legible(text: string): string {
-  if (!/^\s*[{[]/.test(text)) return text
   return text.replace(/\\u([\da-f]{4})|\\([/"])/gi, (all: string, code?: string, own?: string) => {
     const char = own ?? String.fromCharCode(Number.parseInt(code ?? '', 16))
     return char < ' ' ? all : char
@@ -160,14 +161,15 @@ export class Masker {
     // A stream may be one list of documents.
     if (Array.isArray(whole)) return JSON.stringify(this.#documents(whole))
     if (whole !== undefined) return JSON.stringify(this.value(whole))
+    // Each line of a document that was cut is one of it.
+    const isJson = JSON_BEGIN.test(text)
     const lines = text.split('\n').map(fieldOf)
     const masked = this.#documents(lines.map(({ rest }) => documentOf(rest)))
-    return lines
-      .map(
-        ({ head, rest }, at) =>
-          head + (masked[at] === undefined ? this.text(legible(rest)) : JSON.stringify(masked[at])),
-      )
-      .join('\n')
+    const shown = ({ head, rest }: Field, at: number): string => {
+      if (masked[at] !== undefined) return head + JSON.stringify(masked[at])
+      return head + this.text(isJson || JSON_BEGIN.test(rest) ? legible(rest) : rest)
+    }
+    return lines.map(shown).join('\n')
   }
 
   /** Of a stream, in order: what is masked may begin in one of them and end in another. */
@@ -215,7 +217,7 @@ export function fieldOf(line: string): Field {
 
 /** Undefined if the text is not a list or an object. */
 function documentOf(text: string): Json | undefined {
-  if (!/^\s*[{[]/.test(text)) return undefined
+  if (!JSON_BEGIN.test(text)) return undefined
   try {
     return JSON.parse(text) as Json
   } catch {

@@ -43,16 +43,17 @@ interface Parts {
 
 /** What the process shows of itself in metrics, beside its requests. */
 export class GatewayMetrics {
-  /** The store that the gateway uses: where something is measured, with its operations timed. */
+  /** The store that the gateway uses: where something is measured, its operations are timed. */
   readonly store: Store
   #events: EventFamilies | undefined
   #parts: Parts | undefined
   #tasks: TaskSurvey | undefined
 
   constructor(plan: Plan, store: Store) {
-    const timed = (operation: string, milliseconds: number, isGood: boolean): void =>
+    this.store = timedStore(store, (operation, milliseconds, isGood) => {
+      if (!isMeasured(this.#parts?.kernel.generation.plan ?? plan)) return
       this.#events?.storeDuration.of(operation, isGood ? 'ok' : 'error').observe(milliseconds / MS_PER_SECOND)
-    this.store = isMeasured(plan) ? timedStore(store, timed) : store
+    })
   }
 
   /** The gateway is complete: what it reports from now on is counted, too. */
@@ -110,7 +111,7 @@ export class GatewayMetrics {
     for (const [use, memory] of Object.entries(kernel.memory)) states.memory.of(use).add(memory.held)
     showUpstreams(states, parts)
     showRouting(states, parts.pipeline)
-    await this.#tasks?.show(states)
+    const asked = Promise.all([this.#tasks?.show(states), showLimits(states, parts)])
     for (const [result, count] of Object.entries(health.reloads)) states.reloads.of(result).add(count)
     for (const [result, count] of Object.entries(health.fetches ?? {})) states.fetches.of(result).add(count)
     states.configValid.of().add(health.valid ? 1 : 0)
@@ -119,7 +120,7 @@ export class GatewayMetrics {
       states.problems.of(severity).add(problems.filter(one => one.severity === severity).length)
     states.storeUp.of(health.store.type).add(health.store.state.reason === undefined ? 1 : 0)
     states.connections.of().add(await connectionsOf(server))
-    await showLimits(states, parts)
+    await asked
   }
 }
 

@@ -154,7 +154,7 @@ export class LineWriter {
     const batch = this.#full.shift()
     if (batch === undefined) return
     this.#waiting -= batch.length
-    const next = this.#isTorn ? Buffer.concat([Buffer.of(LINE_FEED), batch]) : batch
+    const next = this.#isTorn ? behindLineFeed(batch) : batch
     this.#isTorn = false
     if (this.#place.prepare === undefined) {
       this.#send(next)
@@ -215,4 +215,12 @@ export class LineWriter {
   #retryLater(rest: Buffer): void {
     if (!this.#closing) this.#send(rest)
   }
+}
+
+/** Memory of its own: a batch that is written becomes the next one, and Node's shared buffers may be as large. */
+function behindLineFeed(batch: Buffer): Buffer {
+  const bytes = Buffer.allocUnsafeSlow(batch.length + 1)
+  bytes[0] = LINE_FEED
+  bytes.set(batch, 1)
+  return bytes
 }

@@ -61,6 +61,8 @@ t.test('a body that was cut loses the same, also where it is escaped', async t =
   t.equal(masker.body(cut), masked)
   t.equal(masker.body(`data: ${cut}`), `data: ${masked}`)
   t.equal(masker.body('C:\\u00fc: a path'), 'C:\\u00fc: a path')
+  const lines = '{\n  "text": "J\\u00fcrgen M\\u00fcller",\n  "to": "ann\\u0040example.com'
+  t.equal(masker.body(lines), '{\n  "text": "[word]",\n  "to": "[email]')
 })
 
 t.test('words, decimal numbers, times and code are not masked', async t => {

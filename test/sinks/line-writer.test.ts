@@ -100,3 +100,41 @@ t.test('F-P12 a stuck reader does not delay closing', async t => {
   for (let left = line.length; left > 0; ) left -= readSync(descriptor, buffer)
   closeSync(descriptor)
 })
+
+t.test('what follows a line that was cut shares no memory with others', async t => {
+  const poolSize = Buffer.poolSize
+  // As from Node 26.3 on: as large as a batch.
+  Buffer.poolSize = 64 * 1024
+  t.teardown(() => {
+    Buffer.poolSize = poolSize
+  })
+  for (let left = 2 * poolSize; left > 0; left -= 1024) Buffer.from('p'.repeat(1024))
+  const folder = t.testdir()
+  execFileSync('mkfifo', [join(folder, 'pipe')])
+  const reader = openSync(join(folder, 'pipe'), constants.O_RDONLY | constants.O_NONBLOCK)
+  const pipe = openSync(join(folder, 'pipe'), constants.O_WRONLY | constants.O_NONBLOCK)
+  const place = { descriptor: pipe }
+  const writer = new LineWriter(place)
+  writer.write(`${'x'.repeat(2 ** 18)}\n`)
+  // A part of the line is in the pipe; then no one reads it any more.
+  const hasBegun = (): boolean => {
+    try {
+      return readSync(reader, Buffer.allocUnsafeSlow(1)) > 0
+    } catch {
+      return false
+    }
+  }
+  while (!hasBegun()) await new Promise(resolve => setTimeout(resolve, 5))
+  closeSync(reader)
+  while (writer.dropped === 0) await new Promise(resolve => setTimeout(resolve, 5))
+  place.descriptor = openSync(join(folder, 'log'), 'w')
+  const written = (): string => readFileSync(join(folder, 'log'), 'utf8')
+  writer.write('behind it\n')
+  const others = Array.from({ length: 200 }, () => Buffer.from('o'.repeat(64)))
+  while (written() !== '\nbehind it\n') await new Promise(resolve => setTimeout(resolve, 5))
+  for (let i = 0; i < 3000; i++) writer.write(`${'y'.repeat(90)}\n`)
+  await writer.close()
+  t.equal(written().length, 11 + 3000 * 91)
+  for (const other of others) if (other.toString() !== 'o'.repeat(64)) t.fail('another buffer was overwritten')
+  for (const descriptor of [pipe, place.descriptor]) closeSync(descriptor)
+})

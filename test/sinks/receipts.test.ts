@@ -11,6 +11,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { dayOf } from '../../src/core/receipt-chain.js'
 import { Folder } from '../../src/sinks/receipts/folder.js'
 import { Journal, MAX_WAITING_CHARS } from '../../src/sinks/receipts/journal.js'
 import type { Shelf } from '../../src/sinks/receipts/shelf.js'
@@ -292,6 +293,17 @@ t.test('a folder that was removed is made anew on the next day, also for content
   await written.journal.close()
   t.equal(files(path).length, 2)
   t.match((await verify(path)).faults, [{ fault: 'missing', message: /which it continues, is missing with its file/ }])
+})
+
+t.test('content goes when its day is over, also if no further receipt is written', async t => {
+  const path = folder(t)
+  const content = (until: string): string => `until-${until}.gateway-1a2b.jsonl`
+  clock = NOON
+  for (const until of ['2020-01-01', dayOf(NOON)]) writeFileSync(join(path, content(until)), '{}\n')
+  const written = open(new Folder(path))
+  while (files(path).length > 1) await turn()
+  t.same(files(path), [content(dayOf(NOON))])
+  await written.journal.close()
 })
 
 t.test('what still waits when the process ends is counted as lost and reported', async t => {

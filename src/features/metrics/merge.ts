@@ -8,6 +8,8 @@ export function plainOf(series: Iterable<Series>): readonly Plain[] {
   return Array.from(series, ({ labels, numbers }) => [labels, [...numbers]] as const)
 }
 
+const MERGE = { sum: (one: number, other: number) => one + other, max: Math.max, min: Math.min }
+
 /** Series of one metric by the values of their labels, of several processes. */
 export class MergedSeries {
   readonly #byLabels = new Map<string, Series>()
@@ -16,7 +18,7 @@ export class MergedSeries {
     return this.#byLabels.values()
   }
 
-  add(others: readonly Plain[], { merge }: MetricSpec): void {
+  add(others: readonly Plain[], { merge = 'sum' }: MetricSpec): void {
     for (const [labels, numbers] of others) {
       const key = labels.join('\n')
       const known = this.#byLabels.get(key)
@@ -24,7 +26,7 @@ export class MergedSeries {
       else {
         for (const [at, number] of numbers.entries()) {
           const before = known.numbers[at] ?? 0
-          known.numbers[at] = merge === 'max' ? Math.max(before, number) : before + number
+          known.numbers[at] = MERGE[merge](before, number)
         }
       }
     }

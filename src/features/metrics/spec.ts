@@ -1,5 +1,5 @@
 /** How figures of several processes are put together. */
-type Merge = 'sum' | 'max'
+type Merge = 'sum' | 'max' | 'min'
 
 /** One metric, as it is registered, shown and documented. */
 export interface MetricSpec {

@@ -167,7 +167,7 @@ export const STATE_METRICS = {
     unit: 'seconds',
     labels: [],
     help: 'Time since the process started.',
-    merge: 'max',
+    merge: 'min',
   },
   loopDelay: {
     name: 'nodejs_eventloop_delay_p99_seconds',
@@ -305,7 +305,7 @@ export const STATE_METRICS = {
     kind: 'gauge',
     labels: ['type'],
     help: '0: the store cannot be used.',
-    merge: 'max',
+    merge: 'min',
   },
   budgetUsed: {
     name: 'gateway_budget_used_usd',
@@ -321,7 +321,7 @@ export const STATE_METRICS = {
     unit: 'usd',
     labels: ['scope', 'name', 'window'],
     help: 'What of a budget is left in its window, less what requests in flight hold.',
-    merge: 'max',
+    merge: 'min',
   },
   limitUsed: {
     name: 'gateway_limit_used_ratio',

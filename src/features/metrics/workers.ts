@@ -10,6 +10,8 @@ import { COUNTED, ORIGIN, type Origin, PAGE_SERIES, TOTAL } from './totals.js'
 const COLLECT = topic<null, readonly (readonly [metric: string, series: readonly Plain[]])[]>('metrics: collect')
 const PRESENT = topic<null, null>('metrics: present')
 
+/** A worker may wait for a slow store, a second for each question, before it answers. */
+const COLLECT_TIMEOUT_MS = 3000
 /** The supervisor may be busy with the reports of many workers. */
 const TOTAL_TIMEOUT_MS = 5000
 
@@ -44,7 +46,7 @@ export class WorkerMetrics {
   /** All metrics of all workers. */
   async merged(): Promise<readonly Shown[]> {
     // Reports are before answers in the order of messages: the totals have them.
-    const [own, others] = await Promise.all([this.#collect(), this.#peers.ask(COLLECT, null)])
+    const [own, others] = await Promise.all([this.#collect(), this.#peers.ask(COLLECT, null, COLLECT_TIMEOUT_MS)])
     const merged = own.map(async ({ spec, series }) => {
       if (spec.kind !== 'gauge') return { spec, series: await this.#total(spec) }
       const sum = new MergedSeries()

@@ -109,12 +109,18 @@ export class Folder implements Shelf {
     await writeFile(join(this.#path, `until-${until}.${chain}.jsonl`), line, { flag: 'a', mode: 0o600 })
   }
 
-  async dropBefore(first: string, today: string): Promise<void> {
+  async dropContent(today: string): Promise<void> {
+    for (const name of await this.#names()) {
+      const [, until = today] = CONTENT.exec(name) ?? []
+      if (until < today) await rm(join(this.#path, name), { force: true })
+    }
+  }
+
+  async dropBefore(first: string): Promise<void> {
     const names = await this.#names()
     const isOld = (name: string): boolean => {
       const [, day = first] = LINES.exec(name) ?? []
-      const [, until = today] = CONTENT.exec(name) ?? []
-      return (day < first && join(this.#path, name) !== this.#file?.path) || until < today
+      return day < first && join(this.#path, name) !== this.#file?.path
     }
     const old = names.filter(isOld)
     const left = new Set(names.filter(name => !isOld(name)).flatMap(name => LINES.exec(name)?.[2] ?? []))

@@ -12,6 +12,8 @@ const REFUSED_FROM_CHARS = MAX_WAITING_CHARS / 2
 const GATHER_MS = 100
 /** Pause before what could not be written is written again, milliseconds. */
 const RETRY_MS = 1000
+/** How often content is looked for whose day is over, milliseconds. */
+const CLEAN_MS = 3_600_000
 /** Tries of the last receipts when the process ends. */
 const LAST_TRIES = 2
 const ID_BYTES = 6
@@ -67,6 +69,7 @@ export class Journal {
   #day = ''
   #running: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
+  readonly #cleaning: NodeJS.Timeout
   /** Removes old days, once the line is written that says so. */
   #drop: (() => Promise<void>) | undefined
   #isFailing = false
@@ -76,6 +79,8 @@ export class Journal {
     this.#shelf = shelf
     this.#options = options
     this.#id = `${options.slot}-${randomBytes(ID_BYTES).toString('hex')}`
+    this.#cleaning = setInterval(() => this.#clean(), CLEAN_MS).unref()
+    this.#clean()
   }
 
   get chain(): string {
@@ -113,6 +118,7 @@ export class Journal {
   /** Writes what waits, and that the process has ended in order. */
   async close(): Promise<void> {
     this.#isClosing = true
+    clearInterval(this.#cleaning)
     clearTimeout(this.#timer)
     await this.#running
     const at = Date.now()
@@ -124,6 +130,11 @@ export class Journal {
       this.#options.onLost(left)
     }
     await this.#shelf.close().catch(() => undefined)
+  }
+
+  /** Content is promised to be gone after its day, also if no further receipt is written. What cannot be removed now is tried again. */
+  #clean(): void {
+    this.#shelf.dropContent(dayOf(Date.now())).catch(() => undefined)
   }
 
   get #hasMore(): boolean {
@@ -206,7 +217,8 @@ export class Journal {
     const old = (await this.#shelf.parts()).filter(part => part.day < first)
     const dropped = old.at(-1)?.day
     // After the line that says so: what a crash leaves is removed the next time.
-    this.#drop = () => this.#shelf.dropBefore(first, day)
+    this.#drop = () => this.#shelf.dropBefore(first)
+    this.#clean()
     const { end, torn } = chain.end === undefined ? (this.#former ?? {}) : { end: chain.end, torn: 0 }
     const opening: ReceiptDraft<OpeningLine> = {
       kind: 'open',

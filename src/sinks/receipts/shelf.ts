@@ -28,8 +28,10 @@ export interface Shelf {
   append(part: Part, lines: Uint8Array, end: ChainEnd): Promise<void>
   /** Adds a line of sealed content that is removed after a day. */
   keepContent(until: string, chain: string, line: string): Promise<void>
-  /** Removes parts of days before `first`, and content whose last day is before `today`. */
-  dropBefore(first: string, today: string): Promise<void>
+  /** Removes parts of days before `first`. */
+  dropBefore(first: string): Promise<void>
+  /** Removes content whose last day is before `today`, unless it goes by itself. */
+  dropContent(today: string): Promise<void>
 
   /** What is there, oldest day first; of a day by chain. */
   parts(): Promise<readonly Part[]>

@@ -88,6 +88,9 @@ export class Shelved implements Shelf {
     await this.#store.create({ ...place, ...times, value: Buffer.from(line) })
   }
 
+  /** Its records have expired. */
+  async dropContent(): Promise<void> {}
+
   async dropBefore(first: string): Promise<void> {
     const parts = await this.parts()
     const left = new Set(parts.filter(({ day }) => day >= first).map(({ chain }) => chain))

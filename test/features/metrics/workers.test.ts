@@ -13,7 +13,7 @@ import { Star } from '../../helpers/star.js'
 /** What workers count, against a model of it, while they are asked, restarted and killed. */
 
 const { fallbacks: FALLBACKS, keyRequests: KEY_REQUESTS, ownDuration: OWN_DURATION } = REQUEST_METRICS
-const { linesLost: LINES_LOST, reloads: RELOADS, inFlight: IN_FLIGHT } = STATE_METRICS
+const { linesLost: LINES_LOST, reloads: RELOADS, inFlight: IN_FLIGHT, storeUp: STORE_UP } = STATE_METRICS
 
 interface Worker {
   readonly number: number
@@ -49,6 +49,7 @@ class Crew {
       shown.linesLost.of().add(worker.counted)
       shown.reloads.of('applied').add(worker.counted)
       shown.inFlight.of().add(1)
+      shown.storeUp.of('postgres').add(number - 1)
       return shown
     }
     const metrics = new WorkerMetrics(await this.#star.join(number), families, async () => {
@@ -175,6 +176,7 @@ t.test('200 processes count and end, one half of them killed after a scrape: the
   t.equal(sumOf(shown, LINES_LOST), counted)
   t.equal(sumOf(shown, RELOADS), 7, 'what all workers have in common is not added')
   t.equal(sumOf(shown, IN_FLIGHT), 2, 'of those that live')
+  t.equal(sumOf(shown, STORE_UP), 0, 'one that cannot use it is enough')
 })
 
 t.test('the first worker says what the totals are of; so does its successor, and the next one meanwhile', async t => {
