@@ -36,6 +36,12 @@ t.test('/metrics takes the admin key, needs none where it is open, and is not th
 
   const off = await measuredGateway(t, `${BASE}models: { "sim-*": sim }\n`, 'off')
   t.equal((await off.scrape()).status, 404)
+  const line = `admin: { port: ${new URL(off.origin).port}, secret: { env: GATEWAY_ADMIN_KEY } }`
+  await off.gateway.write('gateway.yaml', `${BASE}models: { "sim-*": sim }\n${line}\n`)
+  t.ok((await off.gateway.gateway.reload()).plan)
+  t.equal((await off.scrape()).status, 200)
+  const page = await off.page()
+  t.ok(page.sum('gateway_store_operation_duration_seconds_count', {}) > 0, 'the store is timed from now on')
 })
 
 t.test('scrapes are not logged, refused ones are', async t => {
