@@ -1,5 +1,4 @@
 import { type IncomingMessage, request as open, type RequestOptions, type ServerResponse } from 'node:http'
-import { connect } from 'node:net'
 import { type Duplex, Readable } from 'node:stream'
 import { headersWithout } from '../core/header-list.js'
 
@@ -13,8 +12,14 @@ export interface MountOptions {
   readonly prefix?: string
 }
 
+export interface FetchOptions extends MountOptions {
+  /** The address of a request's client, which a `Request` does not have. Absent: the gateway learns of none. */
+  readonly address?: (request: Request) => string | undefined
+}
+
 /** Headers of one connection, RFC 9110 §7.6.1; and `expect`, which the outer server has answered. */
 const OF_THE_CONNECTION = /^(connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|expect)$/i
+const FORWARDED_FOR = /^x-forwarded-for$/i
 /** Statuses whose answers have no body, as `Response` wants to know. */
 const WITHOUT_BODY = new Set([204, 205, 304])
 
@@ -24,8 +29,9 @@ const WITHOUT_BODY = new Set([204, 205, 304])
  */
 export function toNode(gateway: Mountable, options: MountOptions = {}) {
   return (request: IncomingMessage, response: ServerResponse): void => {
-    const { method, rawHeaders, socket } = request
-    const headers = [...kept(rawHeaders), 'x-forwarded-for', socket.remoteAddress ?? '']
+    const { method, rawHeaders } = request
+    const isChunked = request.headers['transfer-encoding'] !== undefined
+    const headers = [...kept(rawHeaders), ...framing(isChunked), ...clientOf(request)]
     const outgoing = open(at(gateway, request.url ?? '/', options), { method, headers } as RequestOptions)
     response.once('close', () => outgoing.destroy())
     outgoing.once('response', answer => {
@@ -43,44 +49,82 @@ export function toNode(gateway: Mountable, options: MountOptions = {}) {
 }
 
 /** A handler of `fetch`: Hono, Next.js, Bun and everything else that takes a `Request` and returns a `Response`. */
-export function toFetch(gateway: Mountable, options: MountOptions = {}) {
+export function toFetch(gateway: Mountable, options: FetchOptions = {}) {
   return (request: Request): Promise<Response> => {
     const { pathname, search } = new URL(request.url)
-    const { method, signal } = request
-    const headers = kept([...request.headers].flat())
+    const { method, signal, body } = request
+    const address = options.address?.(request)
+    const headers = [
+      // What the client says of its address is not known to be so.
+      ...headersWithout(kept([...request.headers].flat()), name => FORWARDED_FOR.test(name)),
+      ...framing(body !== null && !request.headers.has('content-length')),
+      ...(address === undefined ? [] : ['x-forwarded-for', address]),
+    ]
     return new Promise((resolve, reject) => {
       const outgoing = open(at(gateway, pathname + search, options), { method, headers, signal } as RequestOptions)
       outgoing.once('error', reject)
       outgoing.once('response', answer => resolve(responseOf(answer)))
-      if (request.body === null) outgoing.end()
-      else Readable.fromWeb(request.body).once('error', reject).pipe(outgoing)
+      if (body === null) outgoing.end()
+      else
+        Readable.fromWeb(body)
+          .once('error', cause => outgoing.destroy(cause))
+          .pipe(outgoing)
     })
   }
 }
 
-/** A listener of a server's `upgrade` event, for WebSockets such as realtime. */
+/**
+ * A listener of a server's `upgrade` event, for WebSockets such as realtime. Nothing of a client whose handshake is refused reaches
+ * the gateway afterwards: requests are for the outer server.
+ */
 export function toUpgrade(gateway: Mountable, options: MountOptions = {}) {
   return (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
-    const { hostname, port, pathname, search } = new URL(at(gateway, request.url ?? '/', options))
-    const lines = [`${request.method} ${pathname}${search} HTTP/1.1`]
-    const { rawHeaders } = request
-    for (let index = 0; index + 1 < rawHeaders.length; index += 2)
-      lines.push(`${rawHeaders[index]}: ${rawHeaders[index + 1]}`)
-    const inner = connect(Number(port), hostname.replace(/^\[|\]$/g, ''))
-    inner.write(`${lines.join('\r\n')}\r\n\r\n`, 'latin1')
-    inner.write(head)
-    for (const [one, other] of [
-      [socket, inner],
-      [inner, socket],
-    ] as const) {
-      one.on('error', () => other.destroy()).once('close', () => other.destroy())
-      one.pipe(other)
-    }
+    const own = headersWithout(kept(request.rawHeaders), name => name.toLowerCase() === 'content-length')
+    const upgrade = ['connection', 'upgrade', 'upgrade', request.headers.upgrade ?? 'websocket']
+    const headers = [...own, ...upgrade, ...clientOf(request)]
+    const outgoing = open(at(gateway, request.url ?? '/', options), { headers } as RequestOptions)
+    socket.once('error', () => outgoing.destroy()).once('close', () => outgoing.destroy())
+    outgoing.once('error', () => socket.destroy())
+    outgoing.once('response', answer => {
+      socket.write(headOf(answer, [...kept(answer.rawHeaders), 'connection', 'close']), 'latin1')
+      answer.once('error', () => socket.destroy())
+      answer.pipe(socket)
+    })
+    outgoing.once('upgrade', (answer, inner, first) => {
+      socket.write(headOf(answer, answer.rawHeaders), 'latin1')
+      socket.write(first)
+      inner.write(head)
+      for (const [one, other] of [
+        [socket, inner],
+        [inner, socket],
+      ] as const) {
+        one.on('error', () => other.destroy()).once('close', () => other.destroy())
+        one.pipe(other)
+      }
+    })
+    outgoing.end()
   }
 }
 
+/** Of a body whose length is not known. Without it Node sends that of a `GET` or `DELETE` so that it would be taken for a request. */
+function framing(isChunked: boolean): readonly string[] {
+  return isChunked ? ['transfer-encoding', 'chunked'] : []
+}
+
+/** Behind what the client has said of its address: proxies in front of it may have. */
+function clientOf({ socket }: IncomingMessage): readonly string[] {
+  return ['x-forwarded-for', socket.remoteAddress ?? '']
+}
+
+function headOf({ statusCode, statusMessage }: IncomingMessage, headers: readonly string[]): string {
+  const lines = [`HTTP/1.1 ${statusCode} ${statusMessage}`]
+  for (let index = 0; index + 1 < headers.length; index += 2) lines.push(`${headers[index]}: ${headers[index + 1]}`)
+  return `${lines.join('\r\n')}\r\n\r\n`
+}
+
 function at({ origin }: Mountable, url: string, { prefix = '' }: MountOptions): string {
-  const path = prefix !== '' && url.startsWith(prefix) ? url.slice(prefix.length) : url
+  const isBelow = url.startsWith(prefix) && /^(?:[/?]|$)/.test(url.slice(prefix.length))
+  const path = isBelow ? url.slice(prefix.length) : url
   return origin + (path.startsWith('/') ? path : `/${path}`)
 }
 

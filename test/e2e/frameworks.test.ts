@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, request, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import express from 'express'
@@ -17,6 +17,7 @@ import { type RawUpstream, startRawUpstream } from '../helpers/raw-upstream.js'
 
 const MAX_BODY_KIB = 32
 const PREFIX = '/ai'
+const INNER_KEY = 'key-of-the-inner-network-0123'
 
 interface Mounted {
   readonly app: string
@@ -62,12 +63,14 @@ async function mounted(t: Test, name: string): Promise<Mounted> {
   const gateway = await startTestGateway(
     t,
     `version: 1
-${CALLER}
+${CALLER.replace('keys: {', 'keys: { inner: { secret: { env: INNER_KEY }, models: ["*"], networks: [10.0.0.0/8] },')}
+listen: { trusted_proxies: [127.0.0.1] }
 store: { type: memory }
 limits: { body: ${MAX_BODY_KIB}KiB }
 upstreams: { up: ${upstreamYaml(up.origin)}, sim: { kind: simulator } }
 models: { m: up, sim-realtime: sim }
 `,
+    { env: { INNER_KEY } },
   )
   const server = await (FRAMEWORKS[name] as (gateway: TestGateway) => Promise<Server>)(gateway)
   server.on('upgrade', toUpgrade(gateway, { prefix: PREFIX }))
@@ -144,6 +147,43 @@ for (const name of Object.keys(FRAMEWORKS)) {
       up.answer(json(CHAT_ANSWER))
       const fits = await fetch(url, { method: 'POST', headers, body: JSON.stringify(CHAT) })
       t.equal(fits.status, 200, await fits.text())
+    })
+
+    await t.test('the body of a request is never a request, whatever its method and length', async t => {
+      const hidden = `GET ${PREFIX}/v1/models HTTP/1.1\r\nhost: x\r\nauthorization: ${headers.authorization}\r\n\r\n`
+      for (const method of ['DELETE', 'OPTIONS', 'PUT']) {
+        const sent = request(`${app}${PREFIX}/v1/files/x`, {
+          method,
+          headers: { ...headers, 'transfer-encoding': 'chunked' },
+        })
+        sent.end(hidden.replace(PREFIX, ''))
+        const [answer] = (await once(sent, 'response')) as [IncomingMessage]
+        t.ok((answer.statusCode ?? 0) >= 400)
+        answer.resume()
+        await once(answer, 'end')
+        up.answer(json(CHAT_ANSWER))
+        const next = await fetch(url, { method: 'POST', headers, body: JSON.stringify(CHAT) })
+        t.equal(next.status, 200, await next.text())
+      }
+      t.notMatch(JSON.stringify(gateway.log.items), '/v1/models')
+    })
+
+    await t.test('a client cannot say where it is', async t => {
+      const spoofed = { authorization: `Bearer ${INNER_KEY}`, 'x-forwarded-for': '10.0.0.1' }
+      // Not one of the addresses that are trusted.
+      const localAddress = '127.0.0.2'
+      const sent = request(url, { method: 'POST', headers: { ...headers, ...spoofed }, localAddress })
+      sent.end(JSON.stringify(CHAT))
+      const [refused] = (await once(sent, 'response')) as [IncomingMessage]
+      refused.resume()
+      t.equal(refused.statusCode, 403)
+      const socket = new WebSocket(`${app.replace('http', 'ws')}${PREFIX}/v1/realtime?model=sim-realtime`, {
+        ...{ headers: spoofed, localAddress },
+      })
+      socket.on('error', () => undefined)
+      const [, response] = (await once(socket, 'unexpected-response')) as [unknown, { statusCode: number }]
+      t.equal(response.statusCode, 403)
+      socket.terminate()
     })
 
     await t.test('a realtime session passes its WebSocket, and refusals keep their status', async t => {
