@@ -1,6 +1,8 @@
 import type { CredentialFault } from '../net/signer.js'
-import type { UpstreamRequest } from '../transport/client/handler.js'
+import type { AnswerHeaders, UpstreamRequest } from '../transport/client/handler.js'
 import { type Fetched, TokenCache } from './token-cache.js'
+
+const UNAUTHORIZED = 401
 
 /** A signer whose credential is fetched ahead of its end, and once for all who wait. */
 export abstract class CachingSigner<T> {
@@ -15,6 +17,10 @@ export abstract class CachingSigner<T> {
 
   /** The secrets in a credential. */
   protected abstract secretsOf(value: T): readonly string[]
+
+  isRefusal(status: number, _headers: AnswerHeaders): boolean {
+    return status === UNAUTHORIZED
+  }
 
   renew(refused: UpstreamRequest): Promise<boolean> {
     return this.cache.renew(refused.signedWith as T | undefined)

@@ -2,6 +2,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { decodeJwt, jwtVerify } from 'jose'
 import t, { type Test } from 'tap'
 import { type AwsAccess, signed } from '../../src/credentials/aws/sign.js'
+import { CHAT_ANSWER, json } from '../helpers/answers.js'
 import { proveNoLeak } from '../helpers/canaries.js'
 import { type Asked, provesToken, stage, startCloud, TOKEN } from '../helpers/cloud.js'
 import type { GatewayOptions } from '../helpers/gateway.js'
@@ -185,6 +186,31 @@ t.test('aws-sigv4: with the key of a container, or of a machine', async t => {
     ],
   )
   t.equal(machine.asked.items[1]?.headers['x-aws-ec2-metadata-token'], 'imds-token')
+})
+
+t.test('aws-sigv4: a key that is refused is fetched again, and a request that is denied is sent once', async t => {
+  let id = SESSION.id
+  const container = await startCloud(t, () => ({ body: DOCUMENT.replace(SESSION.id, id) }))
+  const env = {
+    ...{ AWS_SHARED_CREDENTIALS_FILE: '/nowhere', AWS_CONFIG_FILE: '/nowhere' },
+    AWS_CONTAINER_CREDENTIALS_FULL_URI: `${container.origin}/creds`,
+  }
+  const refusal = (type: string) => json({ message: 'no' }, { status: 403, headers: { 'x-amzn-errortype': type } })
+  const { gateway, upstream } = await stage(t, `{ ${SIGV4} }`, { env })
+  t.equal((await gateway.chat()).status, 200)
+  upstream.answer(refusal('AccessDeniedException'))
+  t.equal((await gateway.chat()).status, 502)
+  t.same([upstream.requests.items.length, container.asked.items.length], [2, 1])
+  id = 'ASIAEXAMPLE00000003'
+  upstream.answer(refusal('ExpiredTokenException:http://internal.example/'), json(CHAT_ANSWER))
+  t.equal((await gateway.chat()).status, 200)
+  t.match(upstream.requests.items.at(-1)?.header('authorization'), `Credential=${id}/`)
+  t.equal(container.asked.items.length, 2)
+
+  const same = await stage(t, `{ ${SIGV4} }`, { env })
+  same.upstream.answer(json({ message: 'no' }, { status: 403 }))
+  t.equal((await same.gateway.chat()).status, 502)
+  t.same([same.upstream.requests.items.length, container.asked.items.length], [1, 4], 'there is no other key')
 })
 
 t.test('aws-sigv4: credentials are not fetched from just anywhere, and an unsigned body is not covered', async t => {
