@@ -9,6 +9,7 @@ import {
 } from '../core/secret-managers.js'
 import { type SecretManager, secretIn } from '../credentials/managers/manager.js'
 import { openManagers } from '../credentials/managers/open.js'
+import { setVariables } from '../credentials/oauth2.js'
 import type { Egress } from '../net/egress.js'
 import { CredentialFault } from '../net/signer.js'
 
@@ -49,7 +50,7 @@ export class SecretKeeper {
   #changed: (() => Promise<unknown>) | undefined
 
   constructor(env: Readonly<Record<string, string | undefined>>) {
-    this.#env = env
+    this.#env = setVariables(env)
   }
 
   /** By their ids. */

@@ -5,6 +5,7 @@ import { type AwsAccess, signed } from '../../src/credentials/aws/sign.js'
 import { CHAT_ANSWER, json } from '../helpers/answers.js'
 import { proveNoLeak } from '../helpers/canaries.js'
 import { type Asked, provesToken, stage, startCloud, TOKEN } from '../helpers/cloud.js'
+import { startConnectProxy } from '../helpers/connect-proxy.js'
 import type { GatewayOptions } from '../helpers/gateway.js'
 import { type RecordedRequest, startRawUpstream } from '../helpers/raw-upstream.js'
 
@@ -55,9 +56,14 @@ t.test('aws-sigv4: with the key of the file, of the environment and of a profile
   const folder = t.testdir({
     credentials: `# keys\n[default]\naws_access_key_id = wrong\n[team]\naws_access_key_id=${KEY.id}\naws_secret_access_key = ${KEY.secret}\n`,
     config: '[profile team]\nregion = eu-west-1\n',
+    default: `[default]\naws_access_key_id=${KEY.id}\naws_secret_access_key=${KEY.secret}\n`,
   })
   const files = { AWS_SHARED_CREDENTIALS_FILE: `${folder}/credentials`, AWS_CONFIG_FILE: `${folder}/config` }
   await provesSignature(t, `{ ${SIGV4}, profile: team }`, { env: files }, KEY)
+  // Variables that are empty are not set.
+  const empty = { AWS_PROFILE: '', AWS_ROLE_ARN: '', AWS_WEB_IDENTITY_TOKEN_FILE: '' }
+  const byDefault = { ...files, AWS_SHARED_CREDENTIALS_FILE: `${folder}/default` }
+  await provesSignature(t, `{ ${SIGV4} }`, { env: { ...byDefault, ...empty } }, KEY)
 })
 
 t.test('aws-sigv4: with a role that is assumed by a key, or by a web identity', async t => {
@@ -267,7 +273,9 @@ t.test('gcp: with application default credentials: a file of a user, or the meta
     grant_type: 'refresh_token',
     refresh_token: 'r',
   })
-  await provesToken(t, '{ type: gcp, scopes: [s1, s2] }', { env: { GCE_METADATA_HOST: server.host, HOME: '/nowhere' } })
+  // A variable that is empty is not set.
+  const env = { GCE_METADATA_HOST: server.host, HOME: '/nowhere', GOOGLE_APPLICATION_CREDENTIALS: '' }
+  await provesToken(t, '{ type: gcp, scopes: [s1, s2] }', { env })
   const path = '/computeMetadata/v1/instance/service-accounts/default/token?scopes=s1%2Cs2'
   t.match(server.asked.items[1], { method: 'GET', path, headers: { 'metadata-flavor': 'Google' } })
 })
@@ -334,6 +342,25 @@ t.test('gcp: with workload identity federation, and a service account that is im
     subject_token: 'token-of-the-other-cloud',
   })
   t.equal(server.asked.items[2]?.headers.authorization, 'Bearer federated')
+})
+
+t.test('gcp: what federation asks of this machine goes through no proxy, and the rest does', async t => {
+  const [machine, proxy] = [
+    await startCloud(t, () => ({ body: 'token-of-the-other-cloud' })),
+    await startConnectProxy(t),
+  ]
+  const server = await startCloud(t, () => ({ body: TOKEN }))
+  const account = {
+    ...{ type: 'external_account', audience: '//iam.example/pools/p', subject_token_type: 'urn:jwt' },
+    token_url: `${server.origin}/sts`,
+    credential_source: { url: `${machine.origin}/subject` },
+  }
+  const credential = `{ type: gcp, file: a.json }, proxy: "${proxy.origin}"`
+  await provesToken(t, credential, { files: { 'a.json': JSON.stringify(account) } })
+  t.equal(machine.asked.items.length, 1)
+  const asked = proxy.asked.items.map(({ authority }) => authority)
+  t.ok(asked.includes(server.host))
+  t.notOk(asked.includes(machine.host))
 })
 
 t.test('gcp: addresses in a file of credentials lead over TLS, or nowhere', async t => {
