@@ -1,5 +1,6 @@
 import { fetchAccess } from '../credentials/aws/access.js'
 import { signed } from '../credentials/aws/sign.js'
+import { setVariables } from '../credentials/oauth2.js'
 import { TokenCache } from '../credentials/token-cache.js'
 import type { Egress } from '../net/egress.js'
 import { messageOf } from '../runtime/problems.js'
@@ -24,7 +25,8 @@ export function objectOf(address: string): S3Object | undefined {
 }
 
 /** The URL of an object, by the variables that AWS's own tools read. Throws {@link CommandError}. */
-export function urlOfObject({ bucket, key }: S3Object, env: Io['env']): string {
+export function urlOfObject({ bucket, key }: S3Object, given: Io['env']): string {
+  const env = setVariables(given)
   const endpoint = env.AWS_ENDPOINT_URL_S3 ?? env.AWS_ENDPOINT_URL
   const path = key.split('/').map(encoded).join('/')
   if (endpoint !== undefined) {
@@ -38,7 +40,8 @@ export function urlOfObject({ bucket, key }: S3Object, env: Io['env']): string {
 }
 
 /** Objects are asked for with a signature by the access key of the environment, a profile, the container or the machine. */
-export function fetchS3(url: string, { env }: Io, egress: Egress): Fetch {
+export function fetchS3(url: string, io: Io, egress: Egress): Fetch {
+  const env = setVariables(io.env)
   const outside = { timeoutMs: FETCH_TIMEOUT_MS, egress, env }
   const scope = { service: 's3', region: regionOf(env), payload: 'unsigned' } as const
   const access = new TokenCache(() => fetchAccess({ type: 'aws-sigv4', ...scope }, outside))

@@ -1,20 +1,33 @@
 import type { CredentialFault } from '../net/signer.js'
-import type { UpstreamRequest } from '../transport/client/handler.js'
+import type { AnswerHeaders, UpstreamRequest } from '../transport/client/handler.js'
 import { type Fetched, TokenCache } from './token-cache.js'
+
+const UNAUTHORIZED = 401
 
 /** A signer whose credential is fetched ahead of its end, and once for all who wait. */
 export abstract class CachingSigner<T> {
   protected readonly cache: TokenCache<T>
-  /** The credential that `#hidden` was made of. */
+  /** The credential before the present one: requests that have it may still be under way. */
+  #previous: T | undefined
+  /** The credential that `#hidden` was made of, beside the previous one. */
   #hiddenOf: T | undefined
   #hidden: readonly string[] = []
 
   constructor(fetch: () => Promise<Fetched<T>>) {
-    this.cache = new TokenCache(fetch)
+    this.cache = new TokenCache(async () => {
+      const fetched = await fetch()
+      const { present } = this.cache
+      if (fetched.value !== present) this.#previous = present
+      return fetched
+    })
   }
 
   /** The secrets in a credential. */
   protected abstract secretsOf(value: T): readonly string[]
+
+  isRefusal(status: number, _headers: AnswerHeaders): boolean {
+    return status === UNAUTHORIZED
+  }
 
   renew(refused: UpstreamRequest): Promise<boolean> {
     return this.cache.renew(refused.signedWith as T | undefined)
@@ -29,7 +42,8 @@ export abstract class CachingSigner<T> {
     const { present } = this.cache
     if (present !== undefined && present !== this.#hiddenOf) {
       this.#hiddenOf = present
-      this.#hidden = this.secretsOf(present).flatMap(one => [one, encodeURIComponent(one)])
+      const former = this.#previous === undefined ? [] : this.secretsOf(this.#previous)
+      this.#hidden = [...this.secretsOf(present), ...former].flatMap(one => [one, encodeURIComponent(one)])
     }
     return this.#hidden
   }

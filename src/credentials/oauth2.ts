@@ -20,6 +20,11 @@ const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 /** The token server checks the assertion at once. */
 const ASSERTION_MS = 60_000
 
+/** To the tools of clouds a variable that is empty is one that is not set. */
+export function setVariables(env: Outside['env']): Outside['env'] {
+  return Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
+}
+
 /** A token by RFC 6749 §4.4, or by another grant; the client proves itself by §2.3.1, RFC 7523 §2.2 or its certificate. */
 export async function fetchOAuthToken(source: OAuthSource, outside: Outside): Promise<Fetched<string>> {
   const { tokenUrl, auth, clientId, secret } = source

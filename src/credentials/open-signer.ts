@@ -1,8 +1,9 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { CredentialSource, ModuleSource, SigV4Source } from '../core/credential-source.js'
 import type { Placement } from '../core/placement.js'
 import type { ModuleWarning } from '../core/user-module.js'
 import type { RequestSigner } from '../net/signer.js'
-import type { UpstreamRequest } from '../transport/client/handler.js'
+import type { AnswerHeaders, UpstreamRequest } from '../transport/client/handler.js'
 import { fetchAccess } from './aws/access.js'
 import { type AwsAccess, signed } from './aws/sign.js'
 import { CachingSigner } from './caching-signer.js'
@@ -13,6 +14,8 @@ import { fetchOAuthToken, type Outside } from './oauth2.js'
 import { TokenPlace } from './place-token.js'
 import { signJwt } from './sign-jwt.js'
 import type { Fetched } from './token-cache.js'
+
+const FORBIDDEN = 403
 
 /**
  * The signer of an upstream, and the way by which it reaches token servers. `origin`: of the upstream. `warn` hears what a module
@@ -69,15 +72,32 @@ class TokenPlacement extends CachingSigner<string> implements RequestSigner {
   }
 }
 
+/** The same key is the same object, so that what was refused is not sent again with it. */
+function accessFetcherOf(source: SigV4Source, outside: Outside): () => Promise<Fetched<AwsAccess>> {
+  let last: AwsAccess | undefined
+  return async () => {
+    const { value, expires } = await fetchAccess(source, outside)
+    const known = last !== undefined && isDeepStrictEqual(value, last) ? last : value
+    last = known
+    return { value: known, expires }
+  }
+}
+
 /** A signature of the whole request. */
 class RequestSignature extends CachingSigner<AwsAccess> implements RequestSigner {
   readonly #source: SigV4Source
   readonly #host: string
 
   constructor(source: SigV4Source, host: string, outside: Outside) {
-    super(() => fetchAccess(source, outside))
+    super(accessFetcherOf(source, outside))
     this.#source = source
     this.#host = host
+  }
+
+  /** AWS refuses keys with 403; it denies with that, too, what a valid key may not do. */
+  override isRefusal(status: number, headers: AnswerHeaders): boolean {
+    const isDenied = String(headers['x-amzn-errortype']).startsWith('AccessDenied')
+    return super.isRefusal(status, headers) || (status === FORBIDDEN && !isDenied)
   }
 
   async sign(request: UpstreamRequest): Promise<UpstreamRequest> {

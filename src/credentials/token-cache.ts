@@ -64,7 +64,7 @@ export class TokenCache<T> {
     if (this.#fetching === undefined && now < this.#renewedAt + MIN_RENEWAL_MS) return false
     this.#renewedAt = now
     await this.#fresh(now)
-    return this.#token !== last
+    return this.#token?.value !== last?.value
   }
 
   /** The token, if it is at hand. */

@@ -6,10 +6,8 @@ import type {
 } from '../transport/client/handler.js'
 import type { RequestSigner } from './signer.js'
 
-const UNAUTHORIZED = 401
-
 /**
- * An exchange whose request is signed first. A refused credential (401) is renewed once, and the request sent again: the handler
+ * An exchange whose request is signed first. A refused credential is renewed once, and the request sent again: the handler
  * hears of one exchange, whose controller this is.
  */
 export class SignedExchange implements ExchangeHandler, UpstreamController {
@@ -99,7 +97,7 @@ export class SignedExchange implements ExchangeHandler, UpstreamController {
 
   onResponseStart(controller: UpstreamController, status: number, headers: AnswerHeaders): void {
     this.#controller = controller
-    if (status !== UNAUTHORIZED || !this.#mayRenew) {
+    if (!this.#mayRenew || !this.#signer.isRefusal(status, headers)) {
       this.#handler.onResponseStart(this, status, headers)
       return
     }

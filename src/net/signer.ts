@@ -1,4 +1,4 @@
-import type { UpstreamRequest } from '../transport/client/handler.js'
+import type { AnswerHeaders, UpstreamRequest } from '../transport/client/handler.js'
 
 /** The gateway has no credential for an upstream at the moment. The message is for operators: it has no secret in it. */
 export class CredentialFault extends Error {
@@ -9,6 +9,8 @@ export class CredentialFault extends Error {
 export interface RequestSigner {
   /** At once where the credential is at hand. Rejects, or throws, with {@link CredentialFault}. */
   sign(request: UpstreamRequest): UpstreamRequest | Promise<UpstreamRequest>
+  /** Whether an answer with this head says that what `sign` put in is not valid, or not any more. */
+  isRefusal(status: number, headers: AnswerHeaders): boolean
   /** An upstream refused what `sign` put into this request. Resolves with whether there is another credential now. */
   renew(refused: UpstreamRequest): Promise<boolean>
   /** Gets the credential ahead of the first request. Rejects with {@link CredentialFault}. */

@@ -1,8 +1,15 @@
 import { createHash } from 'node:crypto'
 import { Secret } from '../core/secret.js'
-import { type Held, type ManagedConfig, type ManagedSecret, managedId } from '../core/secret-managers.js'
+import {
+  type Held,
+  type ManagedConfig,
+  type ManagedSecret,
+  type ManagersConfig,
+  managedId,
+} from '../core/secret-managers.js'
 import { type SecretManager, secretIn } from '../credentials/managers/manager.js'
 import { openManagers } from '../credentials/managers/open.js'
+import { setVariables } from '../credentials/oauth2.js'
 import type { Egress } from '../net/egress.js'
 import { CredentialFault } from '../net/signer.js'
 
@@ -17,8 +24,9 @@ const MIN_WAIT_MS = 1000
 /** What a configuration needs, and the way to it. */
 interface Needs {
   readonly config: ManagedConfig
-  readonly egress: Egress | undefined
   readonly digest: string
+  /** Of the managers alone: secrets that come and go need no other login. */
+  readonly managersDigest: string
   readonly open: ReturnType<typeof openManagers>
   /** Those that were asked. */
   readonly asked: Set<SecretManager>
@@ -42,7 +50,7 @@ export class SecretKeeper {
   #changed: (() => Promise<unknown>) | undefined
 
   constructor(env: Readonly<Record<string, string | undefined>>) {
-    this.#env = env
+    this.#env = setVariables(env)
   }
 
   /** By their ids. */
@@ -66,15 +74,23 @@ export class SecretKeeper {
       clearTimeout(this.#timer)
       return false
     }
+    const before = this.#needs
     const digest = digestOf(config) + egress?.digest
-    if (this.#needs?.digest === digest && isFresh) return false
-    if (this.#needs?.digest !== digest) {
-      const outside = { timeoutMs: config.managers.timeout, egress, env: this.#env }
-      this.#needs = { config, egress, digest, open: openManagers(config.managers, outside), asked: new Set() }
-    }
-    const isChanged = await this.#fetchAll(this.#needs as Needs)
+    if (before?.digest === digest && isFresh) return false
+    const needs = before?.digest === digest ? before : this.#needsOf(config, egress, digest)
+    this.#needs = needs
+    const isChanged = await this.#fetchAll(needs)
     this.#again()
     return isChanged
+  }
+
+  #needsOf(config: ManagedConfig, egress: Egress | undefined, digest: string): Needs {
+    const { managers } = config
+    const before = this.#needs
+    const managersDigest = digestOf(managers) + egress?.digest
+    const outside = { timeoutMs: managers.timeout, egress, env: this.#env }
+    const open = before?.managersDigest === managersDigest ? before.open : openManagers(managers, outside)
+    return { config, digest, managersDigest, open, asked: new Set() }
   }
 
   /** From now on secrets are fetched again after a time; `changed` is called when one is another than before. */
@@ -162,8 +178,8 @@ function textOf(held: Held | undefined): string {
   return 'text' in held ? `=${held.text}` : '!'
 }
 
-/** Of the managers and the secrets, secrets included: never shown. */
-function digestOf(config: ManagedConfig): string {
+/** Secrets included: never shown. */
+function digestOf(config: ManagedConfig | ManagersConfig): string {
   const revealed = JSON.stringify(config, function (this: Record<string, unknown>, name, value: unknown) {
     const inner = this[name]
     return inner instanceof Secret ? inner.reveal() : value

@@ -10,6 +10,7 @@ import { OneAfterAnother } from './one-after-another.js'
 import type { Asker, PlanSource } from './plan-source.js'
 import { messageOf } from './problems.js'
 import { type Incoming, lacksMore, ReloadReport, unusable } from './reload-report.js'
+import { RereadPause } from './reread-pause.js'
 import { FollowedSource } from './source/followed.js'
 import type { RemoteSource } from './source/remote.js'
 import { isCounting, setCounting } from './store-keys.js'
@@ -62,7 +63,7 @@ export class Reloads implements PlanSource {
   /** The last ones that could serve. */
   #followed: LoadedPlan
   #watch: SourceWatch | undefined
-  #reread = 0
+  readonly #rereadPause = new RereadPause()
   /** Who requested the next reload; if no one did, the log says that files have changed. */
   #asked: Asker | undefined
   /** The generation that the next reload returns to. */
@@ -178,9 +179,9 @@ export class Reloads implements PlanSource {
   }
 
   rereadSecrets(): void {
-    if (this.#reread === this.#health.generation) return
-    this.#reread = this.#health.generation
-    this.#log.warn({ generation: this.#reread }, 'an upstream refused its credential; reading the secrets again')
+    const { generation } = this.#health
+    if (!this.#rereadPause.begin(generation)) return
+    this.#log.warn({ generation }, 'an upstream refused its credential; reading the secrets again')
     this.#runOwn().catch((error: Error) => this.#log.error({ error: error.message }, 'reload failed'))
   }
 

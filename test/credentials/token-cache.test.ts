@@ -115,6 +115,16 @@ t.test('one that the upstream refuses is renewed, once in ten seconds for all wh
   t.equal(await again, true)
 })
 
+t.test('a server that gives the same one again has none to send the request again with', async t => {
+  const server = new Server()
+  const first = server.cache.get()
+  await server.answer('one', HOUR_MS)
+  await first
+  const renewing = server.cache.renew('one')
+  await server.answer('one', HOUR_MS)
+  t.equal(await renewing, false)
+})
+
 t.test('one that has ended already is a fault', async t => {
   const server = new Server()
   const first = t.rejects(Promise.resolve(server.cache.get()), /has already expired: check the clocks/)

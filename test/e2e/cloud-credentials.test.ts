@@ -2,8 +2,10 @@ import { generateKeyPairSync } from 'node:crypto'
 import { decodeJwt, jwtVerify } from 'jose'
 import t, { type Test } from 'tap'
 import { type AwsAccess, signed } from '../../src/credentials/aws/sign.js'
+import { CHAT_ANSWER, json } from '../helpers/answers.js'
 import { proveNoLeak } from '../helpers/canaries.js'
 import { type Asked, provesToken, stage, startCloud, TOKEN } from '../helpers/cloud.js'
+import { startConnectProxy } from '../helpers/connect-proxy.js'
 import type { GatewayOptions } from '../helpers/gateway.js'
 import { type RecordedRequest, startRawUpstream } from '../helpers/raw-upstream.js'
 
@@ -54,9 +56,14 @@ t.test('aws-sigv4: with the key of the file, of the environment and of a profile
   const folder = t.testdir({
     credentials: `# keys\n[default]\naws_access_key_id = wrong\n[team]\naws_access_key_id=${KEY.id}\naws_secret_access_key = ${KEY.secret}\n`,
     config: '[profile team]\nregion = eu-west-1\n',
+    default: `[default]\naws_access_key_id=${KEY.id}\naws_secret_access_key=${KEY.secret}\n`,
   })
   const files = { AWS_SHARED_CREDENTIALS_FILE: `${folder}/credentials`, AWS_CONFIG_FILE: `${folder}/config` }
   await provesSignature(t, `{ ${SIGV4}, profile: team }`, { env: files }, KEY)
+  // Variables that are empty are not set.
+  const empty = { AWS_PROFILE: '', AWS_ROLE_ARN: '', AWS_WEB_IDENTITY_TOKEN_FILE: '' }
+  const byDefault = { ...files, AWS_SHARED_CREDENTIALS_FILE: `${folder}/default` }
+  await provesSignature(t, `{ ${SIGV4} }`, { env: { ...byDefault, ...empty } }, KEY)
 })
 
 t.test('aws-sigv4: with a role that is assumed by a key, or by a web identity', async t => {
@@ -187,6 +194,31 @@ t.test('aws-sigv4: with the key of a container, or of a machine', async t => {
   t.equal(machine.asked.items[1]?.headers['x-aws-ec2-metadata-token'], 'imds-token')
 })
 
+t.test('aws-sigv4: a key that is refused is fetched again, and a request that is denied is sent once', async t => {
+  let id = SESSION.id
+  const container = await startCloud(t, () => ({ body: DOCUMENT.replace(SESSION.id, id) }))
+  const env = {
+    ...{ AWS_SHARED_CREDENTIALS_FILE: '/nowhere', AWS_CONFIG_FILE: '/nowhere' },
+    AWS_CONTAINER_CREDENTIALS_FULL_URI: `${container.origin}/creds`,
+  }
+  const refusal = (type: string) => json({ message: 'no' }, { status: 403, headers: { 'x-amzn-errortype': type } })
+  const { gateway, upstream } = await stage(t, `{ ${SIGV4} }`, { env })
+  t.equal((await gateway.chat()).status, 200)
+  upstream.answer(refusal('AccessDeniedException'))
+  t.equal((await gateway.chat()).status, 502)
+  t.same([upstream.requests.items.length, container.asked.items.length], [2, 1])
+  id = 'ASIAEXAMPLE00000003'
+  upstream.answer(refusal('ExpiredTokenException:http://internal.example/'), json(CHAT_ANSWER))
+  t.equal((await gateway.chat()).status, 200)
+  t.match(upstream.requests.items.at(-1)?.header('authorization'), `Credential=${id}/`)
+  t.equal(container.asked.items.length, 2)
+
+  const same = await stage(t, `{ ${SIGV4} }`, { env })
+  same.upstream.answer(json({ message: 'no' }, { status: 403 }))
+  t.equal((await same.gateway.chat()).status, 502)
+  t.same([same.upstream.requests.items.length, container.asked.items.length], [1, 4], 'there is no other key')
+})
+
 t.test('aws-sigv4: credentials are not fetched from just anywhere, and an unsigned body is not covered', async t => {
   const env = { AWS_CONTAINER_CREDENTIALS_FULL_URI: 'http://10.1.2.3/creds', AWS_SHARED_CREDENTIALS_FILE: '/nowhere' }
   const { gateway } = await stage(t, `{ ${SIGV4} }`, { env: { ...env, AWS_CONFIG_FILE: '/nowhere' } })
@@ -241,7 +273,9 @@ t.test('gcp: with application default credentials: a file of a user, or the meta
     grant_type: 'refresh_token',
     refresh_token: 'r',
   })
-  await provesToken(t, '{ type: gcp, scopes: [s1, s2] }', { env: { GCE_METADATA_HOST: server.host, HOME: '/nowhere' } })
+  // A variable that is empty is not set.
+  const env = { GCE_METADATA_HOST: server.host, HOME: '/nowhere', GOOGLE_APPLICATION_CREDENTIALS: '' }
+  await provesToken(t, '{ type: gcp, scopes: [s1, s2] }', { env })
   const path = '/computeMetadata/v1/instance/service-accounts/default/token?scopes=s1%2Cs2'
   t.match(server.asked.items[1], { method: 'GET', path, headers: { 'metadata-flavor': 'Google' } })
 })
@@ -308,6 +342,25 @@ t.test('gcp: with workload identity federation, and a service account that is im
     subject_token: 'token-of-the-other-cloud',
   })
   t.equal(server.asked.items[2]?.headers.authorization, 'Bearer federated')
+})
+
+t.test('gcp: what federation asks of this machine goes through no proxy, and the rest does', async t => {
+  const [machine, proxy] = [
+    await startCloud(t, () => ({ body: 'token-of-the-other-cloud' })),
+    await startConnectProxy(t),
+  ]
+  const server = await startCloud(t, () => ({ body: TOKEN }))
+  const account = {
+    ...{ type: 'external_account', audience: '//iam.example/pools/p', subject_token_type: 'urn:jwt' },
+    token_url: `${server.origin}/sts`,
+    credential_source: { url: `${machine.origin}/subject` },
+  }
+  const credential = `{ type: gcp, file: a.json }, proxy: "${proxy.origin}"`
+  await provesToken(t, credential, { files: { 'a.json': JSON.stringify(account) } })
+  t.equal(machine.asked.items.length, 1)
+  const asked = proxy.asked.items.map(({ authority }) => authority)
+  t.ok(asked.includes(server.host))
+  t.notOk(asked.includes(machine.host))
 })
 
 t.test('gcp: addresses in a file of credentials lead over TLS, or nowhere', async t => {

@@ -6,6 +6,7 @@ import { packageRoot } from '../../src/core/package-root.js'
 import { CHAT_ANSWER, chatEvent, chunk, DONE, json, LAST_CHUNK, startStream } from '../helpers/answers.js'
 import { canary, proveNoLeak } from '../helpers/canaries.js'
 import { collected } from '../helpers/collected.js'
+import { clockAhead } from '../helpers/fast-clock.js'
 import { CHAT, oneUpstream, startTestGateway } from '../helpers/gateway.js'
 import { withResolvers } from '../helpers/journal.js'
 import { startRawUpstream } from '../helpers/raw-upstream.js'
@@ -120,6 +121,27 @@ t.test('F-R4 a credential that the upstream refuses is read again, once, without
   await gateway.chat()
   t.equal(up.requests.items.at(-1)?.header('authorization'), `Bearer ${next}`)
   t.match(gateway.gateway.health.reloads, { applied: 1 })
+})
+
+t.test('F-R4 what is refused and still the same is read again after a pause', async t => {
+  const up = await startRawUpstream(t)
+  up.answer(json({ error: { message: 'no' } }, { status: 401 }))
+  const yaml = oneUpstream(up.origin).replace('{ env: UPSTREAM_KEY }', '{ file: up.key }')
+  const gateway = await startTestGateway(t, yaml, { files: { 'up.key': canary('upstream') } })
+  let ahead = 0
+  clockAhead(t, performance, () => ahead)
+  const said = (words: RegExp) => gateway.log.find(line => words.test(line.msg ?? ''))
+  await gateway.chat()
+  await said(/refused its credential/)
+  // That reading is over before this one.
+  await gateway.gateway.reload()
+  const next = canary('upstream')
+  await gateway.write('up.key', next)
+  ahead = 30_000
+  await gateway.chat()
+  await said(/^reloaded$/)
+  await gateway.chat()
+  t.equal(up.requests.items.at(-1)?.header('authorization'), `Bearer ${next}`)
 })
 
 proveNoLeak(t)

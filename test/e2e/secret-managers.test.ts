@@ -61,6 +61,8 @@ interface Vault extends Manager {
   readonly kept: Record<string, Readonly<Record<string, string>>>
   /** Tokens that it knows. */
   readonly tokens: Set<string>
+  /** Paths that no token may read. */
+  readonly denied: Set<string>
   /** Of a login, and of a renewal. */
   leaseSeconds: number
   renews: boolean
@@ -91,16 +93,19 @@ async function startVault(t: Test): Promise<Vault> {
     const token = String(headers['x-vault-token'])
     if (method === 'POST' && path === '/v1/auth/token/renew-self' && vault.renews && tokens.has(token))
       return leased(token)
-    if (method !== 'GET' || !tokens.has(token)) return { status: 403, body: { errors: ['permission denied'] } }
+    if (path === '/v1/auth/token/lookup-self' && tokens.has(token)) return { body: { data: { id: token } } }
+    if (method !== 'GET' || !tokens.has(token) || vault.denied.has(path))
+      return { status: 403, body: { errors: ['permission denied'] } }
     const data = kept[path.replace('/v1/', '')]
     if (data === undefined) return { status: 404, body: { errors: [] } }
     return { body: { data: path.startsWith('/v1/secret/data/') ? { data, metadata: { version: 1 } } : data } }
   })
-  const vault: Vault = Object.assign(manager, { kept, tokens, ...ways })
+  const vault: Vault = Object.assign(manager, { kept, tokens, denied: new Set<string>(), ...ways })
   return vault
 }
 
 interface Stage {
+  readonly yaml: string
   readonly gateway: TestGateway
   readonly upstream: RawUpstream
 }
@@ -123,7 +128,7 @@ upstreams:
 models: { m: up }
 ${more}`
   const env = { VAULT_TOKEN: TOKEN, SECRET_ID, ...options.env }
-  return { upstream, gateway: await startTestGateway(t, yaml, { ...options, env }) }
+  return { yaml, upstream, gateway: await startTestGateway(t, yaml, { ...options, env }) }
 }
 
 async function sent({ gateway, upstream }: Stage): Promise<string | undefined> {
@@ -132,6 +137,10 @@ async function sent({ gateway, upstream }: Stage): Promise<string | undefined> {
   if (answer.status !== 200) return String(answer.status)
   const requests = await upstream.requests.count(count + 1)
   return requests.at(-1)?.header('authorization')?.replace('Bearer ', '')
+}
+
+function loginsOf({ asked }: Vault): number {
+  return asked.items.filter(({ path }) => path.endsWith('/login')).length
 }
 
 async function verbose(gateway: TestGateway): Promise<Record<string, Record<string, unknown>>> {
@@ -182,10 +191,41 @@ t.test('Vault: logins by AppRole and by a service account; a token that was revo
     vault.kept['secret/data/north'] = { key: next }
     await ready.gateway.gateway.reload()
     t.equal(await sent(ready), next)
-    const paths = vault.asked.items.map(({ path }) => path)
-    t.equal(paths.filter(path => path.endsWith('/login')).length, 2)
+    t.equal(loginsOf(vault), 2)
   }
 })
+
+t.test(
+  'Vault: secrets that come and go are read with the same login, and one that it may not read takes none away',
+  async t => {
+    const vault = await startVault(t)
+    // The SecretID is good for one login.
+    vault.logins = 1
+    const [first, second] = [canary('upstream'), canary('upstream')]
+    vault.kept['kv/north'] = { key: first }
+    vault.denied.add('/v1/kv/south')
+    const [north, south] = ['{ vault: kv/north }', '{ vault: kv/south }']
+    const login = 'app_role: { role_id: gateway, secret_id: { env: SECRET_ID } }'
+    const ready = await stage(t, vaultAt(vault, login), north)
+    const { gateway, yaml } = ready
+    t.equal(await sent(ready), first)
+    const reloaded = async (text: string): Promise<string | undefined> => {
+      await gateway.write('gateway.yaml', text)
+      await gateway.gateway.reload()
+      return gateway.gateway.plan.off.upstreams.get('other')
+    }
+    const other = `  other: { kind: openai, base: "http://127.0.0.1:1", secret: ${south} }`
+    t.match(await reloaded(yaml.replace('\nmodels:', `\n${other}\nmodels:`)), /answered with status 403/)
+    vault.kept['kv/north'] = { key: second }
+    await gateway.gateway.reload()
+    t.equal(await sent(ready), second, 'the login still reads')
+    vault.denied.clear()
+    vault.kept['kv/south'] = { key: first }
+    t.equal(await reloaded(yaml.replace(north, south)), undefined)
+    t.equal(await sent(ready), first)
+    t.equal(loginsOf(vault), 1)
+  },
+)
 
 t.test(
   'Vault: a login is renewed ahead of its end, once for all secrets; where it is not, there is another',

@@ -2,8 +2,9 @@ import t, { type Test } from 'tap'
 import { ADMIN_SECRET, adminLine, adminOf } from '../helpers/admin.js'
 import { CHAT_ANSWER, json } from '../helpers/answers.js'
 import { canary, proveNoLeak } from '../helpers/canaries.js'
-import { CALLER, startTestGateway, type TestGateway } from '../helpers/gateway.js'
+import { CALLER, type LogLine, startTestGateway, type TestGateway } from '../helpers/gateway.js'
 import { type RawUpstream, type RecordedRequest, type Script, startRawUpstream } from '../helpers/raw-upstream.js'
+import { CLIENT, startTokenServer } from '../helpers/token-server.js'
 
 // Several secrets of one upstream.
 
@@ -175,5 +176,25 @@ t.test('the admin API and explain tell of them without telling one', async t => 
   const resting = (await gateway.request('/readyz?verbose', { method: 'GET' })).json() as { resting: unknown }
   t.same(resting.resting, { up: '1 secret: status 401' })
 })
+
+t.test(
+  'secrets for tokens: each one gets its token ahead of requests, and each one that gets none is reported',
+  async t => {
+    const upstream = await startRawUpstream(t)
+    const server = await startTokenServer(t, [CLIENT])
+    const oauth = `{ type: oauth2, token_url: "${server.tokenUrl}", client_id: gateway, auth: basic }`
+    const secrets = 'secrets: [{ env: RIGHT }, { env: KEY_1 }, { env: KEY_2 }]'
+    const up = `{ kind: openai, base: "${upstream.origin}", credential: ${oauth}, ${secrets} }`
+    const yaml = `version: 1\n${CALLER}\nupstreams: { up: ${up} }\nmodels: { m: up }\n`
+    const { log, request } = await startTestGateway(t, yaml, { env: { ...env, RIGHT: CLIENT.client_secret } })
+    const isTold = ({ msg }: LogLine): boolean => msg === 'an upstream has no new credential'
+    const first = await log.find(isTold)
+    t.match(first, { upstream: 'up', cause: /invalid_client/ })
+    const second = await log.find(line => isTold(line) && line.credential !== first.credential)
+    t.match([first.credential, second.credential], [String, String])
+    t.same(server.asked.items.map(({ status }) => status).sort(), [200, 401, 401])
+    t.match((await request('/readyz?verbose')).json(), { credentials: { up: /^2 secrets: .*invalid_client/ } })
+  },
+)
 
 proveNoLeak(t)

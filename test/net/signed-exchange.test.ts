@@ -23,6 +23,7 @@ t.test('an abort before the request is sent again ends the exchange, once', asyn
   const request = { method: 'GET', path: '/', headers: [], body: null }
   const signer: RequestSigner = {
     sign: () => request,
+    isRefusal: status => status === 401,
     renew: async () => true,
     prepare: async () => undefined,
     onChange: () => undefined,

@@ -41,8 +41,8 @@ export function openVault(config: VaultConfig, outside: Outside): SecretManager 
     async read(name) {
       const used = await token.get()
       let answer = await get(name, used)
-      // The token may have been revoked before its end.
-      if (answer.status === FORBIDDEN) {
+      // The token may have been revoked before its end, or this path alone is not for it.
+      if (answer.status === FORBIDDEN && (await isRevoked(config, outside, used))) {
         if (lease?.value === used) lease = undefined
         if (await token.renew(used)) answer = await get(name, await token.get())
       }
@@ -50,6 +50,12 @@ export function openVault(config: VaultConfig, outside: Outside): SecretManager 
       return fieldsOf(jsonOf(answer.text)?.data as Json | undefined, config)
     },
   }
+}
+
+/** Where the server does not say so, the token stays: a SecretID may be good for one login. */
+async function isRevoked(config: VaultConfig, outside: Outside, token: string): Promise<boolean> {
+  const answer = await call(config, outside, 'GET', 'auth/token/lookup-self', { 'x-vault-token': token })
+  return answer.status === FORBIDDEN
 }
 
 /** Version 2 of KV has the fields one level deeper, beside `metadata`. */

@@ -1,7 +1,8 @@
-import type { Plan } from '../../core/plan.js'
+import { numbered } from '../../core/numbered.js'
+import type { Plan, Upstream } from '../../core/plan.js'
 import type { Kernel } from '../../kernel/kernel.js'
 import type { Feature, Service } from '../../kernel/stages.js'
-import type { CredentialFault } from '../../net/signer.js'
+import type { CredentialFault, RequestSigner } from '../../net/signer.js'
 
 /** Gets credentials that change ahead of the first request, and reports those that cannot be had. */
 class CredentialsService implements Service {
@@ -13,30 +14,42 @@ class CredentialsService implements Service {
   }
 
   adopt({ upstreams }: Plan): void {
-    for (const one of upstreams.values()) {
-      if (one.source === undefined || one.off !== undefined) continue
-      const { signer } = this.#kernel.generation.reach(one).pool
-      if (signer === undefined) continue
-      signer.onChange = fault => this.#report(one.name, fault)
-      signer.prepare().catch(() => undefined)
+    for (const upstream of upstreams.values()) {
+      for (const { credential, signer } of this.#signersOf(upstream)) {
+        const named = { upstream: upstream.name, ...(upstream.others.length === 0 ? {} : { credential }) }
+        signer.onChange = fault => this.#report(named, fault)
+        signer.prepare().catch(() => undefined)
+      }
     }
   }
 
   /** Why upstreams have no credential, or no newer one, by their names. */
   get faults(): ReadonlyMap<string, string> {
     const faults = new Map<string, string>()
-    const { generation } = this.#kernel
-    for (const one of generation.plan.upstreams.values()) {
-      if (one.source === undefined || one.off !== undefined) continue
-      const fault = generation.reach(one).pool.signer?.fault
-      if (fault !== undefined) faults.set(one.name, fault.message)
+    for (const upstream of this.#kernel.generation.plan.upstreams.values()) {
+      const found = this.#signersOf(upstream).flatMap(({ signer }) => signer.fault ?? [])
+      const [first] = found
+      if (first === undefined) continue
+      const count = upstream.others.length === 0 ? '' : `${numbered(found.length, 'secret')}: `
+      faults.set(upstream.name, count + first.message)
     }
     return faults
   }
 
-  #report(upstream: string, fault: CredentialFault | undefined): void {
-    if (fault === undefined) this.#kernel.onNotice({ upstream }, 'an upstream has its credential again', 'info')
-    else this.#kernel.onNotice({ upstream, cause: fault.message }, 'an upstream has no new credential')
+  /** Of each of the secrets that take turns. */
+  #signersOf(
+    upstream: Upstream,
+  ): readonly { readonly credential: string | undefined; readonly signer: RequestSigner }[] {
+    return [upstream, ...upstream.others].flatMap(one => {
+      if (one.source === undefined || one.off !== undefined) return []
+      const { signer } = this.#kernel.generation.reach(one).pool
+      return signer === undefined ? [] : [{ credential: one.credential, signer }]
+    })
+  }
+
+  #report(upstream: object, fault: CredentialFault | undefined): void {
+    if (fault === undefined) this.#kernel.onNotice(upstream, 'an upstream has its credential again', 'info')
+    else this.#kernel.onNotice({ ...upstream, cause: fault.message }, 'an upstream has no new credential')
   }
 }
 

@@ -18,8 +18,6 @@ import { chosenSubprotocol, clientAnswer, passedLines, upstreamHandshake, upstre
 import { RawSession } from './raw-session.js'
 import type { Session } from './session.js'
 
-const UNAUTHORIZED = 401
-
 /** `connect` → `first_byte` (the handshake was sent) → `open` (a session) or `over`. */
 type Phase = 'connect' | 'first_byte' | 'open' | 'over'
 
@@ -166,7 +164,8 @@ export class TunnelAttempt {
     const { call, exchange } = this.#context
     const renew = this.#renew
     this.#renew = undefined
-    if (status === UNAUTHORIZED && renew !== undefined) {
+    const { signer } = call.generation.reach(exchange.upstream).pool
+    if (renew !== undefined && signer?.isRefusal(status, headers)) {
       renew(() => this.refused(status, headers, body))
       return
     }
