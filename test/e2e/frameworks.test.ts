@@ -149,7 +149,7 @@ for (const name of Object.keys(FRAMEWORKS)) {
       t.equal(fits.status, 200, await fits.text())
     })
 
-    await t.test('the body of a request is never a request, whatever its method and length', async t => {
+    await t.test('the body of a request is never a request, with any method', async t => {
       const hidden = `GET ${PREFIX}/v1/models HTTP/1.1\r\nhost: x\r\nauthorization: ${headers.authorization}\r\n\r\n`
       for (const method of ['DELETE', 'OPTIONS', 'PUT']) {
         const sent = request(`${app}${PREFIX}/v1/files/x`, {
