@@ -40,7 +40,11 @@ function folderOf(written: string, main: Document): string {
   return resolve(main.source.folder, written)
 }
 
-/** No one else's: what another user makes there under that name cannot be used. */
+/**
+ * Of this user alone: what another one makes under that name cannot be used. By number, since a container's user often has no
+ * name, and `userInfo` throws then.
+ */
 function defaultFolder(store: StoreConfig): string {
-  return store.type === 'file' ? join(store.path, 'spool') : join(tmpdir(), `model-gateway-spool-${userInfo().uid}`)
+  if (store.type === 'file') return join(store.path, 'spool')
+  return join(tmpdir(), `model-gateway-spool-${process.getuid?.() ?? userInfo().username}`)
 }
