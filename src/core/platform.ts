@@ -36,7 +36,7 @@ export function withSlashes(path: string, separator: string = sep): string {
   return path.split(separator).join('/')
 }
 
-/** The user's own folder; `/` for a user whom the system has no entry of, as in a container. */
+/** The user's own folder; `/` for a number without a name, as in a container. */
 export function homeFolder({ HOME }: Variables): string {
   try {
     return HOME ?? homedir()

@@ -71,7 +71,7 @@ t.test('settings of other programs: %APPDATA% on Windows, ~/.config elsewhere', 
   t.equal(settingsFolder('tool', { HOME: '/c/Users/me' }), '/c/Users/me/.config/tool', 'a POSIX shell without APPDATA')
 })
 
-t.test('a user whom the system has no entry of has a folder all the same', async t => {
+t.test('a user without a name has a home folder all the same', async t => {
   const module = join(packageRoot(), 'dist/core/platform.js')
   const code = `import(${JSON.stringify(module)}).then(({ homeFolder }) => console.log(homeFolder({})))`
   const isRoot = process.getuid?.() === 0
