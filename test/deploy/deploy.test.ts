@@ -31,6 +31,8 @@ const ENV = { GATEWAY_KEY: KEY, GATEWAY_ADMIN_KEY: `${KEY}-admin`, DATABASE_URL:
 const text = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
 const yaml = (path: string): never => parse(text(path)) as never
 
+/** What a supervisor gives its workers beyond their drain. */
+const END_SECONDS = 15
 /** The user of the image. */
 const USER = 10001
 
@@ -44,7 +46,7 @@ function gateway(...args: string[]): Ran {
   return ranAs({}, args)
 }
 
-/** As the user of the image, whom the system has no entry of; only root can. */
+/** As the user of the image, a number without a name; only root can. */
 function inContainer(...args: string[]): Ran {
   return ranAs(process.getuid?.() === 0 ? { uid: USER, gid: USER } : {}, args)
 }
@@ -244,8 +246,8 @@ t.test('the plain manifests are those of the chart; their configuration is valid
   const { limits } = parse(readFileSync(join(folder, 'gateway.yaml'), 'utf8')) as {
     limits: { drain: string; drain_delay: string }
   }
-  const drain = Number.parseInt(limits.drain, 10) + Number.parseInt(limits.drain_delay, 10)
-  t.ok((pod?.terminationGracePeriodSeconds ?? 0) > drain)
+  const drain = 2 * Number.parseInt(limits.drain, 10) + Number.parseInt(limits.drain_delay, 10)
+  t.ok((pod?.terminationGracePeriodSeconds ?? 0) >= drain + END_SECONDS)
   if (!toolExists('helm')) {
     t.comment('scripts/kubernetes.mjs renders the chart, by the engine of helm')
     t.end()
