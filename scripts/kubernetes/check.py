@@ -125,6 +125,35 @@ def everything_on(made):
     expect([one["spec"]["ports"][0]["name"] for one in found] == [endpoint["port"]], "the monitor finds the admin service")
 
 
+def restart_mark(chart, config):
+    made = documents(chart.render({"config": config}, name="model"))
+    return only(made, "Deployment")["spec"]["template"]["metadata"]["annotations"]["checksum/restart"]
+
+
+def restarts(chart):
+    """Pods are replaced by what only a restart changes, and by nothing else."""
+    before = restart_mark(chart, {})
+    live = [
+        {"models": {"other-*": "sim"}},
+        {"admin": {"metrics": "off", "write": True, "secret": {"env": "OTHER"}, "oidc": {"client_id": "a"}}},
+    ]
+    fixed = [
+        {"store": {"type": "redis"}},
+        {"spool": {"memory": "1MiB"}},
+        {"workers": 2},
+        {"transport": "node"},
+        {"listen": {"host": "127.0.0.1"}},
+        {"listen": {"tls": {"cert": "a", "key": "b"}}},
+        {"admin": {"port": 9000}},
+    ]
+    expect(all(restart_mark(chart, one) == before for one in live), "what is reloaded replaces no pod")
+    marks = [restart_mark(chart, one) for one in fixed]
+    expect(len({before, *marks}) == len(fixed) + 1, "what needs a restart replaces the pods")
+    files = {"cert": "a", "key": "b"}
+    marks = [restart_mark(chart, {"listen": {"tls": {**files, **more}}}) for more in ({}, {"cert": "c"}, {"client_ca": "d"})]
+    expect(marks[0] == marks[1] != marks[2], "a certificate is reloaded, whether clients show one is not")
+
+
 HOLDS = {"as shipped": as_shipped, "everything on": everything_on}
 
 with helm.Chart.load(CHART) as chart:
@@ -142,6 +171,7 @@ with helm.Chart.load(CHART) as chart:
                 plain = [one for one in yaml.safe_load_all(file) if one]
             expect(sorted(made, key=key) == sorted(plain, key=key), "deploy/kubernetes/gateway.yaml is what the chart renders")
         HOLDS.get(name, pods)(made)
+    restarts(chart)
     for name, values in REFUSED.items():
         try:
             chart.validate_schema(values)

@@ -1,3 +1,4 @@
+import { constants } from 'node:os'
 import { Option } from 'commander'
 import { isAddress } from '../core/config-place.js'
 import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from '../core/log-config.js'
@@ -14,7 +15,7 @@ import { CommandError, coloured, EXIT, type Io, print } from './io.js'
 import { givenText, invalid, printProblems } from './loading.js'
 import { type ServiceManager, serviceManager } from './service-manager.js'
 import type { KeptKey } from './serving.js'
-import { nextTwoSignals } from './signals.js'
+import { nextTwoSignals, type Signals } from './signals.js'
 import { FILE_WORDS, fileOf, type SourceOptions, takesAddress, takesSource, withVariables } from './source.js'
 
 interface ServeOptions extends SourceOptions {
@@ -29,6 +30,8 @@ interface ServeOptions extends SourceOptions {
   readonly record?: RecordOverride
 }
 
+/** What a shell adds to the number of a signal, for the status of a process that it ended. */
+const SIGNAL_STATUS = 128
 /** Warnings that a start prints; each has three lines. */
 const MAX_WARNINGS = 3
 /** Longest time that connections and handles get to close after a second signal, milliseconds. */
@@ -60,21 +63,45 @@ export const serveCommand: Define = (parent, io, end) => {
 /** Until a signal: what `gateway record` does, too. */
 export async function serve(file: string, options: ServeOptions, io: Io): Promise<number> {
   ownProcess()
-  const given = await servedText(file, io).catch(startFailure)
-  const kept = new Map<string, KeptKey>()
-  const shows = options.showKey === true ? 'always' : io.stdout.isTTY === true ? 'once' : 'never'
-  const { gateway, signals, text } = await start(
-    { ...(await startOptions(file, options, kept, io)), ...given },
-    { kept, shows },
-    io,
-  )
+  const signals = nextTwoSignals()
+  const { onOpened, onStarted } = endingStart(signals)
+  const starting = begin(file, options, onOpened, io)
+  const reload = async (): Promise<unknown> => (await starting).gateway.reload()
   for (const signal of reloadSignals())
-    process.on(signal, () => void gateway.reload().catch(error => print(io.stderr, `reload failed: ${error.message}`)))
+    process.on(signal, () => void reload().catch(error => print(io.stderr, `reload failed: ${error.message}`)))
+  const { gateway, text } = await starting
+  onStarted()
   const manager = serviceManager(io)
   const ended = untilEnd(gateway, signals, manager, io)
   print(io.stdout, text)
   manager.ready()
   return ended
+}
+
+async function begin(file: string, options: ServeOptions, onOpened: () => void, io: Io): Promise<Started> {
+  const given = await servedText(file, io).catch(startFailure)
+  const kept = new Map<string, KeptKey>()
+  const shows = options.showKey === true ? 'always' : io.stdout.isTTY === true ? 'once' : 'never'
+  return await start({ ...(await startOptions(file, options, kept, io)), ...given }, { kept, shows, onOpened }, io)
+}
+
+/**
+ * What signals do to a start. Where nothing can listen yet the first one ends the process, and later the second one; the first
+ * one drains then, as soon as the start is done. The first process of a container would not end by a signal itself.
+ */
+function endingStart([first, second]: Signals): { readonly onOpened: () => void; readonly onStarted: () => void } {
+  let phase: 'reading' | 'opened' | 'started' = 'reading'
+  const end = (signal: NodeJS.Signals): never => process.exit(SIGNAL_STATUS + constants.signals[signal])
+  void first.then(signal => phase === 'reading' && end(signal))
+  void second.then(signal => phase !== 'started' && end(signal))
+  return {
+    onOpened: () => {
+      phase = 'opened'
+    },
+    onStarted: () => {
+      phase = 'started'
+    },
+  }
 }
 
 /** As other commands read it; an address is followed from then on. */
@@ -113,27 +140,25 @@ async function startOptions(
 
 interface Started {
   readonly gateway: Serving
-  /** The two that end it, awaited from the moment that it listens. */
-  readonly signals: ReturnType<typeof nextTwoSignals>
   /** What to print for the user. */
   readonly text: string
 }
 
 /** The keys that the gateway made, and whether they are printed. */
 interface OwnKeys {
+  readonly onOpened: () => void
   readonly kept: ReadonlyMap<string, KeptKey>
   readonly shows: ShowKey
 }
 
-async function start(options: StartOptions, { kept, shows }: OwnKeys, io: Io): Promise<Started> {
+async function start(options: StartOptions, { kept, shows, onOpened }: OwnKeys, io: Io): Promise<Started> {
   const [{ startServing }, { ConfigError }, { banner }] = await Promise.all([
     import('../runtime/start.js'),
     import('../runtime/problems.js'),
     import('./banner.js'),
   ])
   try {
-    const gateway = await startServing(options).catch(error => startKept(error, options, io))
-    const signals = nextTwoSignals()
+    const gateway = await startServing(options, onOpened).catch(error => startKept(error, options, onOpened, io))
     const { plan, config, problems } = gateway.loaded
     await printProblems(problems.slice(0, MAX_WARNINGS), io.stderr, io)
     const more = problems.length - MAX_WARNINGS
@@ -142,7 +167,7 @@ async function start(options: StartOptions, { kept, shows }: OwnKeys, io: Io): P
     const { env, fromFiles } = io
     const { origin, adminOrigin } = gateway
     const serving = { plan, config, kept, origin, adminOrigin, env, fromFiles }
-    return { gateway, signals, text: banner(serving, { colour: coloured(io.stdout, io.env), shows }) }
+    return { gateway, text: banner(serving, { colour: coloured(io.stdout, io.env), shows }) }
   } catch (error) {
     if (!(error instanceof ConfigError)) return startFailure(error)
     await printProblems(error.problems, io.stderr, io)
@@ -151,7 +176,7 @@ async function start(options: StartOptions, { kept, shows }: OwnKeys, io: Io): P
 }
 
 /** A configuration at an address has errors: the one that served before is used, if it was kept. */
-async function startKept(error: unknown, options: StartOptions, io: Io): Promise<Serving> {
+async function startKept(error: unknown, options: StartOptions, onOpened: () => void, io: Io): Promise<Serving> {
   const { remote } = options
   const [{ startServing }, { ConfigError }] = await Promise.all([
     import('../runtime/start.js'),
@@ -160,7 +185,7 @@ async function startKept(error: unknown, options: StartOptions, io: Io): Promise
   if (remote === undefined || !(error instanceof ConfigError) || !(await remote.useCached())) throw error
   await printProblems(error.problems, io.stderr, io)
   print(io.stderr, `${remote.name} is not valid; the last good document is used`)
-  return startServing({ ...options, text: remote.text })
+  return startServing({ ...options, text: remote.text }, onOpened)
 }
 
 /** Anything that prevents a start is printed as one clear message, and the exit code is 1. */
@@ -168,12 +193,7 @@ function startFailure(error: unknown): never {
   throw error instanceof CommandError ? new CommandError(error.message, EXIT.failed) : error
 }
 
-async function untilEnd(
-  gateway: Serving,
-  [first, second]: ReturnType<typeof nextTwoSignals>,
-  manager: ServiceManager,
-  io: Io,
-): Promise<number> {
+async function untilEnd(gateway: Serving, [first, second]: Signals, manager: ServiceManager, io: Io): Promise<number> {
   const signal = await Promise.race([first, gateway.closed.catch(startFailure)])
   // The admin API has asked for it.
   if (signal === undefined) return EXIT.ok

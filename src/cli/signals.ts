@@ -12,11 +12,14 @@ export function nextSignal(): Promise<NodeJS.Signals> {
   })
 }
 
+/** The first and the second one that ask this process to end. */
+export type Signals = readonly [Promise<NodeJS.Signals>, Promise<NodeJS.Signals>]
+
 /**
  * The first and the second such signal. From now on these signals do not end this process by themselves: a listener that was
  * taken off between the two would lose one that comes in the same moment.
  */
-export function nextTwoSignals(): readonly [Promise<NodeJS.Signals>, Promise<NodeJS.Signals>] {
+export function nextTwoSignals(): Signals {
   const waiting: ((name: NodeJS.Signals) => void)[] = []
   const next = (): Promise<NodeJS.Signals> => new Promise(resolve => waiting.push(resolve))
   for (const name of endSignals()) process.on(name, () => waiting.shift()?.(name))

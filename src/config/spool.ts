@@ -21,7 +21,7 @@ export function readSpool(main: Document, site: Site, store: StoreConfig, contex
   return {
     path:
       raw.path === undefined
-        ? defaultFolder(store)
+        ? defaultFolder(main, store)
         : folderOf(interpolate(raw.path, site.child('path'), context), main),
     body: size('body'),
     memory: size('memory'),
@@ -40,7 +40,11 @@ function folderOf(written: string, main: Document): string {
   return resolve(main.source.folder, written)
 }
 
-/** No one else's: what another user makes there under that name cannot be used. */
-function defaultFolder(store: StoreConfig): string {
-  return store.type === 'file' ? join(store.path, 'spool') : join(tmpdir(), `model-gateway-spool-${userInfo().uid}`)
+/**
+ * In the data folder, if the file names one. Else of this user alone: what another one makes under that name cannot be
+ * used. By number, since a container's user often has no name, and `userInfo` throws then.
+ */
+function defaultFolder(main: Document, { type, path }: StoreConfig): string {
+  if (type === 'file' || sectionOf(main, 'store')?.path !== undefined) return join(path, 'spool')
+  return join(tmpdir(), `model-gateway-spool-${process.getuid?.() ?? userInfo().username}`)
 }

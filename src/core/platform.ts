@@ -36,9 +36,19 @@ export function withSlashes(path: string, separator: string = sep): string {
   return path.split(separator).join('/')
 }
 
+/** The user's own folder; `/` for a number without a name, as in a container. */
+export function homeFolder({ HOME }: Variables): string {
+  try {
+    return HOME ?? homedir()
+  } catch {
+    return '/'
+  }
+}
+
 /** Where a program of this name keeps the user's settings. */
-export function settingsFolder(name: string, { APPDATA, HOME = homedir() }: Variables): string {
-  return isWindows() && APPDATA !== undefined ? `${APPDATA}\\${name}` : `${HOME}/.config/${name}`
+export function settingsFolder(name: string, env: Variables): string {
+  const { APPDATA } = env
+  return isWindows() && APPDATA !== undefined ? `${APPDATA}\\${name}` : `${homeFolder(env)}/.config/${name}`
 }
 
 /** A command that names the program that listens on a port. */

@@ -7,7 +7,6 @@ import type { AdminHost } from '../admin/host.js'
 import { loadChecks } from '../config/schemas.js'
 import { atMost } from '../core/at-most.js'
 import type { Caller } from '../core/caller.js'
-import { GatewayError } from '../core/errors.js'
 import type { Placement } from '../core/placement.js'
 import type { Plan } from '../core/plan.js'
 import type { Store } from '../core/store.js'
@@ -23,6 +22,7 @@ import type { Feature } from '../kernel/stages.js'
 import { Pools } from '../net/pools.js'
 import type { Log } from '../sinks/log.js'
 import { Admin } from './admin.js'
+import { Cuts } from './cuts.js'
 import { descriptorLimit, onCrowded, warnOfDescriptors } from './descriptors.js'
 import { FileDrafts } from './draft.js'
 import { Embedded, SIMULATOR_FAULTS, type SimulatorPlace } from './embedded.js'
@@ -64,8 +64,8 @@ export interface StartOptions extends Omit<ReloadOptions, 'env'> {
 
 const BEARER: readonly Placement[] = [{ in: 'header', name: 'authorization', scheme: 'Bearer' }]
 
-/** Time for the closing handshake of WebSockets when the process ends, milliseconds. */
-const SOCKET_CLOSE_TIMEOUT_MS = 1000
+/** Time for the last words of requests that are cut, and for the closing handshake of WebSockets, milliseconds. */
+const LAST_WORDS_MS = 1000
 /** How long a drain waits for the requests of connections that were opened just before it, milliseconds. */
 const FIRST_REQUEST_MS = 500
 
@@ -88,7 +88,7 @@ export class Gateway {
   /** Most that the process may have open, where the system says so. */
   readonly #descriptors = descriptorLimit()
   /** Requests that the drain did not wait for. */
-  #cutCalls = 0
+  readonly #cuts: Cuts
   #closing: Promise<void> | undefined
   /** Aborted where the process is to end at once. */
   readonly #hurry = new AbortController()
@@ -111,6 +111,7 @@ export class Gateway {
     const generation = new Generation(plan, seat?.generation ?? 1, this.#pools, places)
     this.#metrics = new GatewayMetrics(plan, store)
     this.#kernel = new Kernel(generation, this.#log, this.#metrics.store, pipeline, seat?.peers)
+    this.#cuts = new Cuts(this.#kernel.calls)
     this.#sockets = new Sockets(this.#kernel, pipeline)
     this.#kernel.onRefusedCredential = () => this.#reloads.rereadSecrets()
     this.#kernel.onStageFault = (stage, hook, cause) =>
@@ -309,29 +310,28 @@ export class Gateway {
     // Listens no more, and closes idle connections.
     const closed = new Promise<void>(done => this.#server.close(() => done()))
     this.#sockets.drain()
-    const grace = setTimeout(() => this.#cut(), limits.drain)
+    this.#cuts.after(limits.drain)
+    // Submits of tasks may outlive the cut by as much again; a client that does not read may not hold the process longer.
+    await atMost(2 * limits.drain + LAST_WORDS_MS, this.#emptied(closed, limits.drain))
+    this.#cuts.stop()
+    await this.#sockets.empty(LAST_WORDS_MS)
+    const { count: cut } = this.#cuts
+    this.#log.info({ drained: Math.max(0, before - cut), cut }, 'drained')
+    await this.#end()
+  }
+
+  async #emptied(closed: Promise<void>, drain: number): Promise<void> {
     await this.#kernel.idle()
     // The first request of a connection that was opened just before may be on its way.
-    await atMost(Math.min(FIRST_REQUEST_MS, limits.drain), closed)
+    await atMost(Math.min(FIRST_REQUEST_MS, drain), closed)
     await this.#kernel.idle()
-    await this.#kernel.need(TASKS).submitted(limits.drain)
-    clearTimeout(grace)
-    await this.#sockets.empty(SOCKET_CLOSE_TIMEOUT_MS)
-    this.#log.info({ drained: before - this.#cutCalls, cut: this.#cutCalls }, 'drained')
-    await this.#end()
+    await this.#kernel.need(TASKS).submitted()
   }
 
   /** Time for load balancers to see `/readyz` and to send nothing more. */
   async #announced(): Promise<void> {
     const { drain_delay = 0 } = this.plan.limits
     if (drain_delay > 0) await delay(drain_delay, undefined, { signal: this.#hurry.signal }).catch(() => undefined)
-  }
-
-  #cut(): void {
-    this.#kernel.calls.visit(call => {
-      const more = { retryAfter: 1000, phase: 'drain' }
-      if (call.cut(new GatewayError('unavailable', 'The gateway is shutting down.', more))) this.#cutCalls++
-    })
   }
 
   /** Ends at once: requests in flight get an error, and connections are cut. */
@@ -341,7 +341,7 @@ export class Gateway {
     this.#kernel.draining = true
     this.#server.close()
     this.#sockets.drain()
-    this.#cut()
+    this.#cuts.now()
     await this.#reloads.close()
     await this.#end()
   }

@@ -213,6 +213,12 @@ function toolsOf({ generated }: Pick<LoadOptions, 'generated'>, config: Config):
   return { compileSchema, generated: name => generated?.(name, config.store.path) }
 }
 
+/** Generated keys stay those of the folder that the gateway began with: another one waits for a restart. */
+export function withKeysIn<Given extends LoadOptions>(folder: string, given: Given): Given {
+  const { generated } = given
+  return generated === undefined ? given : { ...given, generated: name => generated(name, folder) }
+}
+
 function outcome(read: Read, config: Config, plan: CompiledPlan, found: readonly Problem[]): LoadedPlan {
   const failed = found.some(problem => problem.severity === 'error')
   return { ...read, plan: failed ? undefined : plan, config, problems: [...read.problems, ...found] }

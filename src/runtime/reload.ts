@@ -4,7 +4,7 @@ import type { Log } from '../sinks/log.js'
 import { changesBetween } from './changes.js'
 import type { Health } from './health.js'
 import { type Generation, History, type PastDocument, saySame } from './history.js'
-import { type LoadedPlan, type LoadOptions, type Running, reloadPlan, withFilesOfNow } from './load.js'
+import { type LoadedPlan, type LoadOptions, type Running, reloadPlan, withFilesOfNow, withKeysIn } from './load.js'
 import { meaningOf, weakened } from './meaning.js'
 import { OneAfterAnother } from './one-after-another.js'
 import type { Asker, PlanSource } from './plan-source.js'
@@ -81,7 +81,7 @@ export class Reloads implements PlanSource {
   #busy: Promise<unknown> = Promise.resolve()
 
   constructor(options: ReloadOptions, loaded: LoadedPlan, running: Running, served: Served) {
-    this.#options = options
+    this.#options = withKeysIn(running.config.store.path, options)
     this.#loaded = loaded
     this.#followed = loaded
     this.#running = running

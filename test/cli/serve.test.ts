@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import { packageRoot } from '../../src/core/package-root.js'
@@ -254,6 +254,48 @@ t.test('no file, and a data folder that cannot keep a key, end the start with on
   const full = await run(['serve', '--port', '0'], { cwd })
   t.equal(full.code, 1)
   t.match(full.stderr, /^error: the key "local" cannot be kept in [^\n]*\n$/)
+})
+
+/** A program's first line: sends itself that signal when it first listens anywhere, so during its start. */
+function signalAtListen(signal: string): string {
+  const code = `import net from 'node:net'
+const { listen } = net.Server.prototype
+net.Server.prototype.listen = function (...args) {
+  net.Server.prototype.listen = listen
+  process.kill(process.pid, '${signal}')
+  return listen.apply(this, args)
+}`
+  return `--import=data:text/javascript,${encodeURIComponent(code)}`
+}
+
+t.test('SIGTERM while it begins to listen drains at once', { skip: process.platform === 'win32' }, async t => {
+  const cwd = t.testdir({ 'gateway.yaml': GOOD })
+  const flags = [signalAtListen('SIGTERM')]
+  const { code, signal, stdout, stderr } = await run(['serve', '--port', '0'], { cwd, env, flags, bare: true })
+  t.same({ code, signal }, { code: 0, signal: null })
+  t.match(stdout, 'SIGTERM: draining')
+  t.match(stderr, '"drained"')
+})
+
+t.test('SIGHUP while it begins to listen reloads then', { skip: process.platform === 'win32' }, async t => {
+  const cwd = t.testdir({ 'gateway.yaml': GOOD })
+  const flags = [signalAtListen('SIGHUP')]
+  const bin = start(t, ['serve', '--port', '0', '--log-level', 'debug'], { cwd, env, flags, bare: true })
+  await bin.until(/reloading the configuration/)
+  bin.child.kill('SIGTERM')
+  t.match(await bin.ended, { code: 0, signal: null })
+})
+
+t.test('SIGTERM before there is anything to serve ends it', { skip: process.platform === 'win32' }, async t => {
+  const silent = createServer().listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  const { port } = silent.address() as AddressInfo
+  const bin = start(t, ['serve', `http://127.0.0.1:${port}/gateway.yaml`], { cwd: t.testdir({}), env, bare: true })
+  const [socket] = (await once(silent, 'connection')) as [Socket]
+  bin.child.kill('SIGTERM')
+  t.match(await bin.ended, { code: 143, signal: null })
+  socket.destroy()
+  silent.close()
 })
 
 t.test('a closed standard output does not end a running gateway', async t => {

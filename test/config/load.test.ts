@@ -1,4 +1,5 @@
 import { cpSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { load } from '../../src/config/load.js'
@@ -183,6 +184,17 @@ t.test('ten thousand routes load in time that grows with their number, not with 
   const { config, problems } = await tryLoad(t, `${BASE}routes:\n${routes(10_000)}\n`)
   t.same(problems, [])
   t.equal(Object.keys(config?.routes ?? {}).length, 10_005)
+})
+
+t.test('large bodies go to the data folder where the file names one, or a file store has one', async t => {
+  const spoolOf = async (store: string): Promise<string | undefined> => {
+    const { config, folder } = await tryLoad(t, `${BASE}${store}`)
+    return config?.spool.path.replace(folder, '.')
+  }
+  t.equal(await spoolOf(''), './data/spool')
+  t.equal(await spoolOf('store: { type: memory, path: /data }\n'), '/data/spool')
+  t.equal(await spoolOf('store: { type: redis, hosts: ["127.0.0.1:1"], path: ./d }\nspool: { path: ./s }\n'), './s')
+  t.match(await spoolOf('store: { type: memory }\n'), join(tmpdir(), 'model-gateway-spool-'))
 })
 
 t.test('the address of a store that is not URL-encoded is an error at its place, and is not shown', async t => {

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { chmodSync, statSync } from 'node:fs'
 import { join, posix, win32 } from 'node:path'
 import t from 'tap'
@@ -68,6 +69,15 @@ t.test('settings of other programs: %APPDATA% on Windows, ~/.config elsewhere', 
     'C:\\Users\\me\\AppData\\Roaming\\tool',
   )
   t.equal(settingsFolder('tool', { HOME: '/c/Users/me' }), '/c/Users/me/.config/tool', 'a POSIX shell without APPDATA')
+})
+
+t.test('a user without a name has a home folder all the same', async t => {
+  const module = join(packageRoot(), 'dist/core/platform.js')
+  const code = `import(${JSON.stringify(module)}).then(({ homeFolder }) => console.log(homeFolder({})))`
+  const isRoot = process.getuid?.() === 0
+  const as = isRoot ? { uid: 10001, gid: 10001 } : {}
+  const { stdout, stderr } = spawnSync(process.execPath, ['-e', code], { ...as, env: {}, encoding: 'utf8' })
+  t.match(stdout, isRoot ? /^\/\n$/ : /^\//, stderr)
 })
 
 t.test('file modes have no meaning on Windows: nothing is changed or reported by them', async t => {

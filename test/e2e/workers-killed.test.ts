@@ -1,3 +1,5 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { run } from '../cli/bin.js'
 import { type HoldingUpstream, startHoldingUpstream, until, WorkingGateway, workersYaml } from '../helpers/workers.js'
@@ -50,6 +52,32 @@ class Held {
 /** Otherwise what a process held comes back by time. */
 const HALF_A_LEASE_MS = 30_000
 const PLACES = 32
+
+t.test('generated keys stay where the data folder needs a restart to change, in new workers, too', async t => {
+  const upstream = await startHoldingUpstream(t)
+  const own = 'own: { secret: { env: OWN_KEY, generate: true }, models: ["*"] }'
+  const yaml = workersYaml(upstream).replace('upstreams:', `  ${own}\nupstreams:`)
+  const gateway = await WorkingGateway.start(t, yaml)
+  const key = readFileSync(join(gateway.folder, 'data/keys/own'), 'utf8').trim()
+  const statuses = async (): Promise<readonly number[]> => {
+    const headers = { authorization: `Bearer ${key}`, connection: 'close' }
+    const asked = Array.from({ length: 12 }, () => fetch(`${gateway.origin}/v1/models`, { headers }))
+    return [...new Set((await Promise.all(asked)).map(({ status }) => status))]
+  }
+  t.same(await statuses(), [200])
+  gateway.write(`${yaml}store: { path: ./elsewhere }\n`)
+  await gateway.bin.until(/needs a restart to take effect/)
+  await until(async () => (await gateway.workers()).every(({ generation }) => generation === 2))
+  t.same(await statuses(), [200])
+  const [first] = await gateway.workers()
+  process.kill(first?.pid ?? Number.NaN, 'SIGKILL')
+  await until(async () => {
+    const pids = (await gateway.workers()).map(({ pid }) => pid)
+    return pids.length === 2 && !pids.includes(first?.pid ?? 0)
+  })
+  t.same(await statuses(), [200])
+  t.notOk(existsSync(join(gateway.folder, 'elsewhere')), 'nothing was made there')
+})
 
 t.test('F-P4 a worker is killed: another takes its place, and just what it held is free', async t => {
   const upstream = await startHoldingUpstream(t)

@@ -102,6 +102,30 @@ t.test('F-P1 a JSON answer that does not finish within the grace period is 503, 
   await upstream.aborts.count(1)
 })
 
+t.test('F-P1 a stream is cut, and the next request on its connection is refused', async t => {
+  const { gateway } = await playing(t, brokenStream([chatEvent('a')], hang), 'limits: { drain: 500ms }\n')
+  const client = await gateway.open(PATH, STREAM)
+  const head = await client.head()
+  const closing = gateway.gateway.close()
+  const { body } = await client.body(head)
+  t.match(body.toString(), /unavailable/)
+  await client.send(requestBytes(gateway.origin, PATH, { body: STREAM.body, key: gateway.key }))
+  const next = await client.answer().catch(() => undefined)
+  if (next !== undefined) t.match(next.text, /unavailable/)
+  await closing
+  t.match(await gateway.log.find(line => line.msg === 'drained'), { drained: 0 })
+})
+
+t.test('F-P1 a client that reads nothing does not hold the drain', async t => {
+  const much = chatEvent('a'.repeat(64 * 1024))
+  const { gateway } = await playing(t, brokenStream(new Array(400).fill(much), hang), 'limits: { drain: 300ms }\n')
+  const client = await gateway.open(PATH, STREAM)
+  await client.head()
+  client.socket.pause()
+  await gateway.gateway.close()
+  t.match(await gateway.log.find(line => line.msg === 'drained'), { drained: 0, cut: 1 })
+})
+
 t.test('F-P1 an idle kept-alive connection does not hold the drain', async t => {
   const { gateway } = await playing(t, json(CHAT_ANSWER))
   const client = await gateway.open(PATH, { body: CHAT })

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
-import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { homeFolder } from '../../core/platform.js'
 import type { Outside } from '../oauth2.js'
 
 /** Settings of one profile, from both shared files. */
@@ -8,7 +8,8 @@ export type Profile = Readonly<Record<string, string>>
 
 /** A profile of the shared files (`~/.aws/credentials`, `~/.aws/config`); empty if there is none of that name. */
 export async function readProfile(name: string, env: Outside['env']): Promise<Profile> {
-  const { AWS_SHARED_CREDENTIALS_FILE: credentials, AWS_CONFIG_FILE: config, HOME: home = homedir() } = env
+  const { AWS_SHARED_CREDENTIALS_FILE: credentials, AWS_CONFIG_FILE: config } = env
+  const home = homeFolder(env)
   const [first, second] = await Promise.all([
     read(config ?? join(home, '.aws/config')),
     read(credentials ?? join(home, '.aws/credentials')),

@@ -1,4 +1,3 @@
-import { atMost } from '../../core/at-most.js'
 import type { Plan } from '../../core/plan.js'
 import type { StoredRecord } from '../../core/store.js'
 import type { TaskShape } from '../../core/task.js'
@@ -136,10 +135,9 @@ export class Tasks {
     this.hooks.checkNow()
   }
 
-  /** Resolves when no submit is under way, or after so many milliseconds. */
-  async submitted(most: number): Promise<void> {
-    if (this.#pending.size === 0) return
-    await atMost(most, Promise.allSettled(this.#pending))
+  /** Resolves when no submit is under way. */
+  async submitted(): Promise<void> {
+    await Promise.allSettled(this.#pending)
   }
 
   /** Claims nothing more, and resolves when all running work is done. */

@@ -2,8 +2,8 @@ import type { Config } from '../../core/config.js'
 
 /**
  * A configuration for a worker that begins later than the gateway: what only a restart changes is as in the others, since
- * workers with different stores or addresses would not be one gateway. Certificates, the admin key and
- * what `/metrics` shows are the new ones.
+ * workers with different stores or addresses would not be one gateway. Certificates and what
+ * is live of the admin listener are the new ones.
  */
 export function withStartSettings(config: Config, first: Config): Config {
   const { host, port, backlog, tls } = first.listen
@@ -16,16 +16,24 @@ export function withStartSettings(config: Config, first: Config): Config {
     store: first.store,
     spool: first.spool,
     transport: first.transport,
-    ...(first.admin === undefined ? {} : { admin: { ...fixedOf(first.admin), ...changingOf(admin) } }),
+    ...(first.admin === undefined ? {} : { admin: withLive(first.admin, admin) }),
   }
 }
 
 type Admin = NonNullable<Config['admin']>
 
-function fixedOf({ metrics: _, ...fixed }: Admin): Omit<Admin, 'metrics'> {
-  return fixed
-}
-
-function changingOf({ secret, metrics }: Partial<Admin> = {}): Pick<Admin, 'secret' | 'metrics'> {
-  return { ...(secret === undefined ? {} : { secret }), ...(metrics === undefined ? {} : { metrics }) }
+/** The words that are live are those of `needs-restart.ts`; what the file no longer has is gone. Without the section, the key stays. */
+function withLive(
+  { secret: firstSecret, metrics: _metrics, oidc: _oidc, ...fixed }: Admin,
+  now: Admin | undefined,
+): Admin {
+  const secret = now === undefined ? firstSecret : now.secret
+  const { write = false, metrics, oidc } = now ?? {}
+  return {
+    ...fixed,
+    write,
+    ...(secret === undefined ? {} : { secret }),
+    ...(metrics === undefined ? {} : { metrics }),
+    ...(oidc === undefined ? {} : { oidc }),
+  }
 }

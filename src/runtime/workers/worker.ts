@@ -115,9 +115,9 @@ class Worker {
     { digest, number, simulator }: { readonly digest: string } & Pick<Next, 'number' | 'simulator'>,
   ): Promise<void> {
     const config = assembly.finish(settings)
-    // They are there: the supervisor has made them.
-    const generated = (name: string, folder: string): ReturnType<typeof generatedKey> =>
-      generatedKey(folder, name, false)
+    // They are there: the supervisor has made them, in the folder that it began with.
+    const generated = (name: string): ReturnType<typeof generatedKey> =>
+      generatedKey((this.#first?.config ?? config).store.path, name, false)
     const plan = await compileRead(config, digest, { generated }, this.#plans?.running.plan)
     const running = { plan, config }
     this.#gateway?.reach(simulator)

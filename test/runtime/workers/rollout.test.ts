@@ -181,6 +181,24 @@ t.test(
   },
 )
 
+t.test(
+  'a worker that begins later has of the admin listener what is live as it is now, and what is gone is gone',
+  async t => {
+    const oidc = 'oidc: { issuer: "https://id.example.com", client_id: c, role: { claim: role, map: { ops: admin } } }'
+    const live = `secret: { env: KEY }, write: true, metrics: open, ${oidc}`
+    const { config: first } = await runningOf(t, `${YAML}admin: { port: 8081, console: false, ${live} }\n`)
+    const { config: plain } = await runningOf(
+      t,
+      `${YAML}admin: { port: 1, console: true, secret: { env: ABSENT }, metrics: off }\n`,
+    )
+    const mixed = withStartSettings(plain, first)
+    const { host, isRequired } = first.admin ?? {}
+    t.strictSame(mixed.admin, { host, port: 8081, isRequired, console: false, write: false })
+    const back = withStartSettings(first, plain)
+    t.strictSame(back.admin, { ...first.admin, port: 1, console: true })
+  },
+)
+
 t.test('all workers try a plan, one that begins meanwhile tries it too, and it goes live or is given up', async t => {
   const first = await runningOf(t, YAML)
   const receivers = [new Receiver(1), new Receiver(2)]
