@@ -21,6 +21,11 @@ interface Http2Settings {
 const MAX_STREAMS = 100
 /** Bytes of one answer that the upstream may send before they are read. */
 const WINDOW_BYTES = 256 * 1024
+/**
+ * Node's bound of what a session holds counts bodies that wait to be sent, also those given up since, and refuses answers over
+ * it. Bodies are bounded elsewhere, what is received by its windows: so this is never reached.
+ */
+const MAX_SESSION_MEGABYTES = 1_000_000
 const SWEEP_MS = 1000
 /** Connections that were opened together end apart: up to this share before their time. */
 const AGE_SPREAD = 0.1
@@ -120,7 +125,8 @@ export class Http2Pool {
   #start(link: Link, socket: Socket): void {
     const { origin, connectMs } = this.#settings
     const settings = { initialWindowSize: WINDOW_BYTES, enablePush: false }
-    const session = connect(origin, { createConnection: () => socket, settings })
+    const maxSessionMemory = MAX_SESSION_MEGABYTES
+    const session = connect(origin, { createConnection: () => socket, settings, maxSessionMemory })
     const timer = setTimeout(() => session.destroy(), connectMs)
     link.giveUp = () => session.destroy()
     // Its streams hear of it, too.
