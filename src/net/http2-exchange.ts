@@ -35,6 +35,8 @@ export class Http2Exchange implements UpstreamController {
   #refusals = 0
   /** Its stream has ended, for any reason. `isRefused`: the request must be sent on another connection. */
   onEnd: (isRefused: boolean) => void = () => undefined
+  /** It fails, or was given up: its handler hears of it next, and may send another request at once. */
+  onFailure: () => void = () => undefined
 
   constructor(request: UpstreamRequest, handler: ExchangeHandler) {
     this.request = request
@@ -146,6 +148,7 @@ export class Http2Exchange implements UpstreamController {
     if (this.#isOver) return
     this.#isOver = true
     this.#cutOff()
+    this.onFailure()
     this.handler.onResponseError(this, cause)
   }
 

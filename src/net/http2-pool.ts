@@ -4,6 +4,7 @@ import type { TLSSocket } from 'node:tls'
 import { type ExchangeHandler, TransportFault, type UpstreamRequest } from '../transport/client/handler.js'
 import type { Egress } from './egress.js'
 import { Http2Exchange } from './http2-exchange.js'
+import { Http2Silence } from './http2-silence.js'
 
 interface Http2Settings {
   readonly origin: URL
@@ -33,6 +34,7 @@ const AGE_SPREAD = 0.1
 /** A connection, with the requests that wait for it while it opens. */
 interface Link {
   session: ClientHttp2Session | undefined
+  silence: Http2Silence | undefined
   giveUp: () => void
   readonly waiting: Http2Exchange[]
   streams: number
@@ -79,9 +81,9 @@ export class Http2Pool {
 
   #linkWithRoom(now: number): Link | undefined {
     for (const link of this.#links) {
-      const { session, streams, waiting, retires } = link
+      const { session, silence, streams, waiting, retires } = link
       const most = Math.min(session?.remoteSettings.maxConcurrentStreams ?? MAX_STREAMS, MAX_STREAMS)
-      const isOpen = session === undefined || !(session.closed || session.destroyed)
+      const isOpen = session === undefined || !(session.closed || session.destroyed || silence?.isDoubted)
       if (isOpen && retires > now && streams + waiting.length < most) return link
     }
     return undefined
@@ -89,6 +91,10 @@ export class Http2Pool {
 
   #begin(link: Link, session: ClientHttp2Session, exchange: Http2Exchange): void {
     link.streams++
+    let received = -1
+    exchange.onFailure = () => {
+      if (link.silence?.received === received) link.silence.ask()
+    }
     exchange.onEnd = isRefused => {
       link.streams--
       link.idleSince = performance.now()
@@ -99,12 +105,14 @@ export class Http2Pool {
       if (link.streams === 0 && this.#isClosed) session.close()
     }
     exchange.begin(session, this.#settings.origin)
+    received = link.silence?.received ?? received
   }
 
   #open(now: number): Link {
     const { origin, egress, connectMs, ageMs } = this.#settings
     const link: Link = {
       session: undefined,
+      silence: undefined,
       giveUp: () => undefined,
       waiting: [],
       streams: 0,
@@ -127,8 +135,12 @@ export class Http2Pool {
     const settings = { initialWindowSize: WINDOW_BYTES, enablePush: false }
     const maxSessionMemory = MAX_SESSION_MEGABYTES
     const session = connect(origin, { createConnection: () => socket, settings, maxSessionMemory })
-    const timer = setTimeout(() => session.destroy(), connectMs)
-    link.giveUp = () => session.destroy()
+    link.giveUp = () => {
+      session.destroy()
+      // A session that was closed before would wait for the other side's end.
+      socket.destroy()
+    }
+    const timer = setTimeout(link.giveUp, connectMs)
     // Its streams hear of it, too.
     session.on('error', () => undefined)
     session.once('remoteSettings', () => {
@@ -140,6 +152,7 @@ export class Http2Pool {
         return
       }
       link.session = session
+      link.silence = new Http2Silence(session, socket)
       for (const one of link.waiting.splice(0)) this.#place(one)
     })
     session.on('close', () => {
@@ -167,7 +180,8 @@ export class Http2Pool {
 
   #sweep(): void {
     const now = performance.now()
-    for (const { session, streams, idleSince, retires } of this.#links) {
+    for (const { session, silence, streams, idleSince, retires } of this.#links) {
+      silence?.sweep(streams > 0)
       const isDone = retires <= now || now - idleSince > this.#settings.idleMs
       if (session !== undefined && streams === 0 && isDone) session.close()
     }

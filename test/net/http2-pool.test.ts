@@ -1,12 +1,13 @@
 import { once } from 'node:events'
-import { createSecureServer, type ServerHttp2Stream } from 'node:http2'
-import type { AddressInfo } from 'node:net'
+import { createSecureServer, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { mock } from 'node:test'
 import t, { type Test } from 'tap'
 import { Secret } from '../../src/core/secret.js'
 import { Egress } from '../../src/net/egress.js'
 import { Http2Pool } from '../../src/net/http2-pool.js'
 import { Authority, withoutOpenssl } from '../helpers/authority.js'
-import { Journal } from '../helpers/journal.js'
+import { inTime, Journal } from '../helpers/journal.js'
 import { type Asked, ask, begin } from '../transport/heard.js'
 
 const MB = 1_000_000
@@ -15,13 +16,46 @@ interface Stage {
   readonly pool: Http2Pool
   /** Streams as their heads came, unread and unanswered but for those to `/quick`. */
   readonly streams: Journal<ServerHttp2Stream>
+  readonly sessions: ServerHttp2Session[]
+  readonly pings: Journal<string>
+  /** Passes nothing on any more between the pool and the server, but on connections that are opened later. */
+  readonly freeze: () => void
+}
+
+/** Between the pool and the server. */
+async function relay(test: Test, port: number): Promise<{ port: number; freeze: () => void }> {
+  const sockets: Socket[] = []
+  const server = createServer(near => {
+    const far = connect(port, '127.0.0.1')
+    for (const socket of [near, far]) {
+      sockets.push(socket)
+      socket.on('error', () => undefined)
+    }
+    near.pipe(far).pipe(near)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  test.teardown(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  const freeze = (): void => {
+    for (const socket of sockets) socket.unpipe().pause()
+  }
+  return { port: (server.address() as AddressInfo).port, freeze }
 }
 
 async function stage(test: Test): Promise<Stage> {
   const authority = new Authority(test)
-  const streams = new Journal<ServerHttp2Stream>('streams')
+  const streams: Stage['streams'] = new Journal('streams')
+  const pings: Stage['pings'] = new Journal('pings')
+  const sessions: ServerHttp2Session[] = []
   const server = createSecureServer(authority.issue('DNS:localhost'))
-  server.on('session', session => test.teardown(() => session.destroy()))
+  server.on('session', session => {
+    sessions.push(session)
+    session.on('error', () => undefined).on('ping', () => pings.push('ping'))
+    test.teardown(() => session.destroy())
+  })
   server.on('stream', (stream, headers) => {
     stream.on('error', () => undefined)
     if (headers[':path'] === '/quick') {
@@ -32,9 +66,10 @@ async function stage(test: Test): Promise<Stage> {
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
+  const { port, freeze } = await relay(test, (server.address() as AddressInfo).port)
   const ca = { path: '', content: new Secret(authority.cert) }
   const pool = new Http2Pool({
-    origin: new URL(`https://localhost:${(server.address() as AddressInfo).port}`),
+    origin: new URL(`https://localhost:${port}`),
     egress: new Egress({ tls: { ca }, http2: true, pool: {} }),
     connectMs: 60_000,
     idleMs: 60_000,
@@ -45,7 +80,7 @@ async function stage(test: Test): Promise<Stage> {
     await pool.destroy()
     server.close()
   })
-  return { pool, streams }
+  return { pool, streams, sessions, pings, freeze }
 }
 
 const upload = (megabytes: number): Asked => ({ method: 'POST', path: '/upload', body: Buffer.alloc(megabytes * MB) })
@@ -76,4 +111,113 @@ t.test('bodies that were given up unsent count for no later request', { skip: wi
   for (const heard of given) heard.controller?.abort(new Error('enough'))
   const later = await ask(pool, { path: '/quick' })
   t.match(later, { status: 200, body: 'quick', error: undefined })
+})
+
+const SWEEP_MS = 1000
+/** Sweeps of silence, until a connection is asked, and from then until it is given up. */
+const SILENT_SWEEPS = 10
+
+/** Lets the pool look at its connections so many times. */
+function sweep(times: number): void {
+  for (let nth = 0; nth < times; nth++) mock.timers.tick(SWEEP_MS)
+}
+
+function holdSweeps(test: Test): void {
+  mock.timers.enable({ apis: ['setInterval'] })
+  test.teardown(() => mock.timers.reset())
+}
+
+/** Settles when the client has read what the server sent before. */
+async function flushed(session: ServerHttp2Session | undefined): Promise<void> {
+  await new Promise<void>(resolve => session?.ping(() => resolve()))
+}
+
+t.test(
+  'a request that was given up on a dead connection sends no other one there',
+  { skip: withoutOpenssl },
+  async t => {
+    const { pool, sessions, freeze } = await stage(t)
+    t.equal((await ask(pool, { path: '/quick' })).status, 200)
+    freeze()
+    begin(pool, { path: '/slow' }).controller?.abort(new Error('no answer in time'))
+    t.equal((await ask(pool, { path: '/quick' })).status, 200)
+    t.equal(sessions.length, 2)
+  },
+)
+
+t.test('a request that was given up leaves a living connection in use', { skip: withoutOpenssl }, async t => {
+  const { pool, streams, sessions, pings } = await stage(t)
+  t.equal((await ask(pool, { path: '/quick' })).status, 200)
+  await flushed(sessions[0])
+  const slow = begin(pool, { path: '/slow' })
+  await streams.count(2)
+  slow.controller?.abort(new Error('no answer in time'))
+  await pings.count(1)
+  await flushed(sessions[0])
+  t.equal((await ask(pool, { path: '/quick' })).status, 200)
+  t.equal(sessions.length, 1)
+})
+
+t.test('a pool that is ended waits for no dead connection', { skip: withoutOpenssl }, async t => {
+  holdSweeps(t)
+  const { pool, freeze } = await stage(t)
+  t.equal((await ask(pool, { path: '/quick' })).status, 200)
+  freeze()
+  await inTime(pool.destroy(), () => 'it waits')
+})
+
+t.test('requests of a connection that falls silent fail', { skip: withoutOpenssl }, async t => {
+  holdSweeps(t)
+  const { pool, streams, sessions, freeze } = await stage(t)
+  const slow = begin(pool, { path: '/slow' })
+  await streams.count(1)
+  await flushed(sessions[0])
+  freeze()
+  sweep(1 + SILENT_SWEEPS)
+  t.equal((await ask(pool, { path: '/quick' })).status, 200)
+  t.equal(sessions.length, 2, 'others are sent elsewhere meanwhile')
+  sweep(SILENT_SWEEPS - 1)
+  t.equal(slow.error, undefined)
+  sweep(1)
+  await slow.over
+  t.match(slow.error, { code: 'CONNECTION_CLOSED' })
+})
+
+t.test('a slow answer of an upstream that is there is waited for', { skip: withoutOpenssl }, async t => {
+  holdSweeps(t)
+  const { pool, streams, sessions, pings } = await stage(t)
+  const slow = begin(pool, { path: '/slow' })
+  const [stream] = await streams.count(1)
+  await flushed(sessions[0])
+  let silence = SILENT_SWEEPS
+  for (let nth = 1; nth <= 4; nth++) {
+    sweep(silence)
+    t.equal(pings.items.length, nth - 1, 'it is asked less and less often')
+    sweep(1)
+    await pings.count(nth)
+    await flushed(sessions[0])
+    silence *= 2
+  }
+  stream?.respond()
+  stream?.end('at last')
+  await slow.over
+  t.match(slow, { status: 200, body: 'at last' })
+  t.equal(sessions.length, 1)
+})
+
+t.test('requests that wait behind bytes that cannot leave fail, too', { skip: withoutOpenssl }, async t => {
+  holdSweeps(t)
+  const { pool, streams, sessions, freeze } = await stage(t)
+  const first = begin(pool, { path: '/slow' })
+  await streams.count(1)
+  for (const session of sessions) {
+    session.settings({ initialWindowSize: 64 * MB })
+    session.setLocalWindowSize(64 * MB)
+  }
+  await flushed(sessions[0])
+  freeze()
+  const large = begin(pool, upload(32))
+  sweep(1 + 2 * SILENT_SWEEPS)
+  await Promise.all([first.over, large.over])
+  t.match([first.error, large.error], [{ code: 'CONNECTION_CLOSED' }, { code: 'CONNECTION_CLOSED' }])
 })
