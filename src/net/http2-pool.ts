@@ -55,6 +55,8 @@ export class Http2Pool {
   #sweeper: NodeJS.Timeout | undefined
   /** The upstream does not speak HTTP/2: it is asked again after this time, by `performance.now()`. */
   #http1Until = 0
+  /** How many streams the upstream allowed on its last connection: as many requests wait for one that opens. */
+  #streams = MAX_STREAMS
   #isClosed = false
   readonly #onEmpty: (() => void)[] = []
 
@@ -82,7 +84,7 @@ export class Http2Pool {
   #linkWithRoom(now: number): Link | undefined {
     for (const link of this.#links) {
       const { session, silence, streams, waiting, retires } = link
-      const most = Math.min(session?.remoteSettings.maxConcurrentStreams ?? MAX_STREAMS, MAX_STREAMS)
+      const most = Math.min(session?.remoteSettings.maxConcurrentStreams ?? this.#streams, MAX_STREAMS)
       const isOpen = session === undefined || !(session.closed || session.destroyed || silence?.isDoubted)
       if (isOpen && retires > now && streams + waiting.length < most) return link
     }
@@ -145,12 +147,14 @@ export class Http2Pool {
     session.on('error', () => undefined)
     session.once('remoteSettings', () => {
       clearTimeout(timer)
+      const { maxConcurrentStreams = MAX_STREAMS } = session.remoteSettings
       // Further connections would not take them either.
-      if (session.remoteSettings.maxConcurrentStreams === 0) {
+      if (maxConcurrentStreams === 0) {
         this.#remove(link, noStreams())
         session.destroy()
         return
       }
+      this.#streams = maxConcurrentStreams
       link.session = session
       link.silence = new Http2Silence(session, socket)
       for (const one of link.waiting.splice(0)) this.#place(one)

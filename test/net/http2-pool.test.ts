@@ -12,26 +12,36 @@ import { type Asked, ask, begin } from '../transport/heard.js'
 
 const MB = 1_000_000
 
-interface Stage {
+interface Relay {
+  readonly port: number
+  readonly connections: Journal<Socket>
+  /** Passes nothing on any more between the pool and the server, but on connections that are opened later. */
+  readonly freeze: () => void
+  /** Passes nothing on for connections that are opened later. */
+  readonly hold: () => void
+}
+
+interface Stage extends Relay {
   readonly pool: Http2Pool
   /** Streams as their heads came, unread and unanswered but for those to `/quick`. */
   readonly streams: Journal<ServerHttp2Stream>
   readonly sessions: ServerHttp2Session[]
   readonly pings: Journal<string>
-  /** Passes nothing on any more between the pool and the server, but on connections that are opened later. */
-  readonly freeze: () => void
 }
 
 /** Between the pool and the server. */
-async function relay(test: Test, port: number): Promise<{ port: number; freeze: () => void }> {
+async function relay(test: Test, port: number): Promise<Relay> {
   const sockets: Socket[] = []
+  const connections: Relay['connections'] = new Journal('connections')
+  let isHeld = false
   const server = createServer(near => {
+    connections.push(near)
     const far = connect(port, '127.0.0.1')
     for (const socket of [near, far]) {
       sockets.push(socket)
       socket.on('error', () => undefined)
     }
-    near.pipe(far).pipe(near)
+    if (!isHeld) near.pipe(far).pipe(near)
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -42,15 +52,20 @@ async function relay(test: Test, port: number): Promise<{ port: number; freeze: 
   const freeze = (): void => {
     for (const socket of sockets) socket.unpipe().pause()
   }
-  return { port: (server.address() as AddressInfo).port, freeze }
+  const hold = (): void => {
+    isHeld = true
+  }
+  return { port: (server.address() as AddressInfo).port, connections, freeze, hold }
 }
 
-async function stage(test: Test): Promise<Stage> {
+/** `allowed`: streams of a connection. */
+async function stage(test: Test, allowed = 100): Promise<Stage> {
   const authority = new Authority(test)
   const streams: Stage['streams'] = new Journal('streams')
   const pings: Stage['pings'] = new Journal('pings')
   const sessions: ServerHttp2Session[] = []
-  const server = createSecureServer(authority.issue('DNS:localhost'))
+  const settings = { maxConcurrentStreams: allowed }
+  const server = createSecureServer({ ...authority.issue('DNS:localhost'), settings })
   server.on('session', session => {
     sessions.push(session)
     session.on('error', () => undefined).on('ping', () => pings.push('ping'))
@@ -66,10 +81,10 @@ async function stage(test: Test): Promise<Stage> {
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  const { port, freeze } = await relay(test, (server.address() as AddressInfo).port)
+  const between = await relay(test, (server.address() as AddressInfo).port)
   const ca = { path: '', content: new Secret(authority.cert) }
   const pool = new Http2Pool({
-    origin: new URL(`https://localhost:${port}`),
+    origin: new URL(`https://localhost:${between.port}`),
     egress: new Egress({ tls: { ca }, http2: true, pool: {} }),
     connectMs: 60_000,
     idleMs: 60_000,
@@ -80,7 +95,7 @@ async function stage(test: Test): Promise<Stage> {
     await pool.destroy()
     server.close()
   })
-  return { pool, streams, sessions, pings, freeze }
+  return { ...between, pool, streams, sessions, pings }
 }
 
 const upload = (megabytes: number): Asked => ({ method: 'POST', path: '/upload', body: Buffer.alloc(megabytes * MB) })
@@ -111,6 +126,15 @@ t.test('bodies that were given up unsent count for no later request', { skip: wi
   for (const heard of given) heard.controller?.abort(new Error('enough'))
   const later = await ask(pool, { path: '/quick' })
   t.match(later, { status: 200, body: 'quick', error: undefined })
+})
+
+t.test('an upstream that allows few streams gets its connections at once', { skip: withoutOpenssl }, async t => {
+  const { pool, connections, hold } = await stage(t, 1)
+  t.equal((await ask(pool, { path: '/quick' })).status, 200)
+  hold()
+  for (let nth = 0; nth < 4; nth++) begin(pool, { path: '/slow' })
+  await connections.count(4)
+  t.equal(connections.items.length, 4, 'the first one serves again')
 })
 
 const SWEEP_MS = 1000
