@@ -12,6 +12,7 @@ import {
 const OF_CONNECTIONS = new Set([
   'connection',
   'host',
+  'http2-settings',
   'keep-alive',
   'proxy-connection',
   'transfer-encoding',
@@ -168,12 +169,11 @@ function headersOf(
   { method, path, headers, body }: UpstreamRequest,
   { protocol, host }: URL,
 ): Record<string, string | string[]> {
-  const sent: Record<string, string | string[]> = {
-    ':method': method,
-    ':path': path,
-    ':scheme': protocol.slice(0, -1),
-    ':authority': host,
-  }
+  const sent: Record<string, string | string[]> = Object.create(null)
+  sent[':method'] = method
+  sent[':path'] = path
+  sent[':scheme'] = protocol.slice(0, -1)
+  sent[':authority'] = host
   for (let i = 0; i < headers.length; i += 2) {
     const name = (headers[i] ?? '').toLowerCase()
     const value = headers[i + 1] ?? ''

@@ -1,5 +1,10 @@
 import { once } from 'node:events'
-import { createSecureServer, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
+import {
+  createSecureServer,
+  type IncomingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from 'node:http2'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { mock } from 'node:test'
 import t, { type Test } from 'tap'
@@ -25,6 +30,7 @@ interface Stage extends Relay {
   readonly pool: Http2Pool
   /** Streams as their heads came, unread and unanswered but for those to `/quick`. */
   readonly streams: Journal<ServerHttp2Stream>
+  readonly heads: IncomingHttpHeaders[]
   readonly sessions: ServerHttp2Session[]
   readonly pings: Journal<string>
 }
@@ -63,6 +69,7 @@ async function stage(test: Test, allowed = 100): Promise<Stage> {
   const authority = new Authority(test)
   const streams: Stage['streams'] = new Journal('streams')
   const pings: Stage['pings'] = new Journal('pings')
+  const heads: IncomingHttpHeaders[] = []
   const sessions: ServerHttp2Session[] = []
   const settings = { maxConcurrentStreams: allowed }
   const server = createSecureServer({ ...authority.issue('DNS:localhost'), settings })
@@ -72,6 +79,7 @@ async function stage(test: Test, allowed = 100): Promise<Stage> {
     test.teardown(() => session.destroy())
   })
   server.on('stream', (stream, headers) => {
+    heads.push(headers)
     stream.on('error', () => undefined)
     if (headers[':path'] === '/quick') {
       stream.respond()
@@ -95,7 +103,7 @@ async function stage(test: Test, allowed = 100): Promise<Stage> {
     await pool.destroy()
     server.close()
   })
-  return { ...between, pool, streams, sessions, pings }
+  return { ...between, pool, streams, heads, sessions, pings }
 }
 
 const upload = (megabytes: number): Asked => ({ method: 'POST', path: '/upload', body: Buffer.alloc(megabytes * MB) })
@@ -126,6 +134,17 @@ t.test('bodies that were given up unsent count for no later request', { skip: wi
   for (const heard of given) heard.controller?.abort(new Error('enough'))
   const later = await ask(pool, { path: '/quick' })
   t.match(later, { status: 200, body: 'quick', error: undefined })
+})
+
+t.test('headers of a connection of HTTP/1.1 are left out, and all others sent', { skip: withoutOpenssl }, async t => {
+  const { pool, heads } = await stage(t)
+  const ofConnection = ['HTTP2-Settings', 'AAMAAABk', 'TE', 'gzip', 'Upgrade', 'h2c', 'Keep-Alive', 'timeout=5']
+  const others = ['X-Several', 'one', 'x-several', 'two', 'constructor', 'own', '__proto__', 'own']
+  t.equal((await ask(pool, { path: '/quick', headers: [...ofConnection, ...others] })).status, 200)
+  const [head = {}] = heads
+  const sent = Object.keys(head).filter(name => !name.startsWith(':'))
+  t.same(sent.sort(), ['__proto__', 'constructor', 'x-several'])
+  t.same([head['x-several'], head.constructor], ['one, two', 'own'])
 })
 
 t.test('an upstream that allows few streams gets its connections at once', { skip: withoutOpenssl }, async t => {
