@@ -206,6 +206,8 @@ t.test('a pool that is ended waits for no dead connection', { skip: withoutOpens
   const { pool, freeze } = await stage(t)
   t.equal((await ask(pool, { path: '/quick' })).status, 200)
   freeze()
+  begin(pool, { path: '/slow' }).controller?.abort(new Error('no answer in time'))
+  t.equal((await ask(pool, { path: '/quick' })).status, 200)
   await inTime(pool.destroy(), () => 'it waits')
 })
 
