@@ -8,6 +8,7 @@ const CONNECTION = new Set([
   'content-length',
   'expect',
   'host',
+  'http2-settings',
   'keep-alive',
   'proxy-connection',
   'te',

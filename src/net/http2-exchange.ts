@@ -12,6 +12,7 @@ import {
 const OF_CONNECTIONS = new Set([
   'connection',
   'host',
+  'http2-settings',
   'keep-alive',
   'proxy-connection',
   'transfer-encoding',
@@ -35,6 +36,8 @@ export class Http2Exchange implements UpstreamController {
   #refusals = 0
   /** Its stream has ended, for any reason. `isRefused`: the request must be sent on another connection. */
   onEnd: (isRefused: boolean) => void = () => undefined
+  /** It fails, or was given up: its handler hears of it next, and may send another request at once. */
+  onFailure: () => void = () => undefined
 
   constructor(request: UpstreamRequest, handler: ExchangeHandler) {
     this.request = request
@@ -146,6 +149,7 @@ export class Http2Exchange implements UpstreamController {
     if (this.#isOver) return
     this.#isOver = true
     this.#cutOff()
+    this.onFailure()
     this.handler.onResponseError(this, cause)
   }
 
@@ -165,12 +169,11 @@ function headersOf(
   { method, path, headers, body }: UpstreamRequest,
   { protocol, host }: URL,
 ): Record<string, string | string[]> {
-  const sent: Record<string, string | string[]> = {
-    ':method': method,
-    ':path': path,
-    ':scheme': protocol.slice(0, -1),
-    ':authority': host,
-  }
+  const sent: Record<string, string | string[]> = Object.create(null)
+  sent[':method'] = method
+  sent[':path'] = path
+  sent[':scheme'] = protocol.slice(0, -1)
+  sent[':authority'] = host
   for (let i = 0; i < headers.length; i += 2) {
     const name = (headers[i] ?? '').toLowerCase()
     const value = headers[i + 1] ?? ''

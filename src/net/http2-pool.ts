@@ -4,6 +4,7 @@ import type { TLSSocket } from 'node:tls'
 import { type ExchangeHandler, TransportFault, type UpstreamRequest } from '../transport/client/handler.js'
 import type { Egress } from './egress.js'
 import { Http2Exchange } from './http2-exchange.js'
+import { Http2Silence } from './http2-silence.js'
 
 interface Http2Settings {
   readonly origin: URL
@@ -21,6 +22,11 @@ interface Http2Settings {
 const MAX_STREAMS = 100
 /** Bytes of one answer that the upstream may send before they are read. */
 const WINDOW_BYTES = 256 * 1024
+/**
+ * Node's bound of what a session holds counts bodies that wait to be sent, also those given up since, and refuses answers over
+ * it. Bodies are bounded elsewhere, what is received by its windows: so this is never reached.
+ */
+const MAX_SESSION_MEGABYTES = 1_000_000
 const SWEEP_MS = 1000
 /** Connections that were opened together end apart: up to this share before their time. */
 const AGE_SPREAD = 0.1
@@ -28,6 +34,7 @@ const AGE_SPREAD = 0.1
 /** A connection, with the requests that wait for it while it opens. */
 interface Link {
   session: ClientHttp2Session | undefined
+  silence: Http2Silence | undefined
   giveUp: () => void
   readonly waiting: Http2Exchange[]
   streams: number
@@ -48,6 +55,8 @@ export class Http2Pool {
   #sweeper: NodeJS.Timeout | undefined
   /** The upstream does not speak HTTP/2: it is asked again after this time, by `performance.now()`. */
   #http1Until = 0
+  /** How many streams the upstream allowed on its last connection: as many requests wait for one that opens. */
+  #streams = MAX_STREAMS
   #isClosed = false
   readonly #onEmpty: (() => void)[] = []
 
@@ -74,9 +83,9 @@ export class Http2Pool {
 
   #linkWithRoom(now: number): Link | undefined {
     for (const link of this.#links) {
-      const { session, streams, waiting, retires } = link
-      const most = Math.min(session?.remoteSettings.maxConcurrentStreams ?? MAX_STREAMS, MAX_STREAMS)
-      const isOpen = session === undefined || !(session.closed || session.destroyed)
+      const { session, silence, streams, waiting, retires } = link
+      const most = Math.min(session?.remoteSettings.maxConcurrentStreams ?? this.#streams, MAX_STREAMS)
+      const isOpen = session === undefined || !(session.closed || session.destroyed || silence?.isDoubted)
       if (isOpen && retires > now && streams + waiting.length < most) return link
     }
     return undefined
@@ -84,6 +93,10 @@ export class Http2Pool {
 
   #begin(link: Link, session: ClientHttp2Session, exchange: Http2Exchange): void {
     link.streams++
+    let received = -1
+    exchange.onFailure = () => {
+      if (link.silence?.received === received) link.silence.ask()
+    }
     exchange.onEnd = isRefused => {
       link.streams--
       link.idleSince = performance.now()
@@ -94,12 +107,14 @@ export class Http2Pool {
       if (link.streams === 0 && this.#isClosed) session.close()
     }
     exchange.begin(session, this.#settings.origin)
+    received = link.silence?.received ?? received
   }
 
   #open(now: number): Link {
     const { origin, egress, connectMs, ageMs } = this.#settings
     const link: Link = {
       session: undefined,
+      silence: undefined,
       giveUp: () => undefined,
       waiting: [],
       streams: 0,
@@ -120,20 +135,28 @@ export class Http2Pool {
   #start(link: Link, socket: Socket): void {
     const { origin, connectMs } = this.#settings
     const settings = { initialWindowSize: WINDOW_BYTES, enablePush: false }
-    const session = connect(origin, { createConnection: () => socket, settings })
-    const timer = setTimeout(() => session.destroy(), connectMs)
-    link.giveUp = () => session.destroy()
+    const maxSessionMemory = MAX_SESSION_MEGABYTES
+    const session = connect(origin, { createConnection: () => socket, settings, maxSessionMemory })
+    link.giveUp = () => {
+      session.destroy()
+      // A session that was closed before would wait for the other side's end.
+      socket.destroy()
+    }
+    const timer = setTimeout(link.giveUp, connectMs)
     // Its streams hear of it, too.
     session.on('error', () => undefined)
     session.once('remoteSettings', () => {
       clearTimeout(timer)
+      const { maxConcurrentStreams = MAX_STREAMS } = session.remoteSettings
       // Further connections would not take them either.
-      if (session.remoteSettings.maxConcurrentStreams === 0) {
+      if (maxConcurrentStreams === 0) {
         this.#remove(link, noStreams())
         session.destroy()
         return
       }
+      this.#streams = maxConcurrentStreams
       link.session = session
+      link.silence = new Http2Silence(session, socket)
       for (const one of link.waiting.splice(0)) this.#place(one)
     })
     session.on('close', () => {
@@ -161,7 +184,8 @@ export class Http2Pool {
 
   #sweep(): void {
     const now = performance.now()
-    for (const { session, streams, idleSince, retires } of this.#links) {
+    for (const { session, silence, streams, idleSince, retires } of this.#links) {
+      silence?.sweep(streams > 0)
       const isDone = retires <= now || now - idleSince > this.#settings.idleMs
       if (session !== undefined && streams === 0 && isDone) session.close()
     }

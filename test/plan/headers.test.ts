@@ -14,7 +14,10 @@ t.test('nothing is declared: nothing passes', async t => {
   t.notOk(filterOf([], [])('x-a') || responseFilter([])('x-a'))
 })
 
-const CONNECTION = ['connection', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'content-length']
+const CONNECTION = [
+  ...['connection', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'http2-settings'],
+  'content-length',
+]
 
 for (const name of [
   ...CONNECTION,

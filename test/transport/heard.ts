@@ -68,14 +68,14 @@ export class Heard implements ExchangeHandler {
 export type Asked = Partial<UpstreamRequest> & { readonly body?: Uint8Array | null }
 
 /** Sends a request, and takes notes of its answer. */
-export function begin(pool: ClientPool, request: Asked = {}, hooks: Hooks = {}): Heard {
+export function begin(pool: Pick<ClientPool, 'send'>, request: Asked = {}, hooks: Hooks = {}): Heard {
   const heard = new Heard(hooks)
   pool.send({ method: 'GET', path: '/', headers: [], body: null, ...request }, heard)
   return heard
 }
 
 /** The same, until the exchange is over. */
-export async function ask(pool: ClientPool, request: Asked = {}, hooks: Hooks = {}): Promise<Heard> {
+export async function ask(pool: Pick<ClientPool, 'send'>, request: Asked = {}, hooks: Hooks = {}): Promise<Heard> {
   const heard = begin(pool, request, hooks)
   await heard.over
   return heard
