@@ -52,7 +52,8 @@ const PASSED = new Set(['idempotency-key'])
 function headersFor(attempt: AttemptView, isFirst: boolean): string[] {
   const { call, exchange } = attempt
   const fixed = call.generation.reach(exchange.upstream)
-  const headers = [...fixed.headers, 'content-type', 'application/json']
+  const headers = [...fixed.headers]
+  if (!fixed.names.has('content-type')) headers.push('content-type', 'application/json')
   const forward = exchange.upstream.forward.request
   for (const [name, value] of Object.entries(call.request.headers)) {
     if ((!PASSED.has(name) && !forward(name)) || fixed.names.has(name) || typeof value !== 'string') continue
