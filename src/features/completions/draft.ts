@@ -72,7 +72,7 @@ export async function draftCompletion(call: Call, body: Body): Promise<Body> {
     body: isLegacy ? { functions: [] } : {},
     lose: () => undefined,
   }
-  call.observe(new CompletionTap(context, bounds.bytes, keep))
+  call.taps.add(new CompletionTap(context, bounds.bytes, keep))
   addToTranslation(call, { id })
   call.set(COMPLETION, { id, named: exchanges => exchanges.map(exchange => withId(exchange, id)) })
   await yieldToEventLoop(body.bytes.length)
