@@ -1,5 +1,6 @@
 import { jsonText } from '../../core/exact-json.js'
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
+import { copyWith } from '../../core/keeper.js'
 import type { Exchange } from '../../core/plan.js'
 import type { Transform } from '../../core/transform.js'
 import type { Body } from '../../kernel/body.js'
@@ -112,5 +113,5 @@ function withId(exchange: Exchange, id: string): Exchange {
     const document = declared?.(bytes) ?? bytes
     return findValue(document, ['choices']) === undefined ? document : setValue(document, ['id'], json, 'always')
   }
-  return { ...exchange, response }
+  return copyWith(exchange, { response })
 }
