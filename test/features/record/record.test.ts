@@ -193,11 +193,11 @@ upstreams:
   other: { kind: recorded, recordings: { from: ${other} } }
 models: { sim-text: near, unused: other }
 `
-  const files = { 'one/tape.har': tape('one'), 'two/tape.har': tape('two') }
+  const files = { 'one/tape.har': tape('one'), 'two/tape.har': tape('two'), 'empty/tape.txt': '' }
   const gateway = await startTestGateway(t, yaml('one', 'one'), { files })
   t.match((await gateway.chat(say('hello'))).text, '"one"')
-  await gateway.write('gateway.yaml', yaml('two', 'missing'))
-  await gateway.gateway.reload()
+  await gateway.write('gateway.yaml', yaml('two', 'empty'))
+  await t.rejects(gateway.gateway.reload(), { message: /no exchange was found/ })
   t.equal(gateway.gateway.health.generation, 1)
   t.match((await gateway.chat(say('hello'))).text, '"one"')
   await gateway.write('gateway.yaml', yaml('two', 'one'))
