@@ -20,19 +20,25 @@ export function exchangeOfKeeper(exchange: Exchange, keeper: string): Exchange |
   return withOneSecret(withSecretOf(exchange, found))
 }
 
+/** A copy for one call, which stages know as that exchange by {@link firstSecret}. */
+export function copyWith(exchange: Exchange, changes: Partial<Exchange>): Exchange {
+  return { ...exchange, ...changes, planned: exchange.planned ?? exchange }
+}
+
 /** The same exchange with the secret of another one. */
 export function withSecretOf(exchange: Exchange, { upstream, call, streamCall }: Exchange): Exchange {
-  return { ...exchange, upstream, call, streamCall }
+  return copyWith(exchange, { upstream, call, streamCall })
 }
 
 /** The exchange with its secret alone: no other one takes its turn. */
 export function withOneSecret(exchange: Exchange): Exchange {
   if (exchange.secrets === undefined) return exchange
-  const { secrets: _, ...alone } = exchange
+  const { secrets: _, ...alone } = copyWith(exchange, {})
   return alone
 }
 
-/** The same with the first of its upstream's secrets: one object for all that differ in nothing else. */
+/** The exchange of the plan with the first of its upstream's secrets: one object for all copies, whichever secret they have. */
 export function firstSecret(exchange: Exchange): Exchange {
-  return exchange.secrets?.[0] ?? exchange
+  const { planned = exchange } = exchange
+  return planned.secrets?.[0] ?? planned
 }

@@ -255,6 +255,8 @@ export interface Exchange extends ExchangeRouting, ExchangeChanges {
   readonly retry: RetryPolicy
   /** The same with each of the upstream's secrets, itself included; absent where there is but one, or only one will do. */
   readonly secrets?: readonly Exchange[]
+  /** Of a copy that is changed for one call: the exchange of the plan. */
+  readonly planned?: Exchange
   /** Absent: what is learned of it changes nothing. */
   readonly health?: HealthRule
   /** Headers by which the upstream says when a rate limit that is used up resets. Absent: it has none. */

@@ -26,7 +26,7 @@ import type { MemoryLease } from './memory.js'
 import type { Ended } from './records.js'
 import { Slots } from './slot.js'
 import { Tally } from './tally.js'
-import { type Tap, Taps } from './tap.js'
+import { Taps } from './tap.js'
 import type { Upload } from './upload.js'
 import type { Watched, Work } from './watchdog.js'
 
@@ -83,8 +83,8 @@ export class Call extends Slots implements Watched, InFlight, Ended {
   readonly tally = new Tally()
   /** The attempt that began last; only for attempts. */
   lastAttempt: AttemptUsage | undefined
-  /** Observes the answer as it is sent. */
-  tap: Tap | undefined
+  /** Observe the answer as it is sent. */
+  readonly taps = new Taps()
   /** The body, if it is passed on as it arrives. */
   upload: Upload | undefined
   /** Members that were not sent to the current exchange. */
@@ -165,11 +165,6 @@ export class Call extends Slots implements Watched, InFlight, Ended {
     return sum
   }
 
-  /** Lets an observer see the answer's bytes, beside those that do already. */
-  observe(tap: Tap | undefined): void {
-    if (tap !== undefined) this.tap = this.tap === undefined ? tap : new Taps([this.tap, tap])
-  }
-
   /** Memory of this call's request as objects. */
   get memory(): MemoryLease {
     this.#memory ??= this.kernel.memory.requests.lease(this.key)
@@ -235,10 +230,10 @@ export class Call extends Slots implements Watched, InFlight, Ended {
     if (this.#closed) return true
     this.tally.firstByte ??= performance.now()
     this.tally.bytesOut += bytes.length
-    this.tap?.push(bytes)
+    this.taps.push(bytes)
     // An observer may have ended the call.
     if (this.#closed) return true
-    const kept = this.tap?.kept
+    const kept = this.taps.kept
     if (kept !== undefined) return this.writeAfter(kept, bytes)
     if (this.request.write(bytes)) return true
     this.onceDrained(onDrain)
@@ -264,14 +259,14 @@ export class Call extends Slots implements Watched, InFlight, Ended {
     if (this.#closed) return
     this.tally.firstByte ??= performance.now()
     this.tally.bytesOut += bytes.length
-    this.tap?.push(raw, true)
+    this.taps.push(raw, true)
     if (!this.#closed) this.finish(() => this.request.end(bytes, 'latin1'))
   }
 
   end(bytes?: Uint8Array | string): void {
     if (this.#closed) return
     if (bytes !== undefined) {
-      this.tap?.push(typeof bytes === 'string' ? Buffer.from(bytes) : bytes, true)
+      this.taps.push(bytes, true)
       this.tally.firstByte ??= performance.now()
       this.tally.bytesOut += typeof bytes === 'string' ? Buffer.byteLength(bytes) : bytes.length
     }
@@ -281,8 +276,8 @@ export class Call extends Slots implements Watched, InFlight, Ended {
   /** The answer's end waits until the answer has been stored, if it must be. */
   private finish(end: () => void): void {
     this.#closed = true
-    this.tap?.end()
-    const kept = this.tap?.kept
+    this.taps.end()
+    const kept = this.taps.kept
     const last = this.chain.beforeEnd.length === 0 ? end : (): void => this.endAfterStages(end)
     if (kept === undefined) last()
     else this.after(kept, last)

@@ -314,6 +314,7 @@ export class Dispatch implements Work, Race<Attempt> {
 
   private failed(failed: Failed): void {
     const { gated, failure } = failed
+    this.#call.taps.dropAttempt()
     if (this.#hedge === undefined) {
       this.afterFailure(failed)
       return

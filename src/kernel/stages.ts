@@ -82,7 +82,7 @@ export interface Stage {
   /** Whether the answer must be readable: an encoded one is refused. */
   readonly reads?: (call: Call) => boolean
   /** Observes the bytes of a relayed answer as the client gets them. `events`: it is an event stream. */
-  observe?(source: Source, events: boolean): Tap | undefined
+  observe?(source: Source, events: boolean): readonly Tap[]
   /**
    * Called now and then while the attempt waits for a connection to its upstream and another candidate is left. True: it waits no
    * longer, as if its time limit were over.

@@ -10,27 +10,45 @@ export interface Tap {
   readonly isBlind?: boolean
 }
 
-/** Several taps as one. */
-export class Taps implements Tap {
-  readonly #taps: readonly Tap[]
-  readonly isBlind: boolean
+/** The taps of a call: its own, and those of the attempt at hand, which see the answer of no other attempt. */
+export class Taps {
+  #own = NONE
+  #all = NONE
 
-  constructor(taps: readonly Tap[]) {
-    this.#taps = taps
-    this.isBlind = taps.every(tap => tap.isBlind === true)
+  add(tap: Tap): void {
+    this.#own = [...this.#own, tap]
+    this.#all = [...this.#all, tap]
+  }
+
+  addForAttempt(taps: readonly Tap[]): void {
+    this.#all = [...this.#all, ...taps]
+  }
+
+  /** The attempt has failed. */
+  dropAttempt(): void {
+    this.#all = this.#own
+  }
+
+  /** Whether one of them expects JSON. */
+  get areReading(): boolean {
+    return this.#all.some(tap => tap.isBlind !== true)
   }
 
   /** Of one of them: at most one keeps answers. */
   get kept(): Promise<void> | undefined {
-    for (const { kept } of this.#taps) if (kept !== undefined) return kept
+    for (const { kept } of this.#all) if (kept !== undefined) return kept
     return undefined
   }
 
-  push(bytes: Uint8Array, isLast?: boolean): void {
-    for (const tap of this.#taps) tap.push(bytes, isLast)
+  push(bytes: Uint8Array | string, isLast?: boolean): void {
+    if (this.#all.length === 0) return
+    const seen = typeof bytes === 'string' ? Buffer.from(bytes) : bytes
+    for (const tap of this.#all) tap.push(seen, isLast)
   }
 
   end(): void {
-    for (const tap of this.#taps) tap.end()
+    for (const tap of this.#all) tap.end()
   }
 }
+
+const NONE: readonly Tap[] = Object.freeze([])

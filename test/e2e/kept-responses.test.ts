@@ -1,5 +1,5 @@
 import t from 'tap'
-import { type AnswerOptions, json, stream } from '../helpers/answers.js'
+import { type AnswerOptions, CHAT_ANSWER, head, json, stream } from '../helpers/answers.js'
 import { startTestGateway, type TestGateway, upstreamYaml } from '../helpers/gateway.js'
 import { type RawUpstream, type Script, startRawUpstream } from '../helpers/raw-upstream.js'
 
@@ -50,6 +50,47 @@ t.test('the next turn goes to the upstream that keeps the response, unchanged', 
     t.match(keeper.requests.items.at(-1)?.json(), { previous_response_id: previous })
   }
   t.equal(other.requests.items.length, before)
+})
+
+/** Its head promises more than comes. */
+const breaksOff: Script = async peer => {
+  await peer.send(head(200, { 'content-type': 'application/json', 'content-length': '100' }))
+  peer.reset()
+}
+
+t.test('where one upstream fails after its head, the response is that of the upstream that answers', async t => {
+  const [a, b] = [await startRawUpstream(t), await startRawUpstream(t)]
+  const chat = `{ base: "${b.origin}", speaks: { chat: POST /v1/chat/completions } }`
+  const gateway = await startTestGateway(
+    t,
+    `version: 1\n${KEYS}\nupstreams:\n  a: ${upstreamYaml(a.origin)}\n  b: ${upstreamYaml(b.origin)}\n  chat: ${chat}\nmodels: { m: [a, b], n: [a, chat] }\n`,
+    { env: { BOB_KEY: BOB } },
+  )
+  const post = (body: object) => gateway.request('/v1/responses', { body: { input: 'hi', ...body } })
+  a.answer(breaksOff, breaksOff, breaksOff)
+  b.answer(made('resp_b'), made('resp_next'), json(CHAT_ANSWER), json(CHAT_ANSWER))
+  t.equal((await post({ model: 'm' })).status, 200)
+  t.equal((await post({ model: 'm', previous_response_id: 'resp_b' })).status, 200)
+  t.match(b.requests.items.at(-1)?.json(), { previous_response_id: 'resp_b' })
+  const { id } = (await post({ model: 'n' })).json() as { id: string }
+  t.equal((await post({ model: 'n', previous_response_id: id })).status, 200)
+  t.match(b.requests.items.at(-1)?.json(), { messages: [{}, { content: 'hello' }, {}] }, 'the gateway has kept it')
+  t.notMatch(a.requests.items.at(-1)?.json(), { previous_response_id: id }, 'and it is not that of the first one')
+})
+
+t.test('a turn that one upstream fails after its head is added once to its conversation', async t => {
+  const { gateway, a, b, post } = await stage(t)
+  const { id } = (await gateway.request('/v1/conversations', { body: {} })).json() as { id: string }
+  const said = { output: [{ ...item('msg_1'), content: [{ type: 'output_text', text: 'hello', annotations: [] }] }] }
+  const answers = [breaksOff, json(response('resp_1', said))]
+  // Either is asked first.
+  let asked = 0
+  const next: Script = peer => answers[asked++]?.(peer)
+  for (const up of [a, b]) up.answer(next, next)
+  t.equal((await post({ conversation: id })).status, 200)
+  t.equal(asked, 2)
+  const items = (await gateway.request(`/v1/conversations/${id}/items`)).json() as { data: unknown[] }
+  t.equal(items.data.length, 2)
 })
 
 t.test('a streamed response is kept in mind from its first event', async t => {

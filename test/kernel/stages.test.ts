@@ -116,12 +116,15 @@ t.test('checks: a request is refused by its content, and a stream by what it say
       if (body.type === 'bytes' && body.bytes.includes('forbidden')) throw new GatewayError('bad_request', 'No.')
       return body
     },
-    observe: ({ call }) => ({
-      push(bytes) {
-        if (Buffer.from(bytes).includes('secret')) call.cut(new GatewayError('unavailable', 'The answer was stopped.'))
+    observe: ({ call }) => [
+      {
+        push(bytes) {
+          if (Buffer.from(bytes).includes('secret'))
+            call.cut(new GatewayError('unavailable', 'The answer was stopped.'))
+        },
+        end: () => undefined,
       },
-      end: () => undefined,
-    }),
+    ],
   }
   const upstream = await startRawUpstream(t)
   const gateway = await startTestGateway(t, oneUpstream(upstream.origin), { features: withFeature(feature(checks)) })

@@ -1,5 +1,6 @@
 import { jsonText } from '../../core/exact-json.js'
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
+import { copyWith } from '../../core/keeper.js'
 import type { Exchange } from '../../core/plan.js'
 import type { Transform } from '../../core/transform.js'
 import type { Body } from '../../kernel/body.js'
@@ -72,7 +73,7 @@ export async function draftCompletion(call: Call, body: Body): Promise<Body> {
     body: isLegacy ? { functions: [] } : {},
     lose: () => undefined,
   }
-  call.observe(new CompletionTap(context, bounds.bytes, keep))
+  call.taps.add(new CompletionTap(context, bounds.bytes, keep))
   addToTranslation(call, { id })
   call.set(COMPLETION, { id, named: exchanges => exchanges.map(exchange => withId(exchange, id)) })
   await yieldToEventLoop(body.bytes.length)
@@ -112,5 +113,5 @@ function withId(exchange: Exchange, id: string): Exchange {
     const document = declared?.(bytes) ?? bytes
     return findValue(document, ['choices']) === undefined ? document : setValue(document, ['id'], json, 'always')
   }
-  return { ...exchange, response }
+  return copyWith(exchange, { response })
 }

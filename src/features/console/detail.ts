@@ -61,7 +61,7 @@ export function admitted(call: Call): void {
   if (capture === undefined) return
   const captured = new Captured(capture, MAX_CONTENT_BYTES, held)
   gathered(call).captured = captured
-  call.observe(captured)
+  call.taps.add(captured)
 }
 
 export function arrived(call: Call, body: Body): void {

@@ -8,7 +8,8 @@ import { order } from '../../kernel/resolve.js'
 import { slot } from '../../kernel/slot.js'
 import type { Stage } from '../../kernel/stages.js'
 import { setValue } from '../../wire/json-edit.js'
-import { TURN } from '../responses/response-turn.js'
+import { responseIdOf } from '../responses/inside.js'
+import { TURN, TURN_OPTIONS } from '../responses/response-turn.js'
 import { type Copies, sendCopy } from './copies.js'
 
 /** It has been decided whether the call is copied: once, however often it is sent. */
@@ -77,11 +78,12 @@ function isWithin({ caller }: Call, route: Route, { to }: Mirror): boolean {
  */
 function bodyOfCopy(call: Call): Uint8Array | undefined {
   const { body } = call
-  if (body.type !== 'bytes') return undefined
+  // A response with an id already is one that the gateway runs in the background.
+  if (body.type !== 'bytes' || responseIdOf(call) !== undefined) return undefined
   const turn = call.get(TURN)
   if (turn === undefined) return body.bytes
   const { options, history, conversationId } = turn
   if (options.background || options.conversation !== undefined || conversationId !== undefined) return undefined
   if (history.by === 'upstream') return undefined
-  return options.store ? setValue(body.bytes, ['store'], 'false', 'always') : body.bytes
+  return call.get(TURN_OPTIONS)?.store === true ? setValue(body.bytes, ['store'], 'false', 'always') : body.bytes
 }

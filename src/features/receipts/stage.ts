@@ -25,11 +25,11 @@ export function receiptsStage(service: ReceiptsService, receipts: ReceiptsConfig
       const receipt = new OpenReceipt()
       receipt.journal = service.begin(receipts)
       call.set(RECEIPT, receipt)
-      call.observe(receipt.answer)
+      call.taps.add(receipt.answer)
       const capture = call.caller?.capture
       if (capture === undefined || !service.seals) return
       receipt.captured = new Captured(capture, MAX_CONTENT_BYTES, service.content)
-      call.observe(receipt.captured)
+      call.taps.add(receipt.captured)
     },
     onBody(call, body) {
       const receipt = call.get(RECEIPT)

@@ -1,5 +1,6 @@
 import { GatewayError } from '../../core/errors.js'
 import { isObject, parseJson } from '../../core/json.js'
+import { copyWith } from '../../core/keeper.js'
 import type { Exchange, Route } from '../../core/plan.js'
 import type { ResumableUpload } from '../../core/resources.js'
 import { isPlace } from '../../core/store.js'
@@ -34,7 +35,7 @@ export async function resumedUpload(call: Call, route: Route): Promise<readonly 
 /** The exchange with the address that the upstream gave instead of its own. */
 function exchangeAt(exchange: Exchange, method: string, target: string): Exchange {
   const call: UpstreamCall = { method, text: `${method} (the upload's own address)`, target: () => target, whole: true }
-  return { ...exchange, call, streamCall: call }
+  return copyWith(exchange, { call, streamCall: call })
 }
 
 /**

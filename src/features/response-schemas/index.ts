@@ -22,7 +22,7 @@ export const responseSchemas: Feature<ResponseChecks> = {
         if (Math.random() >= share) return
         const answer = new HeldAnswer(checks.use)
         call.set(ANSWER, answer)
-        call.observe(answer)
+        call.taps.add(answer)
       },
       onAnswerHead: (call, status, headers) => call.get(ANSWER)?.begin(status, headers),
       settle: call => call.get(ANSWER)?.settle(),

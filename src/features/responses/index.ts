@@ -9,6 +9,7 @@ import type { Call } from '../../kernel/call.js'
 import type { Kernel } from '../../kernel/kernel.js'
 import { MUST_FINISH } from '../../kernel/relay/json.js'
 import type { Feature, Stage } from '../../kernel/stages.js'
+import type { Tap } from '../../kernel/tap.js'
 import { addToTranslation, type TranslationHooks } from '../../kernel/translate/hooks.js'
 import { forgetDeleted, STATE_ANSWERS } from './answers.js'
 import { refusesBackground } from './background.js'
@@ -47,15 +48,16 @@ export const responses: Feature = {
       // Upstreams that store responses choose their ids: record the owner of each.
       observe({ call, exchange }, events) {
         const turn = call.get(TURN)
-        if (turn === undefined) return undefined
-        if (turn.conversationId !== undefined) {
-          call.observe(new ResponseTap(events, response => turn.extend(response).catch(() => undefined)))
+        const taps: Tap[] = []
+        if (turn?.conversationId !== undefined) {
+          taps.push(new ResponseTap(events, response => turn.extend(response).catch(() => undefined)))
         }
-        if (!turn.options.store) return undefined
-        return new ResponseObserver(events, {
-          response: id => turn.kept(id, exchange.upstream.keeper),
-          items: ids => turn.keptItems(ids),
-        })
+        if (turn?.options.store !== true) return taps
+        const keep = {
+          response: (id: string) => turn.kept(id, exchange.upstream.keeper),
+          items: (ids: readonly string[]) => turn.keptItems(ids),
+        }
+        return [...taps, new ResponseObserver(events, keep)]
       },
       // If no upstream runs the response in the background, the gateway does.
       onExhausted(call, failure, body) {

@@ -1,7 +1,7 @@
 import { GatewayError } from '../../core/errors.js'
 import { jsonText, parseExact } from '../../core/exact-json.js'
 import type { Json, JsonObject } from '../../core/json.js'
-import { exchangeOfKeeper } from '../../core/keeper.js'
+import { copyWith, exchangeOfKeeper } from '../../core/keeper.js'
 import type { Exchange } from '../../core/plan.js'
 import type { Transform } from '../../core/transform.js'
 import { newId } from '../../kernel/own-ids.js'
@@ -334,7 +334,7 @@ function inConversation(exchange: Exchange, id: string): Exchange {
     if (path.length === 0 && findValue(document, ['output']) === undefined) return document
     return setValue(document, [...path, 'conversation'], json, 'always')
   }
-  return { ...exchange, response }
+  return copyWith(exchange, { response })
 }
 
 /** Statuses of responses whose output becomes part of the conversation. */

@@ -74,7 +74,8 @@ export class RetriesStage implements Stage {
     if (first >= 0) return first === 0 ? next : { ...next, left: next.left.slice(first) }
     for (const { exchange: again, readyAt } of inOrder(failed)) {
       const waitMs = Math.max(0, readyAt - now)
-      if (now + waitMs - call.started > again.timeouts.total) break
+      // Only a task's submit continues without its client, and does not wait.
+      if (call.ended > 0 || now + waitMs - call.started > again.timeouts.total) break
       if (this.#hold(call, again, now)) return { ...next, left: [again], waitMs }
     }
     return { ...next, left: NONE }
@@ -91,7 +92,9 @@ export class RetriesStage implements Stage {
     if (isKnown !== true) return true
     const budget = this.#retrying.budget(upstream)
     if (!budget.hold(retry.budget, now)) return false
-    call.set(HELD, budget)
+    // After the end of the call nothing would give it back.
+    if (call.ended > 0) budget.send(now)
+    else call.set(HELD, budget)
     return true
   }
 

@@ -22,7 +22,7 @@ export class ContentTracesStage extends TracesStage {
     if (config === undefined) return
     const captured = new Captured(config, config.size, held)
     call.set(CAPTURED, captured)
-    call.observe(captured)
+    call.taps.add(captured)
   }
 
   onBody(call: Call, body: Body): Body {

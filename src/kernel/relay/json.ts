@@ -189,7 +189,7 @@ export class JsonRelay implements Relay {
   private passesUnparsed(text: string, body: Buffer): boolean {
     const { call, route, exchange, mayYield } = this.#attempt
     const { usage: paths, streamError } = route.protocol ?? {}
-    if (mayYield || exchange.response !== undefined || readsAnswer(call)) return false
+    if (mayYield || exchange.response !== undefined || call.taps.areReading) return false
     if (paths === undefined || streamError === 'responses' || mayBeError(text)) return false
     const usage = usageAtEnd(body, paths)
     if (usage === undefined) return false
@@ -265,9 +265,4 @@ export class JsonRelay implements Relay {
   private refuse(why: string, limit?: string, cause?: unknown): void {
     this.#attempt.failed('bad_response', malformedAnswer(why, limit, cause))
   }
-}
-
-/** Whether something observes the answer that expects JSON. */
-function readsAnswer({ tap }: Source['call']): boolean {
-  return tap !== undefined && tap.isBlind !== true
 }

@@ -42,7 +42,7 @@ export function openRelay(attempt: Source, status: number, headers: UpstreamHead
       if (own !== undefined) return own
     }
     for (const observe of chain.observe) {
-      attempt.call.observe(observe(attempt, type.startsWith('text/event-stream')))
+      attempt.call.taps.addForAttempt(observe(attempt, type.startsWith('text/event-stream')))
     }
   }
   const framing = framingOf(attempt.call, attempt.route.framing)

@@ -24,7 +24,10 @@ const PROTOCOL_HEADER = 'sec-websocket-protocol'
 
 /** Upstreams whose recorded answers are played: a server on loopback, which runs once a plan has one. */
 export class RecordedUpstreams {
-  readonly #players = new Map<string, Player>()
+  /** By upstreams of plans, with which they go: recordings that a later plan reads change nothing for an earlier one. */
+  readonly #plays = new WeakMap<Upstream, { readonly id: string; readonly player: Player }>()
+  readonly #players = new Map<string, WeakRef<Player>>()
+  #number = 0
   readonly #key = randomBytes(32).toString('base64url')
   readonly #sockets = new Set<Duplex>()
   #server: Server | undefined
@@ -32,11 +35,19 @@ export class RecordedUpstreams {
 
   /** Reads the recordings anew. */
   async prepare(plan: Plan): Promise<void> {
-    for (const { name, off, recordings } of plan.upstreams.values()) {
+    const read: { readonly upstream: Upstream; readonly player: Player }[] = []
+    for (const upstream of plan.upstreams.values()) {
+      const { off, recordings } = upstream
       if (recordings === undefined || off !== undefined) continue
-      this.#players.set(name, new Player(await readExchanges(recordings.from), recordings))
+      read.push({ upstream, player: new Player(await readExchanges(recordings.from), recordings) })
     }
-    if (this.#players.size === 0) return
+    if (read.length === 0) return
+    for (const [id, player] of this.#players) if (player.deref() === undefined) this.#players.delete(id)
+    for (const { upstream, player } of read) {
+      const id = `${upstream.name}#${++this.#number}`
+      this.#players.set(id, new WeakRef(player))
+      for (const one of [upstream, ...upstream.others, ...upstream.former]) this.#plays.set(one, { id, player })
+    }
     this.#starting ??= this.#start()
     await this.#starting
   }
@@ -48,8 +59,8 @@ export class RecordedUpstreams {
   }
 
   /** Headers of requests that say which upstream is meant: flat name, value list. */
-  headers({ name }: Upstream): readonly string[] {
-    return [TO, name, KEY, this.#key]
+  headers(upstream: Upstream): readonly string[] {
+    return [TO, this.#plays.get(upstream)?.id ?? '', KEY, this.#key]
   }
 
   async close(): Promise<void> {
@@ -120,7 +131,7 @@ export class RecordedUpstreams {
   }
 
   #playerOf({ headers }: IncomingMessage): Player | undefined {
-    return headers[KEY] === this.#key ? this.#players.get(String(headers[TO])) : undefined
+    return headers[KEY] === this.#key ? this.#players.get(String(headers[TO]))?.deref() : undefined
   }
 }
 

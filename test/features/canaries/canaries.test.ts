@@ -38,10 +38,10 @@ const asked = (...all: readonly RawUpstream[]): readonly number[] => all.map(one
 /** The first turn tells conversations apart. */
 const turn = (name: string): object => ({ model: 'm', messages: [{ role: 'user', content: name }] })
 
-async function ask(gateway: TestGateway, names: readonly string[]): Promise<void> {
+async function ask(gateway: TestGateway, names: readonly string[], more: object = {}): Promise<void> {
   for (let at = 0; at < names.length; at += 20) {
     const some = names.slice(at, at + 20)
-    await Promise.all(some.map(name => gateway.request('/v1/chat/completions', { body: turn(name) })))
+    await Promise.all(some.map(name => gateway.request('/v1/chat/completions', { body: { ...turn(name), ...more } })))
   }
 }
 
@@ -106,6 +106,14 @@ t.test('one that fails gets no more requests, the others answer for it, and the 
   t.equal(asked(c)[0], failed, 'it rests')
   const ready = (await gateway.request('/readyz?verbose')).json() as { canaries: { m: string } }
   t.match(ready.canaries.m, /failed, of the others 0 of \d+; rests until 20/)
+})
+
+t.test('failures of answers that the gateway keeps count for the canary, too', async t => {
+  const { gateway, c } = await started(t, '{ to: next, share: 50%, by: request }')
+  c.answer(json({ error: { message: 'Broken.' } }, { status: 500 }))
+  await ask(gateway, conversations(100), { store: true })
+  const line = await gateway.log.find(({ msg }) => msg?.startsWith('a canary fails') === true)
+  t.match(line, { canary: { to: 'next' }, others: { failures: 0 } })
 })
 
 t.test('one that fails as often as the others stays', async t => {

@@ -188,3 +188,40 @@ t.test('a fallback whose upstream has several secrets is asked only where a fail
   t.equal((await gateway.chat()).status, 200)
   t.same(asked(other), [1])
 })
+
+t.test('a fallback is led to by the cause also where the answer is kept or continues something', async t => {
+  const { gateway, a, b, long, other } = await started(t, M)
+  const response = { id: 'resp_1', object: 'response', status: 'completed', output: [] }
+  const tooLong = refuse(400, TOO_LONG)
+  const chat = { model: 'm', messages: [{ role: 'user', content: 'hi' }], store: true }
+  a.answer(tooLong)
+  t.equal((await gateway.request('/v1/chat/completions', { body: chat })).status, 200)
+  t.same(asked(a, b, long, other), [1, 0, 1, 0])
+
+  const { id } = (await gateway.request('/v1/conversations', { body: {} })).json() as { id: string }
+  a.answer(tooLong)
+  long.answer(json(response))
+  const turn = { model: 'm', input: 'hi', conversation: id }
+  t.equal((await gateway.request('/v1/responses', { body: turn })).status, 200)
+  t.same(asked(a, b, long, other), [2, 0, 2, 0])
+})
+
+t.test('a response that continues at the upstream that keeps it has the fallbacks there, by their causes', async t => {
+  const { gateway, a } = await started(
+    t,
+    `m: { targets: [a], fallbacks: { context_too_long: [spare] } }
+  spare: { upstream: a, as: spare }`,
+  )
+  const response = { id: 'resp_1', object: 'response', status: 'completed', output: [] }
+  const turn = { model: 'm', input: 'hi' }
+  const models = () => a.requests.items.map(one => (one.json() as { model: string }).model)
+  a.answer(json(response))
+  await gateway.request('/v1/responses', { body: turn })
+  a.answer(refuse(503, { message: 'Busy.' }))
+  const next = { ...turn, previous_response_id: 'resp_1' }
+  t.equal((await gateway.request('/v1/responses', { body: next })).status, 503)
+  t.notOk(models().includes('spare'))
+  a.answer(refuse(400, TOO_LONG), json({ ...response, id: 'resp_2' }))
+  t.equal((await gateway.request('/v1/responses', { body: next })).status, 200)
+  t.equal(models().at(-1), 'spare')
+})

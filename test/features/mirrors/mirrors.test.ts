@@ -210,6 +210,28 @@ t.test('a copy keeps no response, and what continues a conversation by its id is
   t.notMatch(b.requests.items[0]?.json(), { store: true })
 })
 
+t.test('a response that the gateway runs in the background is not copied', async t => {
+  const [a, b] = [await startRawUpstream(t), await startRawUpstream(t)]
+  for (const one of [a, b]) one.answer(json(CHAT_ANSWER))
+  const gateway = await startTestGateway(
+    t,
+    `version: 1
+keys: { caller: { secret: { env: CALLER_KEY }, models: [m] } }
+upstreams:
+  a: { base: "${a.origin}", speaks: { chat: POST /v1/chat/completions } }
+  b: ${upstreamYaml(b.origin)}
+models: { m: { upstream: a, mirror: { to: next } }, next: b }
+`,
+  )
+  const asked = { model: 'm', input: 'hi' }
+  const begun = await gateway.request('/v1/responses', { body: { ...asked, background: true } })
+  t.match(begun.json(), { background: true })
+  await gateway.log.count(2, line => line.msg === 'request' && !isCopy(line))
+  t.equal((await gateway.request('/v1/responses', { body: asked })).status, 200)
+  await gateway.log.find(isCopy)
+  t.same([a.requests.items.length, b.requests.items.length], [2, 1])
+})
+
 t.test('what makes something is not copied', async t => {
   const { gateway, a, b } = await started(t)
   a.answer(json({ created: 1, data: [{ b64_json: 'AAAA' }] }))

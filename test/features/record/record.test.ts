@@ -172,3 +172,35 @@ t.test('an unknown route under record is a warning at its place', async t => {
   ])
   t.equal(found.length, 1)
 })
+
+/** The same request, answered with that text. */
+function tape(content: string): string {
+  const type = [{ name: 'Content-Type', value: 'application/json' }]
+  const url = 'https://api.example.com/v1/chat/completions'
+  const request = { method: 'POST', url, headers: type, postData: { text: JSON.stringify(say('hello')) } }
+  const choices = [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }]
+  const text = JSON.stringify({ id: 'c', object: 'chat.completion', created: 1, model: 'm', choices })
+  return JSON.stringify({
+    log: { entries: [{ request, response: { status: 200, headers: type, content: { text } } }] },
+  })
+}
+
+t.test('a configuration that is refused leaves the recordings of the one that serves', async t => {
+  const yaml = (near: string, other: string): string => `version: 1
+${CALLER}
+upstreams:
+  near: { kind: recorded, recordings: { from: ${near} } }
+  other: { kind: recorded, recordings: { from: ${other} } }
+models: { sim-text: near, unused: other }
+`
+  const files = { 'one/tape.har': tape('one'), 'two/tape.har': tape('two'), 'empty/tape.txt': '' }
+  const gateway = await startTestGateway(t, yaml('one', 'one'), { files })
+  t.match((await gateway.chat(say('hello'))).text, '"one"')
+  await gateway.write('gateway.yaml', yaml('two', 'empty'))
+  await t.rejects(gateway.gateway.reload(), { message: /no exchange was found/ })
+  t.equal(gateway.gateway.health.generation, 1)
+  t.match((await gateway.chat(say('hello'))).text, '"one"')
+  await gateway.write('gateway.yaml', yaml('two', 'one'))
+  await gateway.gateway.reload()
+  t.match((await gateway.chat(say('hello'))).text, '"two"')
+})

@@ -147,3 +147,31 @@ t.test('a walk asks the targets, and waits, as the model says', async t => {
   t.equal(longest.steps, 8, 'attempts are used up')
   t.ok(longest.repeats > 1000, `targets are asked again: ${longest.repeats} times`)
 })
+
+t.test('a call that has ended, as that of a task whose client has left, holds no repetition', async t => {
+  const budget = new RetryBudget()
+  let now = 0
+  const stage = new RetriesStage({ lane: 'exchange' } as unknown as Route, {
+    budget: () => budget,
+    now: () => now,
+    random: () => DRAWN,
+  })
+  const chain = { onFailure: [stage.onFailure.bind(stage)], pairs: [stage], onUsage: [] }
+  const retry = mergeRetry(DEFAULTS.retry, { attempts: 8, on: ON })
+  const upstream = { name: 'u' }
+  const [one, other] = ['one', 'other'].map(
+    model => ({ upstream, model, retry, timeouts: { total: 5000 } }) as unknown as Exchange,
+  ) as [Exchange, Exchange]
+  const error = new GatewayError('upstream_failed', 'It failed.')
+  const failed = (ended: number, exchanges: readonly Exchange[]): readonly Exchange[] => {
+    const call = Object.assign(new Slots(), { chain, started: now, ended }) as unknown as Call
+    const walk = new Walk(call, exchanges)
+    const attempt = new GatedAttempt(call, walk.take() as Exchange)
+    attempt.enter()
+    return walk.failed(attempt, { condition: 429, error }).left
+  }
+  for (let calls = 0; calls < 100; calls++) t.same(failed(1, [one]), [], 'no one waits for it')
+  t.same(failed(1, [one, other]), [other], 'another target is still asked')
+  now += 20_000
+  for (let calls = 0; calls < 10; calls++) t.same(failed(0, [one]), [one])
+})

@@ -1,6 +1,7 @@
 import t from 'tap'
+import { copyWith } from '../../../src/core/keeper.js'
 import type { Exchange } from '../../../src/core/plan.js'
-import { fastest, leastInFlight, type View } from '../../../src/features/strategies/orders.js'
+import { fastest, leastInFlight, ORDERS, type View } from '../../../src/features/strategies/orders.js'
 import { Targets } from '../../../src/features/strategies/target.js'
 import { order } from '../../../src/kernel/resolve.js'
 import { fc } from '../../helpers/property.js'
@@ -54,6 +55,18 @@ t.test('every target is in the order once', async () => {
       return true
     }),
   )
+})
+
+t.test('copies that are changed for one call have the place and the weight of their target', async t => {
+  const busy = { milliseconds: null, age: 0 }
+  const all = [
+    { ...busy, weight: 1, inFlight: 1 },
+    { ...busy, weight: 4, inFlight: 2 },
+  ]
+  const view = viewOf(all, 'least_in_flight', Math.random)
+  const copies = view.choice.groups.flatMap(({ exchanges }) => exchanges.map(one => copyWith(one, {})))
+  t.same(namesOf(leastInFlight(copies, view)), ['1', '0'])
+  t.same(namesOf(ORDERS.lossless?.(copies.toReversed(), view) ?? []), ['0', '1'])
 })
 
 t.test('least_in_flight: no target comes before one with fewer attempts for its weight', async () => {
