@@ -35,6 +35,7 @@ export class ObservedExchange implements ExchangeHandler {
   }
 
   onResponseError(controller: UpstreamController, cause: Error): void {
+    this.#observer.onError()
     this.#handler.onResponseError(controller, cause)
   }
 }

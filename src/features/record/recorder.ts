@@ -14,8 +14,11 @@ export class Recorder implements ExchangeObserver {
   readonly #sink: RecordingsSink
   readonly #time = Date.now()
   readonly #started = performance.now()
-  readonly #pieces: Piece[] = []
+  #pieces: Piece[] = []
   #size: number
+  /** Bytes of pieces for which the sink has room. */
+  #held = 0
+  #leftOut: string | undefined
   #head: Pick<WholeExchange, 'status' | 'headers' | 'headAt'> | undefined
 
   constructor(about: RecordedAbout, request: WholeExchange['request'], sink: RecordingsSink) {
@@ -31,16 +34,40 @@ export class Recorder implements ExchangeObserver {
 
   onData(chunk: Buffer): void {
     this.#size += chunk.length
-    if (this.#size > MAX_EXCHANGE_BYTES) this.#pieces.length = 0
-    else this.#pieces.push({ bytes: Buffer.from(chunk), at: this.#elapsed() })
+    if (this.#leftOut !== undefined) return
+    if (this.#size > MAX_EXCHANGE_BYTES) this.#leaveOut('it is too large')
+    else if (!this.#sink.reserve(chunk.length)) this.#leaveOut('too many wait to be written')
+    else {
+      this.#held += chunk.length
+      this.#pieces.push({ bytes: Buffer.from(chunk), at: this.#elapsed() })
+    }
   }
 
   onEnd(): void {
-    const [about, request, pieces, head, size] = [this.#about, this.#request, this.#pieces, this.#head, this.#size]
+    const [about, request, pieces, head] = [this.#about, this.#request, this.#pieces, this.#head]
     if (head === undefined) return
-    if (size > MAX_EXCHANGE_BYTES) this.#sink.leftOut(about, 'it is too large')
-    else if (!this.#sink.reserve(size)) this.#sink.leftOut(about, 'too many wait to be written')
-    else this.#sink.write({ about, time: this.#time, request, pieces, ...head }, size)
+    const more = request.body?.length ?? 0
+    if (this.#leftOut === undefined && this.#size > MAX_EXCHANGE_BYTES) this.#leaveOut('it is too large')
+    if (this.#leftOut === undefined && !this.#sink.reserve(more)) this.#leaveOut('too many wait to be written')
+    if (this.#leftOut !== undefined) {
+      this.#sink.leftOut(about, this.#leftOut)
+      return
+    }
+    const held = this.#held
+    this.#held = 0
+    this.#pieces = []
+    this.#sink.write({ about, time: this.#time, request, pieces, ...head }, held + more)
+  }
+
+  onError(): void {
+    this.#leaveOut('it broke off')
+  }
+
+  #leaveOut(reason: string): void {
+    this.#leftOut = reason
+    this.#sink.release(this.#held)
+    this.#held = 0
+    this.#pieces = []
   }
 
   onSession(): SessionObserver {

@@ -22,6 +22,8 @@ export interface ExchangeObserver {
   onData(chunk: Buffer): void
   /** The answer is whole. One that breaks off has no end. */
   onEnd(): void
+  /** The exchange broke off, or was given up. */
+  onError(): void
   /** After a head with the status 101, in place of data and end: what is returned sees the WebSocket. */
   onSession(): SessionObserver
 }

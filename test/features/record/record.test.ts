@@ -2,6 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { RecordedExchange } from '../../../src/core/recording.js'
+import { Recorder } from '../../../src/features/record/recorder.js'
+import { RecordingsSink } from '../../../src/sinks/recordings/recordings-sink.js'
 import { CALLER, startTestGateway, type TestGateway } from '../../helpers/gateway.js'
 import { tryPlan } from '../../helpers/plans.js'
 
@@ -203,4 +205,31 @@ models: { sim-text: near, unused: other }
   await gateway.write('gateway.yaml', yaml('two', 'one'))
   await gateway.gateway.reload()
   t.match((await gateway.chat(say('hello'))).text, '"two"')
+})
+
+t.test('answers that are under way hold room, and what breaks off or has none gives it back', async t => {
+  const notices: object[] = []
+  const sink = new RecordingsSink(fields => notices.push(fields))
+  const config = { into: t.testdir(), mask: [], words: [], members: [] }
+  const upstream = { origin: 'http://up', secrets: [] }
+  const about = { config, upstream, presented: [], route: 'chat', model: 'm' }
+  const begin = (): Recorder => {
+    const request = { method: 'POST', path: '/v1/chat/completions', headers: [], body: Buffer.alloc(100) }
+    const recorder = new Recorder(about, request, sink)
+    recorder.onHead(200, {})
+    recorder.onData(Buffer.from('"piece"'))
+    return recorder
+  }
+  t.ok(sink.reserve(256 * 1024 * 1024 - 120))
+  const [broken, whole, late] = [begin(), begin(), begin()]
+  t.notOk(sink.reserve(120 - 21 + 1), 'they hold some')
+  late.onEnd()
+  broken.onError()
+  whole.onEnd()
+  whole.onError()
+  await sink.close()
+  t.match(notices, [{ reason: 'too many wait to be written' }])
+  t.equal(readdirSync(config.into).length, 1)
+  t.ok(sink.reserve(120), 'all of it is free again')
+  t.notOk(sink.reserve(1))
 })
