@@ -9,7 +9,7 @@ export type Unit = Bound['unit'] | 'in_flight' | 'streams'
 
 /** How long the store keeps the accounts of rates after their window, and of places after their last use. */
 const RATE_KEPT_MS = 2 * 60_000
-/** How long budgets are kept after their window, for `ledger verify`. */
+/** How long a store that outlives the process keeps budgets after their window, for `ledger verify`. */
 const BUDGET_KEPT_MS = 40 * 86_400_000
 
 /** From the start of one commit to that of the next. */
@@ -28,6 +28,7 @@ export class Account {
   /** The name in JSON. */
   quoted: string | undefined
   readonly unit: Unit
+  readonly #keptMs: number
   span: Span
   /** The largest sum of what is spent and held. */
   bound: number
@@ -78,9 +79,10 @@ export class Account {
 
   #shown = { bound: Number.NaN, text: '' }
 
-  constructor(name: string, unit: Unit, span: Span | undefined, bound: number) {
+  constructor(name: string, unit: Unit, span: Span | undefined, bound: number, isShared: boolean) {
     this.name = name
     this.unit = unit
+    this.#keptMs = unit === 'budget' && isShared ? BUDGET_KEPT_MS : RATE_KEPT_MS
     this.span = span ?? PLACE
     this.bound = bound
   }
@@ -184,8 +186,7 @@ export class Account {
 
   /** When the store may forget it: late settlements extend it. */
   expires(now: number): number {
-    if (this.isPlace) return now + RATE_KEPT_MS
-    return Math.max(this.span.end, now) + (this.unit === 'budget' ? BUDGET_KEPT_MS : RATE_KEPT_MS)
+    return (this.isPlace ? now : Math.max(this.span.end, now)) + this.#keptMs
   }
 }
 
