@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Tally } from '../../core/accounts.js'
+import { isAccount, type Tally } from '../../core/accounts.js'
 import type { Bound, Scope } from '../../core/bounds.js'
 import { wholeText } from '../../core/json-line.js'
 import type { Span } from './windows.js'
@@ -17,7 +17,7 @@ export const PACE_MS = 25
 /** After such a pause nothing is expected from what was taken before it. */
 export const FORGETS_MS = 100
 
-/** Names of accounts may have 512 characters; one character of a name may take twelve. */
+/** Names that have more are shortened. So are those of which an account's name gets too long: one character may take twelve. */
 const MAX_NAME_CHARS = 128
 
 const PLACE: Span = { start: Number.NEGATIVE_INFINITY, end: Number.POSITIVE_INFINITY, label: '' }
@@ -197,15 +197,21 @@ export function accountName(
   window?: Bound['window'],
   span?: Span,
 ): string {
-  const parts = [`${scope.type}:${visible(scope.name)}`, unit, window, span?.label]
-  return parts.filter(part => part !== undefined && part !== '').join(' ')
+  const nameWith = (holder: string): string => {
+    const parts = [`${scope.type}:${visible(holder)}`, unit, window, span?.label]
+    return parts.filter(part => part !== undefined && part !== '').join(' ')
+  }
+  const { name } = scope
+  const whole = nameWith(name.length > MAX_NAME_CHARS ? shortened(name) : name)
+  return isAccount(whole) ? whole : nameWith(shortened(name))
 }
 
-/** Names as visible ASCII: other characters are percent-encoded, and long names end with a digest. */
+/** Its beginning and a digest. */
+function shortened(name: string): string {
+  return `${name.slice(0, 32)}~${createHash('sha256').update(name).digest('base64url')}`
+}
+
+/** As visible ASCII: other characters are percent-encoded. */
 function visible(name: string): string {
-  if (name.length > MAX_NAME_CHARS) {
-    const digest = createHash('sha256').update(name).digest('base64url')
-    return visible(`${name.slice(0, 32)}~${digest}`)
-  }
   return name.replace(/[^\x21-\x7e]|%/gu, found => encodeURIComponent(Buffer.from(found).toString()))
 }
