@@ -10,6 +10,8 @@ export interface Place {
 
 /** Characters. */
 export const MAX_PLACE_CHARS = { namespace: 32, owner: 128, key: 256 } as const
+/** Records that expire then, or later, never do: the memory store evicts none of them. */
+export const NEVER_EXPIRES_MS = Date.UTC(9999, 0, 1)
 /** Largest value of one record, bytes. */
 export const MAX_VALUE_BYTES = 32 * 1024 * 1024
 

@@ -1,5 +1,6 @@
 import t from 'tap'
 import type { Commit } from '../../src/core/accounts.js'
+import { NEVER_EXPIRES_MS, StoreError } from '../../src/core/store.js'
 import { MemoryStore } from '../../src/stores/memory.js'
 import { draft, storeContract } from '../contracts/store.js'
 
@@ -34,6 +35,26 @@ t.test('over its bytes, as many go as have to', async t => {
   t.not(await store.get('things', 'ann', 'k49'), undefined)
   t.equal((await store.list('things', 'ann', { order: 'ascending', limit: 100 })).length, store.size.records)
 })
+
+t.test(
+  'records that never expire, such as keys, make no room for others, and are refused where they fill all',
+  async t => {
+    const store = new MemoryStore({ records: 3, bytes: 10_000 }, now)
+    const expires = NEVER_EXPIRES_MS
+    const key = await store.create(draft('key', { expires }))
+    for (let n = 0; n < 50; n++) await store.create(draft(`answer-${n}`))
+    t.not(await store.get('things', 'ann', 'key'), undefined)
+    t.not(await store.get('things', 'ann', 'answer-49'), undefined)
+    for (const name of ['key-2', 'key-3']) await store.create(draft(name, { expires }))
+    await t.rejects(store.create(draft('key-4', { expires })), new StoreError('full', 'the memory store is full'))
+    await t.rejects(store.create(draft('task', { due: LATER })), new StoreError('full', 'the memory store is full'))
+    t.ok(key && (await store.replace(key, { value: Buffer.alloc(9000) })), 'they can change all the same')
+    t.ok(await store.delete(draft('key-2')))
+    t.ok(await store.delete(draft('key')))
+    t.ok(await store.create(draft('key-4', { expires })))
+    t.equal(store.size.records, 2)
+  },
+)
 
 t.test('removed records leave nothing behind', async t => {
   const store = new MemoryStore(undefined, now)

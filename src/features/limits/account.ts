@@ -17,7 +17,7 @@ export const PACE_MS = 25
 /** After such a pause nothing is expected from what was taken before it. */
 export const FORGETS_MS = 100
 
-/** Names that have more are shortened. So are those of which an account's name gets too long: one character may take twelve. */
+/** Longer names are shortened, and those that make the name of an account too long: one character may take twelve. */
 const MAX_NAME_CHARS = 128
 
 const PLACE: Span = { start: Number.NEGATIVE_INFINITY, end: Number.POSITIVE_INFINITY, label: '' }
