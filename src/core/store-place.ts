@@ -31,6 +31,11 @@ export class StoreError extends Error {
   }
 }
 
+/** Whether what was asked of a store may have happened, or may happen later, all the same. */
+export function isUnclear(error: unknown): boolean {
+  return error instanceof StoreError && error.fault === 'unavailable'
+}
+
 const NAMESPACE = /^[a-z][a-z-]*$/
 const VISIBLE = /^[\x21-\x7e]+$/
 

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
+import { chunks } from '../../src/contracts/store-blobs.js'
 import { draft } from '../../src/contracts/store-stage.js'
 import { type Store, StoreError } from '../../src/core/store.js'
 import { openStore } from '../../src/runtime/stores.js'
@@ -158,6 +159,27 @@ t.test('a replica is known by its error within a script, before Redis 7 and sinc
     answer = `-${error}\r\n`
     t.match(await faultOf(store.create(lasting('a'))), /^unavailable: .* is now a replica, and accepts no writes/)
     await renewed.promise
+  }
+})
+
+t.test('pieces of a blob that may get its name later are kept, and others are removed', async t => {
+  const full = "-OOM command not allowed when used memory > 'maxmemory'.\r\n"
+  const opening = handshake(() => '')
+  for (const [named, fault, isRemoved] of [
+    [undefined, /^unavailable: .* did not answer within/, false],
+    [full, /^full: /, true],
+  ] as const) {
+    const asked = new Set<string>()
+    const server = await startRespServer(t, words => {
+      const [name = ''] = words
+      asked.add(name)
+      return name === 'evalsha' ? named : name === 'unlink' ? ':1\r\n' : opening(words)
+    })
+    const store = await RedisStore.open(redisConfig('/', server.port, TIMEOUT), heard().events)
+    t.teardown(() => store.close())
+    const keep = { expires: Date.now() + 60_000, limit: 100 }
+    t.match(await faultOf(store.blobs.put(PLACE, chunks(10, 10), keep)), fault)
+    t.equal(asked.has('unlink'), isRemoved)
   }
 })
 
