@@ -10,6 +10,8 @@ export interface Place {
 
 /** Characters. */
 export const MAX_PLACE_CHARS = { namespace: 32, owner: 128, key: 256 } as const
+/** Records that expire then, or later, never do: the memory store evicts none of them. */
+export const NEVER_EXPIRES_MS = Date.UTC(9999, 0, 1)
 /** Largest value of one record, bytes. */
 export const MAX_VALUE_BYTES = 32 * 1024 * 1024
 
@@ -27,6 +29,11 @@ export class StoreError extends Error {
     super(message, cause === undefined ? undefined : { cause })
     this.fault = fault
   }
+}
+
+/** Whether what was asked of a store may have happened, or may happen later, all the same. */
+export function isUnclear(error: unknown): boolean {
+  return error instanceof StoreError && error.fault === 'unavailable'
 }
 
 const NAMESPACE = /^[a-z][a-z-]*$/

@@ -1,12 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import type { Store } from '../core/store.js'
+import { NEVER_EXPIRES_MS, type Store } from '../core/store.js'
 import { stored } from './stored.js'
 
 const NAMESPACE = 'secrets'
 const OWNER = 'gateway'
 const SECRET_BYTES = 64
-/** A secret does not expire. */
-const NEVER_EXPIRES_MS = Date.UTC(9999, 0, 1)
 
 /** 64 random bytes that all processes on one store share, created on first use. */
 export class SharedSecret {

@@ -1,11 +1,9 @@
 import { DEFAULTS } from '../core/defaults.generated.js'
 import type { Plan } from '../core/plan.js'
-import type { Store } from '../core/store.js'
+import { NEVER_EXPIRES_MS, type Store } from '../core/store.js'
 
 /** The record that says up to which day the ledger has been dropped; written before the days are. */
 const MARK = { namespace: 'ledger', owner: 'gateway', key: 'dropped' } as const
-/** 9999-12-31, milliseconds since the epoch: the record has no end. */
-const NEVER = Date.UTC(9999, 11, 31)
 /** Processes that share a store may write the mark at once; each try is a read and a write. */
 const MAX_TRIES = 10
 
@@ -43,7 +41,7 @@ async function mark(store: Store, day: string, now: number): Promise<void> {
     if (known !== undefined && Buffer.from(known.value).toString('latin1') >= day) return
     const written =
       known === undefined
-        ? await store.create({ ...MARK, created: now, expires: NEVER, value })
+        ? await store.create({ ...MARK, created: now, expires: NEVER_EXPIRES_MS, value })
         : await store.replace(known, { value })
     if (written !== undefined) return
   }

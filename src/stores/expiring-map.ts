@@ -5,14 +5,19 @@ interface Kept<V> {
   readonly expires: number
 }
 
-/** Values that are forgotten some time, at most so many: those that expire first make room. */
+/** Values that are forgotten some time, in the order of use, at most so many: those that expire first make room. */
 export class ExpiringMap<V> {
   readonly #max: number
+  /** The one that was set last is the last. */
   readonly #kept = new Map<string, Kept<V>>()
   readonly #byExpiry = new SortedIndex()
 
   constructor(max: number) {
     this.#max = max
+  }
+
+  get size(): number {
+    return this.#kept.size
   }
 
   get(key: string): Kept<V> | undefined {
@@ -25,6 +30,7 @@ export class ExpiringMap<V> {
       if (known !== undefined) this.#byExpiry.remove({ created: known.expires, key })
       this.#byExpiry.add({ created: expires, key })
     }
+    this.#kept.delete(key)
     this.#kept.set(key, { value, expires })
     if (this.#kept.size > this.#max) this.sweep(Infinity, this.#kept.size - this.#max)
   }
@@ -40,11 +46,11 @@ export class ExpiringMap<V> {
     return expired.length
   }
 
-  values(): IterableIterator<Kept<V>> {
-    return this.#kept.values()
+  entries(): IterableIterator<[string, Kept<V>]> {
+    return this.#kept.entries()
   }
 
-  private delete(key: string): void {
+  delete(key: string): void {
     const known = this.#kept.get(key)
     if (known === undefined) return
     this.#kept.delete(key)

@@ -8,6 +8,7 @@ import {
   type ByteRange,
   checkPlace,
   isPlace,
+  isUnclear,
   type Keep,
   MAX_PIECE_BYTES,
   type Place,
@@ -61,7 +62,7 @@ export class FileBlobs implements Blobs {
     const file = randomBytes(16).toString('hex')
     let waste: Key = [this.#environment.now() + ABANDONED_AFTER_MS, file]
     await this.#environment.transaction(() => quietly(this.#waste.put(waste, NOTHING)))
-    let size = 0
+    let [size, isNaming] = [0, false]
     let old: Entry | undefined
     try {
       const handle = await this.disk(() => open(this.pathOf(file), 'wx', 0o600))
@@ -76,9 +77,11 @@ export class FileBlobs implements Blobs {
       } finally {
         await handle.close()
       }
+      isNaming = true
       old = await this.name(place, { file, size, expires }, waste)
     } catch (error) {
-      await this.discard(waste).catch(() => undefined)
+      // It may get its name later: until then it is waste, which a sweep removes.
+      if (!isNaming || !isUnclear(error)) await this.discard(waste).catch(() => undefined)
       throw error
     }
     if (old !== undefined) await this.discard([0, old.file]).catch(() => undefined)

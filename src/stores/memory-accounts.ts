@@ -13,7 +13,7 @@ import { MemoryLedger } from './memory-ledger.js'
 
 /** What the memory store keeps of accounts at most. */
 export interface AccountBounds {
-  /** Those that expire first make room: windows that are over long ago. */
+  /** Those that have expired make room, then those that were not used for longest. */
   readonly accounts: number
   /** Writers whose numbers are remembered; those that are remembered least make room. */
   readonly writers: number
@@ -26,6 +26,9 @@ export const ACCOUNT_BOUNDS: AccountBounds = {
   writers: 100_000,
   ledger: 64 * 1024 * 1024,
 }
+
+/** Of all accounts, when there is no room for another one. */
+const EVICTED_SHARE = 1 / 256
 
 interface Lease {
   readonly held: number
@@ -42,14 +45,15 @@ interface Account {
 
 /** Accounts of this process. */
 export class MemoryAccounts implements Accounts {
-  readonly #accounts: ExpiringMap<Account>
+  readonly #accounts = new ExpiringMap<Account>(Infinity)
+  readonly #maxAccounts: number
   /** The number of a writer's last commit. */
   readonly #writers: ExpiringMap<number>
   readonly #ledger: MemoryLedger
   readonly #check: () => void
 
   constructor(check: () => void, { accounts, writers, ledger }: AccountBounds = ACCOUNT_BOUNDS) {
-    this.#accounts = new ExpiringMap(accounts)
+    this.#maxAccounts = accounts
     this.#writers = new ExpiringMap(writers)
     this.#ledger = new MemoryLedger(ledger)
     this.#check = check
@@ -93,7 +97,7 @@ export class MemoryAccounts implements Accounts {
   sweep(now: number, limit: number): number {
     const swept = this.#accounts.sweep(now, limit) + this.#writers.sweep(now, limit)
     let released = 0
-    for (const { value } of this.#accounts.values()) {
+    for (const [, { value }] of this.#accounts.entries()) {
       if (released >= limit) break
       released += release(value, now)
     }
@@ -115,7 +119,26 @@ export class MemoryAccounts implements Accounts {
     }
     const fresh = { spent: 0, held: 0, leases: new Map(), earliest: Infinity }
     this.#accounts.set(name, fresh, expires)
+    if (this.#accounts.size > this.#maxAccounts) this.makeRoom(now)
     return fresh
+  }
+
+  /**
+   * Windows that hold are used more than those that are over. What a lease holds stays, and so does the account that was
+   * added last. Several go at once, because finding the first entry of a large map is slow once many before it are gone.
+   */
+  private makeRoom(now: number): void {
+    let left = Math.ceil(this.#maxAccounts * EVICTED_SHARE)
+    if (this.#accounts.sweep(now, left) > 0) return
+    let spared = Math.min(2 * left, this.#accounts.size - 2)
+    for (const [name, { value, expires }] of this.#accounts.entries()) {
+      release(value, now)
+      if (value.leases.size > 0 && spared-- > 0) this.#accounts.set(name, value, expires)
+      else {
+        this.#accounts.delete(name)
+        if (--left === 0) return
+      }
+    }
   }
 
   private tally(name: string, now: number): Tally {

@@ -7,6 +7,7 @@ import {
   dueAfter,
   firstVersion,
   isPlace,
+  NEVER_EXPIRES_MS,
   type Place,
   type Range,
   type ScanRange,
@@ -19,8 +20,8 @@ import { MemoryBlobs } from './memory-blobs.js'
 import { type Position, SortedIndex } from './sorted-index.js'
 
 /**
- * The limits of the memory store. The least recently used records are evicted first, but not records with a due time:
- * if these alone exceed the limit, new records are refused.
+ * The limits of the memory store. The least recently used records are evicted first, but not records with a due time, and
+ * those that never expire, such as keys: if these alone exceed the limit, new ones are refused.
  */
 interface MemoryBounds extends AccountBounds {
   readonly records: number
@@ -48,14 +49,14 @@ export class MemoryStore implements Store {
   readonly #now: () => number
   /** In the order of use: the first one is evicted first. */
   readonly #idle = new Map<string, StoredRecord>()
-  /** Records that have a due time. */
-  readonly #awaited = new Map<string, StoredRecord>()
+  /** Records that are not evicted. */
+  readonly #lasting = new Map<string, StoredRecord>()
   /** An owner's records of a namespace, in order. */
   readonly #byOwner = new Map<string, SortedIndex>()
   /** Addresses by the time at which they are due, of each namespace. */
   readonly #byDue = new Map<string, SortedIndex>()
   #bytes = 0
-  #awaitedBytes = 0
+  #lastingBytes = 0
   #closed = false
 
   constructor(bounds: Partial<MemoryBounds> = {}, now: () => number = Date.now) {
@@ -67,7 +68,7 @@ export class MemoryStore implements Store {
   }
 
   get size(): { readonly records: number; readonly bytes: number } {
-    return { records: this.#idle.size + this.#awaited.size, bytes: this.#bytes }
+    return { records: this.#idle.size + this.#lasting.size, bytes: this.#bytes }
   }
 
   async create(draft: Draft): Promise<StoredRecord | undefined> {
@@ -107,7 +108,8 @@ export class MemoryStore implements Store {
       version: known.version + 1,
       fence: known.fence,
     }
-    this.checkRoom(record, known.due === undefined ? 0 : costOf(known))
+    // A key can be revoked, which announces it in such a record, although the store is full.
+    if (known.expires < NEVER_EXPIRES_MS) this.checkRoom(record, isLasting(known) ? costOf(known) : 0)
     this.remove(addressOf(known))
     this.put(record)
     return record
@@ -131,7 +133,7 @@ export class MemoryStore implements Store {
     this.checkOpen()
     const due: StoredRecord[] = []
     for (const { created, key } of this.#byDue.get(namespace)?.walk({ order: 'ascending' }) ?? []) {
-      const record = this.#awaited.get(key)
+      const record = this.#lasting.get(key)
       if (created > now || due.length >= limit) break
       if (record !== undefined) due.push(record)
     }
@@ -165,7 +167,7 @@ export class MemoryStore implements Store {
   async sweep(now: number, limit: number): Promise<number> {
     this.checkOpen()
     let taken = 0
-    for (const records of [this.#idle, this.#awaited]) {
+    for (const records of [this.#idle, this.#lasting]) {
       for (const [address, { expires }] of records) {
         if (taken >= limit) break
         if (expires > now) continue
@@ -178,9 +180,9 @@ export class MemoryStore implements Store {
 
   async close(): Promise<void> {
     this.#closed = true
-    for (const records of [this.#idle, this.#awaited, this.#byOwner, this.#byDue]) records.clear()
+    for (const records of [this.#idle, this.#lasting, this.#byOwner, this.#byDue]) records.clear()
     this.#bytes = 0
-    this.#awaitedBytes = 0
+    this.#lastingBytes = 0
     this.accounts.clear()
     this.blobs.clear()
   }
@@ -189,17 +191,17 @@ export class MemoryStore implements Store {
     if (this.#closed) throw new StoreError('unavailable', 'the store is closed')
   }
 
-  /** Records with a due time are never evicted, so they must fit. */
+  /** Lasting records must fit. */
   private checkRoom(record: StoredRecord, freed: number): void {
-    if (record.due === undefined) return
-    const records = this.#awaited.size + (freed === 0 ? 1 : 0)
-    const bytes = this.#awaitedBytes + costOf(record) - freed
+    if (!isLasting(record)) return
+    const records = this.#lasting.size + (freed === 0 ? 1 : 0)
+    const bytes = this.#lastingBytes + costOf(record) - freed
     if (records <= this.#bounds.records && bytes <= this.#bounds.bytes) return
     throw new StoreError('full', 'the memory store is full')
   }
 
   private at(address: string): StoredRecord | undefined {
-    return this.#idle.get(address) ?? this.#awaited.get(address)
+    return this.#idle.get(address) ?? this.#lasting.get(address)
   }
 
   private find(place: Place): StoredRecord | undefined {
@@ -227,12 +229,11 @@ export class MemoryStore implements Store {
     const address = addressOf(record)
     this.#bytes += costOf(record)
     addToIndex(this.#byOwner, ownerAddress(record), record)
-    if (record.due === undefined) this.#idle.set(address, record)
-    else {
-      this.#awaited.set(address, record)
-      this.#awaitedBytes += costOf(record)
-      addToIndex(this.#byDue, record.namespace, { created: record.due, key: address })
-    }
+    if (isLasting(record)) {
+      this.#lasting.set(address, record)
+      this.#lastingBytes += costOf(record)
+    } else this.#idle.set(address, record)
+    if (record.due !== undefined) addToIndex(this.#byDue, record.namespace, { created: record.due, key: address })
     for (const [oldest] of this.#idle) {
       if (this.size.records <= this.#bounds.records && this.#bytes <= this.#bounds.bytes) return
       this.remove(oldest)
@@ -245,11 +246,13 @@ export class MemoryStore implements Store {
     this.#idle.delete(address)
     this.#bytes -= costOf(record)
     removeFromIndex(this.#byOwner, ownerAddress(record), record)
-    if (record.due === undefined) return
-    this.#awaited.delete(address)
-    this.#awaitedBytes -= costOf(record)
-    removeFromIndex(this.#byDue, record.namespace, { created: record.due, key: address })
+    if (this.#lasting.delete(address)) this.#lastingBytes -= costOf(record)
+    if (record.due !== undefined) removeFromIndex(this.#byDue, record.namespace, { created: record.due, key: address })
   }
+}
+
+function isLasting({ due, expires }: StoredRecord): boolean {
+  return due !== undefined || expires >= NEVER_EXPIRES_MS
 }
 
 function addToIndex(shelves: Map<string, SortedIndex>, name: string, position: Position): void {

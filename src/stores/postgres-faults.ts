@@ -36,6 +36,11 @@ export function isAway(error: unknown): boolean {
   return AWAY_CODES.has(codeOf(error)) || (error instanceof Error && AWAY_WORDS.test(error.message))
 }
 
+/** Such as a replica since a fail-over: another connection may find the primary. */
+export function isReadOnly(error: unknown): boolean {
+  return codeOf(error) === '25006'
+}
+
 /** Serialization failure or deadlock: the server undid all of it and says to try again. */
 export function isFleeting(error: unknown): boolean {
   return ['40001', '40P01'].includes(codeOf(error))

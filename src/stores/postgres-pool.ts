@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import pg from 'pg'
 import { StoreError } from '../core/store.js'
 import type { PostgresSettings, StoreEvents } from '../core/store-config.js'
-import { isAway, isFleeting, NO_CONNECTION, NONE_FREE, postgresFault } from './postgres-faults.js'
+import { isAway, isFleeting, isReadOnly, NO_CONNECTION, NONE_FREE, postgresFault } from './postgres-faults.js'
 import { withTimeout } from './with-timeout.js'
 
 /** Calls that wait for a connection at once. */
@@ -149,7 +149,7 @@ export class PostgresPool {
       return rows
     } catch (error) {
       // A connection with an outstanding answer cannot be reused.
-      this.release(client, isAway(error))
+      this.release(client, isAway(error) || isReadOnly(error))
       throw error
     }
   }
@@ -196,13 +196,14 @@ export class PostgresPool {
   }
 
   private async probe(): Promise<void> {
-    const { password } = this.#settings
+    const { password, wait } = this.#settings
+    const timeout = Math.max(2 * PROBE_INTERVAL_MS, wait)
     const client = new pg.Client({
       ...this.#pool.options,
       // The pool hides its own.
       ...(password !== undefined && { password: password.reveal() }),
-      connectionTimeoutMillis: PROBE_INTERVAL_MS * 2,
-      query_timeout: PROBE_INTERVAL_MS * 2,
+      connectionTimeoutMillis: timeout,
+      query_timeout: timeout,
     })
     client.on('error', () => undefined)
     try {

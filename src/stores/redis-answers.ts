@@ -41,10 +41,15 @@ const MEANINGS: Readonly<Record<string, string>> = {
   BUSY: 'is busy with a script',
 }
 
+/** The first word of a server's error. Before Redis 7 errors within scripts follow the script's place: `ERR … : -READONLY You …`. */
+export function errorWord(message: string): string {
+  return message.replace(/^.*?(ReplyError: |: -(?=[A-Z]+ ))/, '').split(/[ :]/, 1)[0] ?? ''
+}
+
 /** The error of one call; a connection that broke is one as well. */
 export function redisFault(error: unknown, where: string): StoreError {
   const message = error instanceof Error ? error.message : String(error)
-  const [word = ''] = message.replace(/^.*?ReplyError: /, '').split(/[ :]/, 1)
+  const word = errorWord(message)
   if (word === 'OOM' || message.includes('OOM command not allowed')) {
     return new StoreError('full', `the store at ${where} has no memory left`, error)
   }

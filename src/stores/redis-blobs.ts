@@ -4,6 +4,7 @@ import {
   type ByteRange,
   checkPlace,
   isPlace,
+  isUnclear,
   type Keep,
   MAX_PIECE_BYTES,
   type Place,
@@ -43,18 +44,20 @@ export class RedisBlobs implements Blobs {
     this.#connection.checkOpen()
     checkPlace(place)
     const id = randomBytes(9).toString('base64url')
-    let size = 0
+    let [size, isNaming] = [0, false]
     try {
       for await (const piece of inChunks(source, limit)) {
         const key = this.#keys.piece(place, id, Math.floor(size / MAX_PIECE_BYTES))
         size += piece.length
         await this.#connection.send('set', key, piece, 'PXAT', expires + EXPIRY_GRACE_MS)
       }
+      isNaming = true
       const values = [id, size, expires, expires + EXPIRY_GRACE_MS] as const
       const old = namedOf(await this.#connection.run(NAME_BLOB, [this.#keys.blob(place)], ...values))
       if (old !== undefined) await this.discard(place, old).catch(() => undefined)
     } catch (error) {
-      await this.discard(place, { id, size, expires }).catch(() => undefined)
+      // The server may name it later: pieces without a name expire.
+      if (!isNaming || !isUnclear(error)) await this.discard(place, { id, size, expires }).catch(() => undefined)
       throw error
     }
     return size

@@ -1,5 +1,6 @@
 import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis'
 import type { RedisSettings } from '../core/store-config.js'
+import { errorWord } from './redis-answers.js'
 
 /** Time-out of opening, milliseconds. */
 export const OPEN_TIMEOUT_MS = 5000
@@ -42,7 +43,7 @@ export function redisClient(settings: RedisSettings, opened: () => boolean, rene
     db: database,
     enableOfflineQueue: false,
     retryStrategy: again,
-    reconnectOnError: (error: Error) => error.message.startsWith('READONLY') && renew(),
+    reconnectOnError: (error: Error) => errorWord(error.message) === 'READONLY' && renew(),
   } satisfies RedisOptions
   if (mode === 'single')
     return new Redis({ ...single, host: nodes[0]?.host ?? 'localhost', port: nodes[0]?.port ?? 6379 })

@@ -110,6 +110,46 @@ t.test('F-S4 and its kin', { skip: withoutPostgres }, async t => {
     await store.close()
   })
 
+  t.test('a connection to a server that is read-only is given up: the next one finds the primary', async t => {
+    await reset()
+    const store = await openStore(postgresConfig('/', server.port, { pool: 2 }))
+    const createAtOnce = (...keys: string[]): Promise<PromiseSettledResult<unknown>[]> =>
+      Promise.allSettled(keys.map(key => store.create(lasting(key))))
+    await store.create(lasting('first'))
+    const client = await admin()
+    await client.query('ALTER DATABASE gateway SET default_transaction_read_only = on')
+    const [old, fresh] = await createAtOnce('a', 'b')
+    t.equal(old?.status, 'fulfilled')
+    t.match(fresh, { reason: { message: /is read-only$/ } }, 'over a connection that is new')
+    await client.query('ALTER DATABASE gateway RESET default_transaction_read_only')
+    await client.end()
+    const later = await createAtOnce('c', 'd')
+    t.same(
+      later.map(({ status }) => status),
+      ['fulfilled', 'fulfilled'],
+    )
+    await store.close()
+  })
+
+  t.test('a server to which connecting takes long is found again within the time that calls wait', async t => {
+    await reset()
+    const { events, told } = heard()
+    const store = await PostgresStore.open(postgresConfig('/', server.port), events)
+    const client = await admin()
+    await client.query("ALTER SYSTEM SET pre_auth_delay = '1s'")
+    await client.end()
+    await server.kill()
+    t.match(await faultOf(store.get('things', 'ann', 'a')), /^unavailable: /)
+    await server.restart()
+    await told.find(line => line === 'up')
+    t.equal(await store.get('things', 'ann', 'a'), undefined)
+    await store.close()
+    const last = await admin()
+    await last.query('ALTER SYSTEM RESET pre_auth_delay')
+    await last.query('SELECT pg_reload_conf()')
+    await last.end()
+  })
+
   t.test('F-S5 what was spent while it was away counts once, however often it is reported', async t => {
     await reset()
     const { events, told } = heard()

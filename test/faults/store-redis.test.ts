@@ -1,11 +1,12 @@
 import { setImmediate } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
+import { chunks } from '../../src/contracts/store-blobs.js'
 import { draft } from '../../src/contracts/store-stage.js'
 import { type Store, StoreError } from '../../src/core/store.js'
 import { openStore } from '../../src/runtime/stores.js'
 import { RedisStore } from '../../src/stores/redis.js'
-import type { Journal } from '../helpers/journal.js'
+import { type Journal, withResolvers } from '../helpers/journal.js'
 import { bulk, type Reply, startRespServer } from '../helpers/resp-server.js'
 import { attempt, spending, sums } from '../helpers/spenders.js'
 import { standStill } from '../helpers/stand-still.js'
@@ -137,6 +138,48 @@ t.test('F-S3 what a server refuses with is reported as what it means, and nothin
     t.match(await faultOf(get(store)), told)
     t.match(await faultOf(store.create(lasting('a'))), told)
     t.match(await faultOf(store.accounts.read(['a'], Date.now())), told)
+  }
+})
+
+t.test('a replica is known by its error within a script, before Redis 7 and since', async t => {
+  const replica = "READONLY You can't write against a read only replica."
+  const place = 'Error running script (call to f_ab12): @user_script:4: @user_script: 4:'
+  for (const error of [`${replica} script: ab12, on @user_script:4.`, `ERR ${place} -${replica}`]) {
+    const renewed = withResolvers<void>()
+    let connections = 0
+    let answer = ''
+    const reply = handshake(() => answer)
+    const server = await startRespServer(t, words => {
+      // Each connection asks whether the server is loading, and the store's opening what of its memory.
+      if (words[0] === 'info' && words.length === 1 && ++connections === 2) renewed.resolve()
+      return reply(words)
+    })
+    const store = await RedisStore.open(redisConfig('/', server.port), heard().events)
+    t.teardown(() => store.close())
+    answer = `-${error}\r\n`
+    t.match(await faultOf(store.create(lasting('a'))), /^unavailable: .* is now a replica, and accepts no writes/)
+    await renewed.promise
+  }
+})
+
+t.test('pieces of a blob that may get its name later are kept, and others are removed', async t => {
+  const full = "-OOM command not allowed when used memory > 'maxmemory'.\r\n"
+  const opening = handshake(() => '')
+  for (const [named, fault, isRemoved] of [
+    [undefined, /^unavailable: .* did not answer within/, false],
+    [full, /^full: /, true],
+  ] as const) {
+    const asked = new Set<string>()
+    const server = await startRespServer(t, words => {
+      const [name = ''] = words
+      asked.add(name)
+      return name === 'evalsha' ? named : name === 'unlink' ? ':1\r\n' : opening(words)
+    })
+    const store = await RedisStore.open(redisConfig('/', server.port, TIMEOUT), heard().events)
+    t.teardown(() => store.close())
+    const keep = { expires: Date.now() + 60_000, limit: 100 }
+    t.match(await faultOf(store.blobs.put(PLACE, chunks(10, 10), keep)), fault)
+    t.equal(asked.has('unlink'), isRemoved)
   }
 })
 

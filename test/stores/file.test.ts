@@ -367,6 +367,35 @@ t.test('a blob leaves no file behind: replaced, deleted, expired, or cut off by 
   t.equal(files(), 0)
 })
 
+t.test('a blob whose name is written late is there then, whole, until it expires', async t => {
+  const folder = join(temporary(t), 'store')
+  let now = Date.now()
+  const store = new FileStore(folder, () => now)
+  t.teardown(() => store.close())
+  const { machine, host } = await machineOf(folder)
+  const opening = join(folder, 'openings', `0_${process.ppid}_token_${machine}_${host}`)
+  // While another process opens the store, nothing is written. Its mark never gets old.
+  const source = async function* (): AsyncGenerator<Uint8Array> {
+    yield Buffer.from('whole')
+    mkdirSync(join(folder, 'openings'))
+    writeFileSync(opening, '')
+    utimesSync(opening, now + 3_600_000, now + 3_600_000)
+  }
+  const place = { namespace: 'films', owner: 'ann', key: 'a' }
+  const put = store.blobs.put(place, source(), { expires: now + 60_000, limit: 1e6 })
+  const error = await put.catch((cause: unknown) => cause)
+  t.match(error, { fault: 'unavailable', message: /did not write in time/ })
+  rmSync(opening)
+  await store.create(lasting('next'))
+  const blob = await store.blobs.get(place)
+  const pieces: Uint8Array[] = []
+  for await (const piece of blob?.pieces ?? []) pieces.push(piece)
+  t.equal(Buffer.concat(pieces).toString(), 'whole')
+  now += 2 * 3_600_000
+  await store.sweep(now, 10)
+  t.same(readdirSync(join(folder, 'blobs')), [])
+})
+
 t.test('F-S6 a blob that does not match is reported as that, and leaves nothing', async t => {
   const disk = smallDisk(t, '2m')
   if (disk === undefined) return

@@ -1,5 +1,6 @@
 import t from 'tap'
 import type { Commit } from '../../src/core/accounts.js'
+import { NEVER_EXPIRES_MS, StoreError } from '../../src/core/store.js'
 import { MemoryStore } from '../../src/stores/memory.js'
 import { draft, storeContract } from '../contracts/store.js'
 
@@ -35,6 +36,26 @@ t.test('over its bytes, as many go as have to', async t => {
   t.equal((await store.list('things', 'ann', { order: 'ascending', limit: 100 })).length, store.size.records)
 })
 
+t.test(
+  'records that never expire, such as keys, make no room for others, and are refused where they fill all',
+  async t => {
+    const store = new MemoryStore({ records: 3, bytes: 10_000 }, now)
+    const expires = NEVER_EXPIRES_MS
+    const key = await store.create(draft('key', { expires }))
+    for (let n = 0; n < 50; n++) await store.create(draft(`answer-${n}`))
+    t.not(await store.get('things', 'ann', 'key'), undefined)
+    t.not(await store.get('things', 'ann', 'answer-49'), undefined)
+    for (const name of ['key-2', 'key-3']) await store.create(draft(name, { expires }))
+    await t.rejects(store.create(draft('key-4', { expires })), new StoreError('full', 'the memory store is full'))
+    await t.rejects(store.create(draft('task', { due: LATER })), new StoreError('full', 'the memory store is full'))
+    t.ok(key && (await store.replace(key, { value: Buffer.alloc(9000) })), 'they can change all the same')
+    t.ok(await store.delete(draft('key-2')))
+    t.ok(await store.delete(draft('key')))
+    t.ok(await store.create(draft('key-4', { expires })))
+    t.equal(store.size.records, 2)
+  },
+)
+
 t.test('removed records leave nothing behind', async t => {
   const store = new MemoryStore(undefined, now)
   const made = await store.create(draft('a'))
@@ -43,19 +64,53 @@ t.test('removed records leave nothing behind', async t => {
   t.same(store.size, { records: 0, bytes: 0 })
 })
 
-t.test('accounts and writers over their bounds: those that expire first make room', async t => {
-  const { accounts } = new MemoryStore({ accounts: 3, writers: 3 }, now)
-  const spent = async (...names: string[]): Promise<number[]> =>
-    (await accounts.read(names, now())).map(({ spent }) => spent)
-  for (const [n, name] of ['a', 'b', 'c', 'd', 'e'].entries()) {
-    const expires = LATER + (name === 'b' ? 99 : n)
-    await accounts.commit({ ...spends(name, name, expires), remembered: expires })
-  }
-  t.same(await spent('a', 'b', 'c', 'd', 'e'), [0, 1, 0, 1, 1])
-  await accounts.commit({ ...spends('b', 'b', LATER + 99), remembered: LATER + 99 })
-  t.same(await spent('b'), [1], 'its number is remembered')
-  await accounts.commit({ ...spends('a', 'a', LATER + 100), remembered: LATER + 100 })
-  t.same(await spent('a', 'b', 'd', 'e'), [1, 1, 0, 1], 'that of the first one is not')
+const spentIn = async ({ accounts }: MemoryStore, ...names: string[]): Promise<number[]> =>
+  (await accounts.read(names, now())).map(({ spent }) => spent)
+
+t.test('writers over their bound: those that are remembered least make room', async t => {
+  const store = new MemoryStore({ writers: 3 }, now)
+  const write = (writer: string, remembered: number): Promise<unknown> =>
+    store.accounts.commit({ ...spends(writer, writer), remembered })
+  for (const [n, writer] of ['a', 'b', 'c', 'd', 'e'].entries()) await write(writer, LATER + (writer === 'b' ? 99 : n))
+  await write('b', LATER + 99)
+  t.same(await spentIn(store, 'b'), [1], 'its number is remembered')
+  await write('a', LATER + 100)
+  t.same(await spentIn(store, 'a'), [2], 'that of the first one is not')
+})
+
+t.test('accounts over their bound: those that have expired make room, then those unused for longest', async t => {
+  const store = new MemoryStore({ accounts: 3 }, now)
+  let writer = 0
+  const spend = (name: string, expires = LATER, later = 0): Promise<unknown> =>
+    store.accounts.commit({ ...spends(`w${++writer}`, name, expires), now: now() + later })
+  for (const name of ['a', 'b', 'c', 'a', 'd']) await spend(name)
+  t.same(await spentIn(store, 'a', 'b', 'c', 'd'), [2, 0, 1, 1])
+  await spend('short', now() + 5)
+  t.same(await spentIn(store, 'a', 'c', 'd', 'short'), [2, 0, 1, 1])
+  await spend('e', LATER, 10)
+  t.same(await spentIn(store, 'a', 'd', 'short', 'e'), [2, 1, 0, 1])
+})
+
+t.test('windows that are over, and long kept, never push out one that holds', async t => {
+  const store = new MemoryStore({ accounts: 1000 }, now)
+  const days = Array.from({ length: 1000 }, (_, n) => spends('old', `k${n}`, LATER + 40 * 86_400_000).leases[0]!)
+  await store.accounts.commit({ ...spends('old', 'x'), leases: days })
+  const minutes = ['one', 'two', 'three']
+  for (let n = 1; n <= 10; n++) for (const name of minutes) await store.accounts.commit(spends(`${name}${n}`, name))
+  t.same(await spentIn(store, ...minutes), [10, 10, 10])
+})
+
+t.test('what a lease holds is not forgotten for other accounts', async t => {
+  const store = new MemoryStore({ accounts: 1000 }, now)
+  const [change] = spends('x', 'held').leases
+  const hold = { ...change!, spend: 0, hold: 7 }
+  await store.accounts.commit({ ...spends('holder', 'held'), leases: [hold] })
+  for (let n = 0; n < 3000; n++) await store.accounts.commit(spends(`w${n}`, `k${n}`))
+  t.same(await store.accounts.read(['held', 'k0', 'k2999'], now()), [
+    { spent: 0, held: 7 },
+    { spent: 0, held: 0 },
+    { spent: 1, held: 0 },
+  ])
 })
 
 t.test('over the bytes of the ledger the oldest days make room, then the oldest entries of the last day', async t => {

@@ -1,7 +1,6 @@
-import { type Store, type StoredRecord, StoreError } from '../../core/store.js'
+import { NEVER_EXPIRES_MS, type Store, type StoredRecord, StoreError } from '../../core/store.js'
 
 const PLACE = { namespace: 'key-revisions', owner: 'gateway', key: 'latest' } as const
-const NEVER_EXPIRES_MS = Date.UTC(9999, 0, 1)
 /** How many names of changed keys are kept; a process that missed more reads all keys again. */
 const MAX_NAMES = 64
 /** How long a change may take after its announcement, milliseconds. */

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Secret } from '../../core/secret.js'
-import { type Store, type StoredRecord, StoreError } from '../../core/store.js'
+import { NEVER_EXPIRES_MS, type Store, type StoredRecord, StoreError } from '../../core/store.js'
 import { decodeKey, encodeKey, isCounted, isKeyName, type KeyTerms, type StoredKey } from './record.js'
 import { announce, SETTLING_MS } from './revisions.js'
 import type { KeySecrets } from './secrets.js'
@@ -9,7 +9,6 @@ import type { KeySecrets } from './secrets.js'
 const KEYS = { namespace: 'keys', owner: 'gateway' } as const
 /** Names of keys by the digests of their secrets. A digest that its key no longer has is ignored. */
 const DIGESTS = { namespace: 'key-digests', owner: 'gateway' } as const
-const NEVER_EXPIRES_MS = Date.UTC(9999, 0, 1)
 /** Attempts of a change that conflicts with others. */
 const MAX_TRIES = 8
 /** Most valid secrets of one key. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Tally } from '../../core/accounts.js'
+import { isAccount, type Tally } from '../../core/accounts.js'
 import type { Bound, Scope } from '../../core/bounds.js'
 import { wholeText } from '../../core/json-line.js'
 import type { Span } from './windows.js'
@@ -9,7 +9,7 @@ export type Unit = Bound['unit'] | 'in_flight' | 'streams'
 
 /** How long the store keeps the accounts of rates after their window, and of places after their last use. */
 const RATE_KEPT_MS = 2 * 60_000
-/** How long budgets are kept after their window, for `ledger verify`. */
+/** How long a store that outlives the process keeps budgets after their window, for `ledger verify`. */
 const BUDGET_KEPT_MS = 40 * 86_400_000
 
 /** From the start of one commit to that of the next. */
@@ -17,7 +17,7 @@ export const PACE_MS = 25
 /** After such a pause nothing is expected from what was taken before it. */
 export const FORGETS_MS = 100
 
-/** Names of accounts may have 512 characters; one character of a name may take twelve. */
+/** Longer names are shortened, and those that make the name of an account too long: one character may take twelve. */
 const MAX_NAME_CHARS = 128
 
 const PLACE: Span = { start: Number.NEGATIVE_INFINITY, end: Number.POSITIVE_INFINITY, label: '' }
@@ -28,6 +28,7 @@ export class Account {
   /** The name in JSON. */
   quoted: string | undefined
   readonly unit: Unit
+  readonly #keptMs: number
   span: Span
   /** The largest sum of what is spent and held. */
   bound: number
@@ -78,9 +79,10 @@ export class Account {
 
   #shown = { bound: Number.NaN, text: '' }
 
-  constructor(name: string, unit: Unit, span: Span | undefined, bound: number) {
+  constructor(name: string, unit: Unit, span: Span | undefined, bound: number, isShared: boolean) {
     this.name = name
     this.unit = unit
+    this.#keptMs = unit === 'budget' && isShared ? BUDGET_KEPT_MS : RATE_KEPT_MS
     this.span = span ?? PLACE
     this.bound = bound
   }
@@ -184,8 +186,7 @@ export class Account {
 
   /** When the store may forget it: late settlements extend it. */
   expires(now: number): number {
-    if (this.isPlace) return now + RATE_KEPT_MS
-    return Math.max(this.span.end, now) + (this.unit === 'budget' ? BUDGET_KEPT_MS : RATE_KEPT_MS)
+    return (this.isPlace ? now : Math.max(this.span.end, now)) + this.#keptMs
   }
 }
 
@@ -196,15 +197,21 @@ export function accountName(
   window?: Bound['window'],
   span?: Span,
 ): string {
-  const parts = [`${scope.type}:${visible(scope.name)}`, unit, window, span?.label]
-  return parts.filter(part => part !== undefined && part !== '').join(' ')
+  const nameWith = (holder: string): string => {
+    const parts = [`${scope.type}:${visible(holder)}`, unit, window, span?.label]
+    return parts.filter(part => part !== undefined && part !== '').join(' ')
+  }
+  const { name } = scope
+  const whole = nameWith(name.length > MAX_NAME_CHARS ? shortened(name) : name)
+  return isAccount(whole) ? whole : nameWith(shortened(name))
 }
 
-/** Names as visible ASCII: other characters are percent-encoded, and long names end with a digest. */
+/** Its beginning and a digest. */
+function shortened(name: string): string {
+  return `${name.slice(0, 32)}~${createHash('sha256').update(name).digest('base64url')}`
+}
+
+/** As visible ASCII: other characters are percent-encoded. */
 function visible(name: string): string {
-  if (name.length > MAX_NAME_CHARS) {
-    const digest = createHash('sha256').update(name).digest('base64url')
-    return visible(`${name.slice(0, 32)}~${digest}`)
-  }
   return name.replace(/[^\x21-\x7e]|%/gu, found => encodeURIComponent(Buffer.from(found).toString()))
 }

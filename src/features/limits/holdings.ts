@@ -133,7 +133,7 @@ export class Holdings {
     const span = window === undefined ? undefined : this.#windows.at(window, now)
     const name = accountName(scope, unit, window, span)
     const known = this.accounts.get(name)
-    const account = known ?? new Account(name, unit, span, amount)
+    const account = known ?? new Account(name, unit, span, amount, this.#isShared)
     if (known === undefined) {
       this.#estate?.add(name)
       // Only what takes of it is a use: reading it keeps no lease.

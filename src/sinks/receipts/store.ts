@@ -1,6 +1,6 @@
 import { digestOfLine, placeOf } from '../../core/receipt-chain.js'
 import type { ChainEnd } from '../../core/receipts.js'
-import type { Store, StoredRecord } from '../../core/store.js'
+import { NEVER_EXPIRES_MS, type Store, type StoredRecord } from '../../core/store.js'
 import { type Line, linesOf } from './lines.js'
 import { type Former, type Part, type Shelf, slotOf } from './shelf.js'
 
@@ -10,8 +10,6 @@ const ENDS = 'receipt-ends'
 const CONTENT = 'receipt-content'
 /** Of what belongs to no caller. */
 const OWNER = 'gateway'
-/** 9999-12-31, milliseconds since the epoch: days are removed by name. */
-const NEVER = Date.UTC(9999, 11, 31)
 const DAY_MS = 86_400_000
 const PAGE_RECORDS = 100
 /** Digits of a line's number, so that keys are in the order of lines. */
@@ -62,14 +60,14 @@ export class Shelved implements Shelf {
         owner: OWNER,
         key: name,
         created,
-        expires: NEVER,
+        expires: NEVER_EXPIRES_MS,
         value: Buffer.alloc(0),
       })
       this.#part = name
     }
     const key = String(end.seq).padStart(SEQ_DIGITS, '0')
     // There already: an earlier try succeeded, and its answer was lost.
-    await this.#store.create({ namespace: LINES, owner: name, key, created, expires: NEVER, value: lines })
+    await this.#store.create({ namespace: LINES, owner: name, key, created, expires: NEVER_EXPIRES_MS, value: lines })
     await this.#mark(end).catch(() => undefined)
   }
 
@@ -77,7 +75,7 @@ export class Shelved implements Shelf {
     const place = { namespace: ENDS, owner: OWNER, key: end.chain }
     const value = Buffer.from(JSON.stringify(end))
     this.#end = this.#end && (await this.#store.replace(this.#end, { value }))
-    this.#end ??= await this.#store.create({ ...place, created: Date.now(), expires: NEVER, value })
+    this.#end ??= await this.#store.create({ ...place, created: Date.now(), expires: NEVER_EXPIRES_MS, value })
     this.#end ??= await this.#store.get(ENDS, OWNER, end.chain)
   }
 

@@ -130,6 +130,19 @@ t.test(
   },
 )
 
+t.test('a budget whose window is over is kept for days only where a store outlives the process', async t => {
+  for (const isShared of [false, true]) {
+    const time = new VirtualTime()
+    const store = memory()
+    const book = bookOf(t, time, store, { isShared })
+    const alice = scopeOf('alice', [bound('budget', 100, 'hour')])
+    book.settle(await reserved(time, book.reserve(claims(alice, { budget: 5 }))), { budget: 5 })
+    await time.until(book.close())
+    const after = await store.read(['key:alice budget hour 2026-11-23T10:00'], time.now + 2 * HOUR_MS)
+    t.same(after, [{ spent: isShared ? 5 : 0, held: 0 }])
+  }
+})
+
 t.test('at 1,000 requests a second on one key, most requests cost no call of the store', async t => {
   const time = new VirtualTime()
   const store = new UnreliableAccounts(memory())

@@ -5,7 +5,7 @@ import { addLimit } from '../../../src/features/limits/headers.js'
 t.test('the reset of a window is in whole seconds, and in milliseconds within the last one', async t => {
   const last = { of: Number.NaN, text: '' }
   const names = { limit: 'limit', remaining: 'left', reset: 'reset', form: 'duration' as const, last }
-  const account = new Account('key:a requests', 'requests', { start: 0, end: 62_000, label: 'x' }, 5)
+  const account = new Account('key:a requests', 'requests', { start: 0, end: 62_000, label: 'x' }, 5, true)
   for (const [now, reset] of [
     [0, '1m2s'],
     [500, '1m2s'],
