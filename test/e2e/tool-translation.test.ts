@@ -10,6 +10,7 @@ import { type Stage, startStage } from '../helpers/translation-stage.js'
 type Members = Readonly<Record<string, unknown>>
 
 const responses = EACH_CLIENT.find(({ protocol }) => protocol === 'responses')!
+const generate = EACH_CLIENT.find(({ protocol }) => protocol === 'generate')!
 const sse = (event: Members): string => `event: ${String(event.type)}\ndata: ${JSON.stringify(event)}\n\n`
 
 /** An answer that calls one tool, whole and streamed, by each protocol that is not the client's. */
@@ -221,5 +222,21 @@ t.test(
     t.match(answer.json(), { error: { param: 'tools[0]', message: /'computer_use_preview'/ } })
   },
 )
+
+t.test('a result that names its function alone goes with the call that has an id', async t => {
+  const stage = await startStage(t)
+  const contents = [
+    { role: 'user', parts: [{ text: 'Weather?' }] },
+    { role: 'model', parts: [{ functionCall: { id: 'call_7', name: 'get', args: { city: 'Oslo' } } }] },
+    { role: 'user', parts: [{ functionResponse: { name: 'get', response: { result: 'Rain.' } } }] },
+  ]
+  for (const protocol of ['chat', 'messages', 'responses', 'converse'] as const) {
+    const model = stage.play(protocol, json(CALLS[protocol]?.('get', {})[0] ?? { output: [], status: 'completed' }))
+    await stage.ask(generate, model, false, { contents })
+    const sent = String(stage.asked(model)[0]?.body)
+    t.match(sent, /"(tool_call_id|tool_use_id|call_id|toolUseId)":"call_7"[^[]*(\[[^[]*)?Rain/, protocol)
+    t.notMatch(sent, /gwcall_/, `${protocol}: no id is made up`)
+  }
+})
 
 proveNoLeak(t)
