@@ -5,11 +5,12 @@ import { EACH_CLIENT, type Protocol } from '../helpers/text-clients.js'
 import { streams, upstreamOf } from '../helpers/text-upstreams.js'
 import { type Stage, startStage } from '../helpers/translation-stage.js'
 
-// Tools that upstreams of other protocols do not have as clients send them.
+// Tools, results and users that upstreams of other protocols do not take as clients send them.
 
 type Members = Readonly<Record<string, unknown>>
 
 const responses = EACH_CLIENT.find(({ protocol }) => protocol === 'responses')!
+const messages = EACH_CLIENT.find(({ protocol }) => protocol === 'messages')!
 const generate = EACH_CLIENT.find(({ protocol }) => protocol === 'generate')!
 const sse = (event: Members): string => `event: ${String(event.type)}\ndata: ${JSON.stringify(event)}\n\n`
 
@@ -236,6 +237,19 @@ t.test('a result that names its function alone goes with the call that has an id
     const sent = String(stage.asked(model)[0]?.body)
     t.match(sent, /"(tool_call_id|tool_use_id|call_id|toolUseId)":"call_7"[^[]*(\[[^[]*)?Rain/, protocol)
     t.notMatch(sent, /gwcall_/, `${protocol}: no id is made up`)
+  }
+})
+
+t.test('an end user whose name is too long for the upstream is sent as a digest, the same each time', async t => {
+  const stage = await startStage(t)
+  const metadata = { user_id: `user_${'a'.repeat(64)}_account__session_${'b'.repeat(36)}` }
+  for (const protocol of ['chat', 'responses']) {
+    const model = stage.play(protocol, json(CALLS[protocol]?.('get', {})[0] ?? { output: [], status: 'completed' }))
+    const answer = await stage.ask(messages, model, false, { metadata })
+    await stage.ask(messages, model, false, { metadata })
+    t.equal(answer.header('x-gateway-dropped'), undefined, 'it is not lost')
+    const users = stage.asked(model).map(({ body }) => JSON.parse(String(body)).user)
+    t.match(users, [/^[0-9a-f]{64}$/, users[0]], protocol)
   }
 })
 

@@ -1,7 +1,7 @@
 import type { Target } from '../../core/codec.js'
 import type { Json, JsonObject } from '../../core/json.js'
 import type { Format, TextRequest } from '../../core/text.js'
-import { sampled, schemaName, writeTier } from '../compatible-settings.js'
+import { sampled, schemaName, userName, writeTier } from '../compatible-settings.js'
 import { effortWished } from '../effort.js'
 import { compact } from '../read.js'
 import { writeMessages } from './messages-out.js'
@@ -34,8 +34,8 @@ export function encodeRequest(request: TextRequest, target: Target): JsonObject 
     response_format: writeFormat(request.format),
     verbosity: request.verbosity,
     reasoning_effort: writeEffort(request, target),
-    user: request.user,
-    safety_identifier: request.safetyId,
+    user: userName('user', request.user, target),
+    safety_identifier: userName('safetyId', request.safetyId, target),
     metadata: request.metadata,
     service_tier: writeTier(request.serviceTier),
     prompt_cache_key: request.cacheKey,
