@@ -268,8 +268,15 @@ t.test('the end user', async t => {
   t.strictSame(encode({ safetyId: 's' }).body.metadata, { user_id: 's' })
   const both = encode({ user: 'u', safetyId: 's' })
   t.strictSame([both.body.metadata, both.lost], [{ user_id: 'u' }, ['safetyId']])
-  const long = encode({ user: 'u'.repeat(600) })
-  t.strictSame([long.body.metadata, long.lost], [undefined, ['user']])
+  for (const user of ['u'.repeat(600), 'a@example.com', 'mailto:a.b@example.com?x', '+49 (30) 1234-567']) {
+    const { body, lost } = encode({ user })
+    t.match(body.metadata, { user_id: /^[0-9a-f]{64}$/ }, user)
+    t.strictSame([encode({ user }).body.metadata, lost], [body.metadata, ['user']])
+  }
+  t.strictSame(encode({ safetyId: 'a@example.com' }).lost, ['safetyId'])
+  for (const user of ['123456789', '+1', 'a@b', '@home', '+a-team-of-12', 'u'.repeat(512)]) {
+    t.strictSame(encode({ user }).body.metadata, { user_id: user }, 'nothing to hide')
+  }
 })
 
 t.test('service tiers', async t => {
