@@ -150,7 +150,7 @@ t.test('calls without ids get one, and their results find it by the name', async
     decode({
       contents: [
         { role: 'model', parts: [call('a'), call('b'), call('a')] },
-        { role: 'user', parts: [result('b'), result('a', 'unknown'), result('a')] },
+        { role: 'tool', parts: [result('b'), result('a', 'unknown'), result('a')] },
         { role: 'model', parts: [call('a'), { functionCall: { name: 'c', id: 'mine' } }] },
         { role: 'function', parts: [result('c', 'mine'), result('a')] },
       ],
