@@ -36,7 +36,7 @@ export function encodeRequest(request: TextRequest, target: Target): JsonObject 
     reasoning_effort: writeEffort(request, target),
     user: userName('user', request.user, target),
     safety_identifier: userName('safetyId', request.safetyId, target),
-    metadata: request.metadata,
+    metadata: writeMetadata(request, target),
     service_tier: writeTier(request.serviceTier),
     prompt_cache_key: request.cacheKey,
     prompt_cache_retention: request.cacheRetention,
@@ -50,6 +50,13 @@ function writeStop(stop: readonly string[] | undefined, target: Target): readonl
   if (stop === undefined || stop.length === 0) return undefined
   if (stop.length > MAX_STOPS) target.lose('stop', undefined, `only the first ${MAX_STOPS}: chat accepts no more`)
   return stop.slice(0, MAX_STOPS)
+}
+
+/** The protocol takes metadata for answers that are stored, and refuses a request with others. */
+function writeMetadata({ metadata, store }: TextRequest, target: Target): TextRequest['metadata'] {
+  if (metadata === undefined || store === true) return metadata
+  target.lose('metadata', undefined, 'the answer is not stored')
+  return undefined
 }
 
 function writeLogprobs(count: number | undefined): Record<string, Json | undefined> {

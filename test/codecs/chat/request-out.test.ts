@@ -174,6 +174,16 @@ t.test('an end user whose name is too long is sent as a digest', async t => {
   t.same(most.target.lost, [])
 })
 
+t.test('metadata goes with answers that are stored', async t => {
+  const metadata = { team: 'a' }
+  t.match(encode({ metadata, store: true }), { body: { metadata, store: true }, target: { lost: [] } })
+  for (const store of [{}, { store: false }]) {
+    const { body, target } = encode({ metadata, ...store })
+    t.notOk('metadata' in body)
+    t.match(target.lost, [{ field: 'metadata', why: /not stored/ }])
+  }
+})
+
 t.test('a schema without a name gets one that the protocol allows', async t => {
   const format = (name?: string): unknown =>
     encode({ format: { type: 'schema', schema: {}, ...(name !== undefined && { name }) } }).body.response_format
