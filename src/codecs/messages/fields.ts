@@ -97,7 +97,9 @@ export const MESSAGES_CARRIES: Readonly<Record<Field, Carry>> = {
   mediaUrl: refused('it accepts neither audio nor video'),
   documentData: approximated('PDF unchanged, text files as text; others are refused'),
   fileId: refused('the file is at another upstream'),
-  tools: approximated('other characters than letters, digits, _ and - are replaced in names'),
+  tools: approximated(
+    'other characters than letters, digits, _ and - are replaced in names; alternatives at the top of a schema are merged',
+  ),
   strictTools: approximated('bounds that it does not check are added to descriptions'),
   customTools: approximated('functions of one string; a grammar is added to the description'),
   hostedWebSearch: approximated('its own web search, with its domains and the location of the user'),
