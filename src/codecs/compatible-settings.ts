@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Target } from '../core/codec.js'
 import type { Field } from '../core/fields.js'
 import { isObject, type Json } from '../core/json.js'
@@ -102,6 +103,20 @@ export function sampled(field: Field, value: number | undefined, target: Target)
   if (value === undefined || target.traits.sampling !== false) return value
   target.lose(field, undefined, 'the model refuses sampling parameters')
   return undefined
+}
+
+/** Longest name of an end user that the compatible protocols take, in characters. */
+const MAX_USER_CHARS = 64
+
+/** A name of the end user as the compatible protocols take it: what is too long becomes its digest. */
+export function userName(field: 'user' | 'safetyId', name: string | undefined, target: Target): string | undefined {
+  return name === undefined || name.length <= MAX_USER_CHARS ? name : userDigest(field, name, target)
+}
+
+/** Names the same end user in every request: 64 hexadecimal digits. */
+export function userDigest(field: 'user' | 'safetyId', name: string, target: Target): string {
+  target.lose(field)
+  return createHash('sha256').update(name).digest('hex')
 }
 
 /** The name of a schema: at most 64 letters, digits, dashes and underscores. */

@@ -29,6 +29,26 @@ export function narrowed(name: string): string {
   return `${name.slice(0, 55).replace(/[^a-zA-Z0-9_-]/g, '_')}_${digest}`
 }
 
+/** Longest ids of calls, in characters, of protocols that bound them; older upstreams of `chat` take the fewest. */
+const MAX_ID_CHARS: ReadonlyMap<string, number> = new Map([
+  ['chat', 40],
+  ['responses', 64],
+])
+
+/** The request with ids of calls that an upstream of `protocol` takes, in calls and results alike: long ones as digests. */
+export function shortIds(request: TextRequest, protocol: string): TextRequest {
+  const most = MAX_ID_CHARS.get(protocol) ?? Number.POSITIVE_INFINITY
+  const isLong = (part: Part): boolean => (part.type === 'call' || part.type === 'result') && part.id.length > most
+  if (!request.turns.some(({ parts }) => parts.some(isLong))) return request
+  const short = (part: Part): Part =>
+    (part.type === 'call' || part.type === 'result') && isLong(part) ? { ...part, id: idDigest(part.id) } : part
+  return { ...request, turns: request.turns.map(turn => ({ ...turn, parts: turn.parts.map(short) })) }
+}
+
+function idDigest(id: string): string {
+  return `call_${createHash('sha256').update(id).digest('hex').slice(0, 32)}`
+}
+
 export class NarrowNames {
   readonly #out: ReadonlyMap<string, string>
   readonly #back: ReadonlyMap<string, string>

@@ -5,11 +5,13 @@ import { EACH_CLIENT, type Protocol } from '../helpers/text-clients.js'
 import { streams, upstreamOf } from '../helpers/text-upstreams.js'
 import { type Stage, startStage } from '../helpers/translation-stage.js'
 
-// Tools that upstreams of other protocols do not have as clients send them.
+// Tools, results and users that upstreams of other protocols do not take as clients send them.
 
 type Members = Readonly<Record<string, unknown>>
 
 const responses = EACH_CLIENT.find(({ protocol }) => protocol === 'responses')!
+const messages = EACH_CLIENT.find(({ protocol }) => protocol === 'messages')!
+const generate = EACH_CLIENT.find(({ protocol }) => protocol === 'generate')!
 const sse = (event: Members): string => `event: ${String(event.type)}\ndata: ${JSON.stringify(event)}\n\n`
 
 /** An answer that calls one tool, whole and streamed, by each protocol that is not the client's. */
@@ -221,5 +223,34 @@ t.test(
     t.match(answer.json(), { error: { param: 'tools[0]', message: /'computer_use_preview'/ } })
   },
 )
+
+t.test('a result that names its function alone goes with the call that has an id', async t => {
+  const stage = await startStage(t)
+  const contents = [
+    { role: 'user', parts: [{ text: 'Weather?' }] },
+    { role: 'model', parts: [{ functionCall: { id: 'call_7', name: 'get', args: { city: 'Oslo' } } }] },
+    { role: 'user', parts: [{ functionResponse: { name: 'get', response: { result: 'Rain.' } } }] },
+  ]
+  for (const protocol of ['chat', 'messages', 'responses', 'converse'] as const) {
+    const model = stage.play(protocol, json(CALLS[protocol]?.('get', {})[0] ?? { output: [], status: 'completed' }))
+    await stage.ask(generate, model, false, { contents })
+    const sent = String(stage.asked(model)[0]?.body)
+    t.match(sent, /"(tool_call_id|tool_use_id|call_id|toolUseId)":"call_7"[^[]*(\[[^[]*)?Rain/, protocol)
+    t.notMatch(sent, /gwcall_/, `${protocol}: no id is made up`)
+  }
+})
+
+t.test('an end user whose name is too long for the upstream is sent as a digest, the same each time', async t => {
+  const stage = await startStage(t)
+  const metadata = { user_id: `user_${'a'.repeat(64)}_account__session_${'b'.repeat(36)}` }
+  for (const protocol of ['chat', 'responses']) {
+    const model = stage.play(protocol, json(CALLS[protocol]?.('get', {})[0] ?? { output: [], status: 'completed' }))
+    const answer = await stage.ask(messages, model, false, { metadata })
+    await stage.ask(messages, model, false, { metadata })
+    t.equal(answer.header('x-gateway-dropped'), undefined, 'it is not lost')
+    const users = stage.asked(model).map(({ body }) => JSON.parse(String(body)).user)
+    t.match(users, [/^[0-9a-f]{64}$/, users[0]], protocol)
+  }
+})
 
 proveNoLeak(t)

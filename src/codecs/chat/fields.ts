@@ -1,5 +1,5 @@
 import type { Carry, Field, FieldMapping } from '../../core/fields.js'
-import { carried, every } from '../field-tables.js'
+import { approximated, carried, every } from '../field-tables.js'
 
 const TURNS: FieldMapping = 'turns'
 const LEFT_CACHE: FieldMapping = { left: 'lifetimes of cached prompts are 5 minutes or 1 hour, by mark' }
@@ -103,13 +103,18 @@ export const CHAT_FIELDS: Readonly<Record<string, FieldMapping>> = {
   'moderation.policy.output.mode': LEFT_MODERATION,
 }
 
+const USER = approximated('as a SHA-256 if it is longer than 64 characters')
+
 /** What becomes of canonical fields in a request of this protocol. */
 export const CHAT_CARRIES: Readonly<Record<Field, Carry>> = {
   ...carried('system midSystem turns participant imageData imageUrl imageDetail audioData documentData tools'),
   ...carried('strictTools customTools toolChoice toolSubset parallelTools calls results refusals maxTokens'),
   ...carried('temperature topP stop seed presencePenalty frequencyPenalty logitBias candidates logprobs'),
-  ...carried('formatJson formatSchema verbosity effort user safetyId metadata serviceTier cacheKey'),
+  ...carried('formatJson formatSchema verbosity effort serviceTier cacheKey'),
   ...carried('cacheRetention store modalities audioOutput'),
+  user: USER,
+  safetyId: USER,
+  metadata: approximated('only if the answer is stored'),
   prefill: { approximated: 'sent as a turn; the answer is a separate message and need not continue it' },
   videoData: { refused: 'chat does not accept video' },
   mediaUrl: { refused: 'chat accepts audio as bytes, and no video' },

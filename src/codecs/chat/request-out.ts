@@ -1,7 +1,7 @@
 import type { Target } from '../../core/codec.js'
 import type { Json, JsonObject } from '../../core/json.js'
 import type { Format, TextRequest } from '../../core/text.js'
-import { sampled, schemaName, writeTier } from '../compatible-settings.js'
+import { sampled, schemaName, userName, writeTier } from '../compatible-settings.js'
 import { effortWished } from '../effort.js'
 import { compact } from '../read.js'
 import { writeMessages } from './messages-out.js'
@@ -34,9 +34,9 @@ export function encodeRequest(request: TextRequest, target: Target): JsonObject 
     response_format: writeFormat(request.format),
     verbosity: request.verbosity,
     reasoning_effort: writeEffort(request, target),
-    user: request.user,
-    safety_identifier: request.safetyId,
-    metadata: request.metadata,
+    user: userName('user', request.user, target),
+    safety_identifier: userName('safetyId', request.safetyId, target),
+    metadata: writeMetadata(request, target),
     service_tier: writeTier(request.serviceTier),
     prompt_cache_key: request.cacheKey,
     prompt_cache_retention: request.cacheRetention,
@@ -50,6 +50,13 @@ function writeStop(stop: readonly string[] | undefined, target: Target): readonl
   if (stop === undefined || stop.length === 0) return undefined
   if (stop.length > MAX_STOPS) target.lose('stop', undefined, `only the first ${MAX_STOPS}: chat accepts no more`)
   return stop.slice(0, MAX_STOPS)
+}
+
+/** The protocol takes metadata for answers that are stored, and refuses a request with others. */
+function writeMetadata({ metadata, store }: TextRequest, target: Target): TextRequest['metadata'] {
+  if (metadata === undefined || store === true) return metadata
+  target.lose('metadata', undefined, 'the answer is not stored')
+  return undefined
 }
 
 function writeLogprobs(count: number | undefined): Record<string, Json | undefined> {

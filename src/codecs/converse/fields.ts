@@ -77,7 +77,7 @@ export const CONVERSE_FIELDS: Readonly<Record<string, FieldMapping>> = {
 
 /** What becomes of each canonical field in a request. */
 export const CONVERSE_CARRIES: Readonly<Record<Field, Carry>> = {
-  ...carried('system imageData audioData videoData documentText documentContext cite tools calls results resultError'),
+  ...carried('system imageData audioData videoData documentText documentContext cite calls results resultError'),
   ...carried('cacheMarks maxTokens topP stop metadata sealedReasoning'),
   midSystem: approximated('they move before the first turn'),
   turns: approximated('a user turn is inserted before a conversation that the assistant begins'),
@@ -89,6 +89,7 @@ export const CONVERSE_CARRIES: Readonly<Record<Field, Carry>> = {
   documentData: approximated('with a name of letters, digits, spaces and hyphens'),
   documentUrl: refused('it accepts files only as bytes, or from its own store'),
   fileId: refused('the file is at another upstream'),
+  tools: approximated('alternatives at the top of a schema are merged'),
   strictTools: approximated('bounds that it does not check are added to descriptions'),
   customTools: approximated('functions of one string; a grammar is added to the description'),
   hostedWebSearch: dropped('its models have such tools under names of their own'),

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../core/json.js'
 import type { FunctionTool, TextRequest, Tool } from '../../core/text.js'
 import { describedCustom, FREE_TEXT_SCHEMA } from '../free-text-tools.js'
 import { loseHosted } from '../hosted-settings.js'
-import { strictSchema } from '../messages/strict-schema.js'
+import { objectSchema, strictSchema } from '../messages/strict-schema.js'
 import { marked } from './blocks-out.js'
 import { PROTOCOL } from './media-in.js'
 
@@ -83,7 +83,8 @@ function encodeTool(tool: Tool, request: TextRequest, target: Target): readonly 
 }
 
 function encodeFunction({ name, description, schema, strict, at }: FunctionTool, target: Target): JsonObject {
-  const asked = schema?.type === 'object' ? schema : { ...schema, type: 'object' }
+  const asked = objectSchema(schema)
+  if (asked.description !== schema?.description) target.lose('tools', at)
   const isChecked = strict === true && target.traits.structured !== 'tool'
   if (strict === true && !isChecked) target.lose('strictTools', at, 'the model does not check arguments')
   const json = isChecked ? strictSchema(asked, at) : asked

@@ -9,35 +9,40 @@ import { invalid, isBounded, leaveOthers, parseObject, type Reader } from '../re
 import { callIn, clientName, PROTOCOL, thoughtOf } from './calls.js'
 
 /**
- * Ids of the calls in a client's history. The protocol lets clients leave them out; then a result belongs to the first
- * call of that name that has none yet.
+ * Ids of the calls in a client's history. The protocol lets clients leave them out, also of results alone; then a result
+ * belongs to the first call of that name that has none yet.
  */
 export class CallIds {
   #made = 0
-  /** Made-up ids of calls without a result, by the name of the function, and how many of them are taken. */
-  readonly #waiting = new Map<string, { readonly ids: string[]; taken: number }>()
+  /** Ids of calls by the name of the function; those before `next` have a result. */
+  readonly #calls = new Map<string, { readonly ids: string[]; next: number }>()
   readonly #given = new Set<string>()
+  readonly #answered = new Set<string>()
 
   call(name: string, given: string | undefined): string {
-    if (given !== undefined) {
-      this.#given.add(given)
-      return given
-    }
-    const id = this.next()
-    const waiting = this.#waiting.get(name)
-    if (waiting === undefined) this.#waiting.set(name, { ids: [id], taken: 0 })
-    else waiting.ids.push(id)
+    const id = given ?? this.next()
+    if (given !== undefined) this.#given.add(given)
+    const calls = this.#calls.get(name)
+    if (calls === undefined) this.#calls.set(name, { ids: [id], next: 0 })
+    else calls.ids.push(id)
     return id
   }
 
   /** The id of the call that a result answers; one that no call has where there is none. */
   result(name: string, given: string | undefined): string {
-    if (given !== undefined && this.#given.has(given)) return given
-    const waiting = this.#waiting.get(name)
-    const id = waiting?.ids[waiting.taken]
-    if (waiting === undefined || id === undefined) return given ?? this.next()
-    waiting.taken++
+    const id = given !== undefined && this.#given.has(given) ? given : (this.waiting(name) ?? given ?? this.next())
+    this.#answered.add(id)
     return id
+  }
+
+  private waiting(name: string): string | undefined {
+    const calls = this.#calls.get(name)
+    if (calls === undefined) return undefined
+    for (; calls.next < calls.ids.length; calls.next++) {
+      const id = calls.ids[calls.next]
+      if (id !== undefined && !this.#answered.has(id)) return id
+    }
+    return undefined
   }
 
   private next(): string {

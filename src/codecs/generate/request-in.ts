@@ -131,8 +131,9 @@ function roleIn(content: Reader, parts: readonly Part[]): Turn['role'] {
     case 'model':
       return 'assistant'
     case 'user':
-    // An older name for turns with results.
+    // Turns with results have these names in older clients and in examples.
     case 'function':
+    case 'tool':
       return 'user'
     case '':
       return parts.some(({ type }) => type === 'call') ? 'assistant' : 'user'

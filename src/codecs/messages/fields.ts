@@ -85,7 +85,7 @@ export const MESSAGES_FIELDS: Readonly<Record<string, FieldMapping>> = {
 /** What becomes of each canonical field in a request. */
 export const MESSAGES_CARRIES: Readonly<Record<Field, Carry>> = {
   ...carried('system imageUrl documentText documentUrl documentContext cite toolChoice parallelTools results'),
-  ...carried('resultError cacheMarks maxTokens sealedReasoning user'),
+  ...carried('resultError cacheMarks maxTokens sealedReasoning'),
   midSystem: approximated('they move before the first turn'),
   turns: approximated('a user turn is inserted before a conversation that the assistant begins'),
   participant: dropped('turns have no names'),
@@ -97,7 +97,9 @@ export const MESSAGES_CARRIES: Readonly<Record<Field, Carry>> = {
   mediaUrl: refused('it accepts neither audio nor video'),
   documentData: approximated('PDF unchanged, text files as text; others are refused'),
   fileId: refused('the file is at another upstream'),
-  tools: approximated('other characters than letters, digits, _ and - are replaced in names'),
+  tools: approximated(
+    'other characters than letters, digits, _ and - are replaced in names; alternatives at the top of a schema are merged',
+  ),
   strictTools: approximated('bounds that it does not check are added to descriptions'),
   customTools: approximated('functions of one string; a grammar is added to the description'),
   hostedWebSearch: approximated('its own web search, with its domains and the location of the user'),
@@ -125,6 +127,7 @@ export const MESSAGES_CARRIES: Readonly<Record<Field, Carry>> = {
   effort: approximated('minimal becomes low; a budget if the model accepts one; dropped if a call is required'),
   budget: approximated('at least 1024, and below the limit of tokens; an effort if the model accepts one'),
   showReasoning: approximated('shown or not; all summaries are alike'),
+  user: approximated('as a SHA-256 if it is an e-mail address or longer than 512 characters'),
   safetyId: approximated('as the end user, if none is given'),
   metadata: dropped('only the end user'),
   serviceTier: approximated('auto and priority are auto, default is standard_only; others are dropped'),

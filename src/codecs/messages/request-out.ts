@@ -3,6 +3,7 @@ import type { Target } from '../../core/codec.js'
 import { GatewayError } from '../../core/errors.js'
 import type { Json, JsonObject } from '../../core/json.js'
 import type { Format, TextRequest } from '../../core/text.js'
+import { userDigest } from '../compatible-settings.js'
 import { forceTool } from '../forced-tool.js'
 import { compact } from '../read.js'
 import { encodeReasoning, type ReasoningOut } from './reasoning-out.js'
@@ -92,6 +93,8 @@ function encodeStop({ stop }: TextRequest, target: Target): Json | undefined {
 
 /** Longest `user_id`, in characters. */
 const MAX_USER_CHARS = 512
+/** E-mail addresses and telephone numbers, which the protocol forbids as a `user_id`. */
+const PERSONAL = /\S@\S+\.\S|^\+[\d\s().-]{7,}$/
 
 function encodeUser({ user, safetyId }: TextRequest, target: Target): Json | undefined {
   const id = user ?? safetyId
@@ -99,9 +102,8 @@ function encodeUser({ user, safetyId }: TextRequest, target: Target): Json | und
     target.lose('safetyId', undefined, 'its only place is taken by the end user')
   }
   if (id === undefined) return undefined
-  if (id.length <= MAX_USER_CHARS) return { user_id: id }
-  target.lose(user === undefined ? 'safetyId' : 'user', undefined, `it is longer than ${MAX_USER_CHARS} characters`)
-  return undefined
+  if (id.length <= MAX_USER_CHARS && !PERSONAL.test(id)) return { user_id: id }
+  return { user_id: userDigest(user === undefined ? 'safetyId' : 'user', id, target) }
 }
 
 const TIERS: ReadonlyMap<string, string> = new Map([

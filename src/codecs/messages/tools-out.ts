@@ -6,7 +6,7 @@ import { describedCustom, FREE_TEXT_SCHEMA } from '../free-text-tools.js'
 import { containerLoss, loseHosted, searchLoss, searchSettings } from '../hosted-settings.js'
 
 import { marked, toolName } from './blocks-out.js'
-import { strictSchema } from './strict-schema.js'
+import { objectSchema, strictSchema } from './strict-schema.js'
 import { SERVERS } from './tools-in.js'
 
 interface ToolsOut {
@@ -81,8 +81,8 @@ function encodeTool(tool: Tool, request: TextRequest, target: Target): JsonObjec
 
 function encodeFunction({ name, description, schema, strict, at }: FunctionTool, target: Target): JsonObject {
   const wire = toolName(name, false, at)
-  if (wire !== name) target.lose('tools', at)
-  const asked = schema?.type === 'object' ? schema : { ...schema, type: 'object' }
+  const asked = objectSchema(schema)
+  if (wire !== name || asked.description !== schema?.description) target.lose('tools', at)
   const checked = strict === true ? encodeStrict(asked, at, target) : undefined
   return {
     name: wire,

@@ -2,7 +2,7 @@ import type { Target } from '../../core/codec.js'
 import type { Field } from '../../core/fields.js'
 import type { Json, JsonObject } from '../../core/json.js'
 import type { Format, TextRequest } from '../../core/text.js'
-import { answeredTier, sampled, schemaName } from '../compatible-settings.js'
+import { answeredTier, sampled, schemaName, userName } from '../compatible-settings.js'
 import { effortWished } from '../effort.js'
 import { compact } from '../read.js'
 import { plainText } from '../turns.js'
@@ -29,8 +29,8 @@ export function encodeRequest(request: TextRequest, target: Target): JsonObject 
     ...settingsOf(request, target),
     text: textOf(request),
     reasoning: reasoningOf(request, target),
-    user: request.user,
-    safety_identifier: request.safetyId,
+    user: userName('user', request.user, target),
+    safety_identifier: userName('safetyId', request.safetyId, target),
     metadata: request.metadata,
     service_tier: tierOf(request.serviceTier, target),
     prompt_cache_key: request.cacheKey,

@@ -167,7 +167,7 @@ const requests: fc.Arbitrary<TextRequest> = fc
           strict: fc.boolean(),
         }),
       ),
-      user: word,
+      user: word.filter(one => one.length <= 64),
       metadata: fc.dictionary(
         name.filter(one => one !== 'at'),
         word,
@@ -180,6 +180,7 @@ const requests: fc.Arbitrary<TextRequest> = fc
   .map(({ turns, system, ...rest }) =>
     requestOf({
       ...rest,
+      ...(rest.metadata !== undefined && { store: true }),
       system: system.map(text => ({ type: 'text', text })),
       turns: [{ role: 'user', parts: [{ type: 'text', text: 'Hello.' }] }, ...turns.flat()],
       model: 'upstream-model',

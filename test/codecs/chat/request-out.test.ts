@@ -162,6 +162,28 @@ t.test('more than four stop sequences are cut, and that is said', async t => {
   t.match(target.lost, [{ field: 'stop', why: /first 4/ }])
 })
 
+t.test('an end user whose name is too long is sent as a digest', async t => {
+  const long = 'u'.repeat(65)
+  const { body, target } = encode({ user: long, safetyId: `${long}!` })
+  t.match([body.user, body.safety_identifier], [/^[0-9a-f]{64}$/, /^[0-9a-f]{64}$/])
+  t.not(body.user, body.safety_identifier)
+  t.equal(encode({ user: long }).body.user, body.user, 'the same in every request')
+  t.match(target.lost, [{ field: 'user' }, { field: 'safetyId' }])
+  const most = encode({ user: 'u'.repeat(64), safetyId: 's' })
+  t.match(most.body, { user: 'u'.repeat(64), safety_identifier: 's' })
+  t.same(most.target.lost, [])
+})
+
+t.test('metadata goes with answers that are stored', async t => {
+  const metadata = { team: 'a' }
+  t.match(encode({ metadata, store: true }), { body: { metadata, store: true }, target: { lost: [] } })
+  for (const store of [{}, { store: false }]) {
+    const { body, target } = encode({ metadata, ...store })
+    t.notOk('metadata' in body)
+    t.match(target.lost, [{ field: 'metadata', why: /not stored/ }])
+  }
+})
+
 t.test('a schema without a name gets one that the protocol allows', async t => {
   const format = (name?: string): unknown =>
     encode({ format: { type: 'schema', schema: {}, ...(name !== undefined && { name }) } }).body.response_format

@@ -150,7 +150,7 @@ t.test('calls without ids get one, and their results find it by the name', async
     decode({
       contents: [
         { role: 'model', parts: [call('a'), call('b'), call('a')] },
-        { role: 'user', parts: [result('b'), result('a', 'unknown'), result('a')] },
+        { role: 'tool', parts: [result('b'), result('a', 'unknown'), result('a')] },
         { role: 'model', parts: [call('a'), { functionCall: { name: 'c', id: 'mine' } }] },
         { role: 'function', parts: [result('c', 'mine'), result('a')] },
       ],
@@ -163,6 +163,37 @@ t.test('calls without ids get one, and their results find it by the name', async
   )
   t.equal(new Set(calls.map(({ id }) => id)).size, 5)
   t.equal(calls.filter(({ id }) => id.startsWith('gwcall_')).length, 4)
+})
+
+t.test('results without ids find calls that have one', async t => {
+  const call = (id?: string): JsonObject => ({ functionCall: { name: 'f', ...(id !== undefined && { id }) } })
+  const result = (id?: string): JsonObject => ({ functionResponse: { name: 'f', ...(id !== undefined && { id }) } })
+  const resultsOf = (...parts: readonly [calls: JsonObject[], results: JsonObject[]][]): readonly string[] => {
+    const contents = parts.flatMap(([calls, results]) => [
+      { role: 'model', parts: calls },
+      { role: 'user', parts: results },
+    ])
+    return partsOf(decode({ contents })).flatMap(part => (part.type === 'result' ? [part.id] : []))
+  }
+  t.same(resultsOf([[call('1')], [result()]], [[call('2')], [result()]]), ['1', '2'], 'turn after turn')
+  t.same(
+    resultsOf([
+      [call('1'), call('2')],
+      [result(), result()],
+    ]),
+    ['1', '2'],
+    'in the order of the calls',
+  )
+  t.same(
+    resultsOf([
+      [call('1'), call('2'), call()],
+      [result('1'), result(), result()],
+    ]),
+    ['1', '2', 'gwcall_0'],
+    'a call that is answered by its id is answered',
+  )
+  t.same(resultsOf([[call('1')], [result('other')]]), ['1'], 'an id that no call has does not count')
+  t.same(resultsOf([[call('1')], [result(), result()]]), ['1', 'gwcall_0'], 'a call has one result')
 })
 
 t.test('what a tool answered: one text, an error, or an object', async t => {

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { messages } from '../../../src/codecs/messages/index.js'
+import type { JsonObject } from '../../../src/core/json.js'
 import type { ReasoningWish, TextRequest, Tool } from '../../../src/core/text.js'
 import { requestOf, targetOf } from '../support.js'
 import { assistant, call, encode, result, text, user } from './support.js'
@@ -263,13 +264,54 @@ t.test('a structured answer by a schema, and by an instruction where there is no
   t.strictSame(plain.lost, ['formatJson'])
 })
 
+t.test('alternatives at the top of a schema are merged: the upstream takes none there', async t => {
+  const schemaOf = (schema: JsonObject, strict = false): unknown => {
+    const { body, lost } = encode({ tools: [{ type: 'function', name: 'f', schema, strict, at: 'tools[0]' }] })
+    t.ok(lost.includes('tools tools[0]'))
+    return (body.tools as JsonObject[])[0]?.input_schema
+  }
+  const [text, number] = [{ type: 'string' }, { type: 'number' }]
+  const byFile = { properties: { kind: { const: 'file' }, path: text }, required: ['kind', 'path'] }
+  const byPage = { properties: { kind: { const: 'page' }, page: number }, required: ['kind', 'page'] }
+  const anyOf = [{ $ref: '#/$defs/file' }, byPage]
+  const $defs = { file: byFile }
+  t.strictSame(schemaOf({ anyOf, $defs, description: 'Where.', properties: { all: text }, required: ['all'] }), {
+    $defs,
+    type: 'object',
+    properties: { all: text, kind: { anyOf: [{ const: 'file' }, { const: 'page' }] }, path: text, page: number },
+    required: ['all', 'kind'],
+    description: `Where.\n\n{anyOf: ${JSON.stringify(anyOf)}}`,
+  })
+  t.match(schemaOf({ allOf: [byFile, { oneOf: [byPage, { properties: { page: text } }] }] }), {
+    properties: { path: text, page: { anyOf: [number, text] } },
+    required: ['kind', 'path'],
+    allOf: undefined,
+  })
+  t.match(schemaOf({ oneOf: [{ required: ['a'] }, true] }), { properties: {}, required: undefined, oneOf: undefined })
+  t.match(schemaOf({ anyOf: [byFile] }, true), { additionalProperties: false, anyOf: undefined })
+})
+
+t.test('two kinds of alternatives at one place: the second is in the description', async t => {
+  const place = { anyOf: [{ type: 'string' }], oneOf: [{ type: 'number' }] }
+  const { body } = encode({ format: { type: 'schema', schema: { type: 'object', properties: { place } } } })
+  const expected = { anyOf: place.anyOf, description: `{oneOf: ${JSON.stringify(place.oneOf)}}` }
+  t.match(body, { output_config: { format: { schema: { properties: { place: expected } } } } })
+})
+
 t.test('the end user', async t => {
   t.strictSame(encode({ user: 'u' }).body.metadata, { user_id: 'u' })
   t.strictSame(encode({ safetyId: 's' }).body.metadata, { user_id: 's' })
   const both = encode({ user: 'u', safetyId: 's' })
   t.strictSame([both.body.metadata, both.lost], [{ user_id: 'u' }, ['safetyId']])
-  const long = encode({ user: 'u'.repeat(600) })
-  t.strictSame([long.body.metadata, long.lost], [undefined, ['user']])
+  for (const user of ['u'.repeat(600), 'a@example.com', 'mailto:a.b@example.com?x', '+49 (30) 1234-567']) {
+    const { body, lost } = encode({ user })
+    t.match(body.metadata, { user_id: /^[0-9a-f]{64}$/ }, user)
+    t.strictSame([encode({ user }).body.metadata, lost], [body.metadata, ['user']])
+  }
+  t.strictSame(encode({ safetyId: 'a@example.com' }).lost, ['safetyId'])
+  for (const user of ['123456789', '+1', 'a@b', '@home', '+a-team-of-12', 'u'.repeat(512)]) {
+    t.strictSame(encode({ user }).body.metadata, { user_id: user }, 'nothing to hide')
+  }
 })
 
 t.test('service tiers', async t => {

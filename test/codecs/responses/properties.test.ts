@@ -236,7 +236,7 @@ const requests: fc.Arbitrary<TextRequest> = fc
         show: fc.constantFrom('auto' as const, 'detailed' as const),
         sealed: fc.constant(true),
       }),
-      user: word,
+      user: word.filter(one => one.length <= 64),
       metadata: fc.dictionary(
         name.filter(one => one !== 'at'),
         word,

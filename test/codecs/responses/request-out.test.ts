@@ -220,6 +220,14 @@ t.test('how much to think, and what of it to show', async t => {
   t.same([none.body.reasoning, none.lost], [undefined, ['effort']])
 })
 
+t.test('an end user whose name is too long is sent as a digest', async t => {
+  const long = encode({ user: 'u'.repeat(150), safetyId: 's'.repeat(65) })
+  t.match(long.body, { user: /^[0-9a-f]{64}$/, safety_identifier: /^[0-9a-f]{64}$/ })
+  t.same(long.lost, ['user', 'safetyId'])
+  const most = encode({ user: 'u'.repeat(64), safetyId: 's' })
+  t.match(most, { body: { user: 'u'.repeat(64), safety_identifier: 's' }, lost: [] })
+})
+
 t.test('limits and sampling', async t => {
   const few = encode({ maxTokens: 5, temperature: 0, topP: 1, logprobs: 2 })
   t.match(few.body, { max_output_tokens: 16, temperature: 0, top_p: 1, top_logprobs: 2 })
