@@ -96,6 +96,10 @@ export class Submission {
     let last: Outcome = { type: 'refused', error: NO_UPSTREAM }
     const { call, exchanges, task } = this.#order
     const walk = new Walk(call, exchanges)
+    const note = (entry: TaskEntry): void => {
+      known = entry
+      changed(entry)
+    }
     for (let exchange = walk.take(); exchange !== undefined; exchange = walk.take()) {
       const target = task.target(exchange.upstream.name, exchange.upstream.credential)
       if (target === undefined) {
@@ -111,7 +115,7 @@ export class Submission {
           return unsent(gated, error)
         }
       }
-      const shut = await entering(gated)
+      const shut = await this.held(known, note, entering(gated))
       if (shut !== undefined) {
         if (shut.type === 'over') return shut.refused
         last = shut.refused
@@ -130,22 +134,25 @@ export class Submission {
         gated.end('skipped')
         return { type: 'open' }
       }
-      known = next
-      changed(known)
-      last = await this.sendTo(known, gated, target, entry => {
-        known = entry
-        changed(entry)
-      })
+      note(next)
+      last = await this.sendTo(next, gated, target, note)
       if (last.type !== 'refused' || last.condition === undefined) return last
       const { left, waitMs } = walk.failed(gated, { error: last.error, condition: last.condition })
       if (left.length === 0 || waitMs === 0) continue
-      const lease = new SubmitLease(call.kernel.need(TASKS), known)
-      const continues = await new Promise<boolean>(resolve => pause(call, waitMs, resolve))
-      known = await lease.end()
-      changed(known)
-      if (!continues) return last
+      const continues = new Promise<boolean>(resolve => pause(call, waitMs, resolve))
+      if (!(await this.held(known, note, continues))) return last
     }
     return last
+  }
+
+  /** Waits: the record stays this process's, however long that takes. */
+  private async held<T>(entry: TaskEntry, changed: (entry: TaskEntry) => void, work: Promise<T>): Promise<T> {
+    const lease = new SubmitLease(this.#order.call.kernel.need(TASKS), entry)
+    try {
+      return await work
+    } finally {
+      changed(await lease.end())
+    }
   }
 
   /** Writes the upstream's name into the record before the call, and extends the record's life to the task's longest one. */
