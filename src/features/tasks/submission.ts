@@ -254,12 +254,17 @@ export class Submission {
   private async leaveOpen(entry: TaskEntry): Promise<TaskEntry | undefined> {
     const { kernel } = this.#order.call
     const tasks = kernel.need(TASKS)
-    const due = Math.min(Date.now() + CONFIRM_TIMEOUT_MS, entry.task.deadline)
+    const last = this.#last
+    const now = Date.now()
     try {
-      const left = await tasks.repository.update(entry, ({ awaited: _, ...task }) =>
-        task.phase === 'submitting' ? { task: withNotes({ ...task, ambiguous: true }, this.#last), due } : undefined,
-      )
-      tasks.wake(entry.task.kind, due)
+      const left = await tasks.repository.update(entry, ({ awaited: _, ...task }) => {
+        const due = Math.min(now + CONFIRM_TIMEOUT_MS, task.deadline)
+        if (task.phase === 'submitting') return { task: withNotes({ ...task, ambiguous: true }, last), due }
+        // It was given up meanwhile: what the attempt holds since then is settled, too.
+        const isGivenUp = task.state !== 'succeeded' && (task.phase === 'done' || task.phase === 'cancelling')
+        return isGivenUp && last !== undefined ? { task: withNotes(task, last), due: now } : undefined
+      })
+      tasks.wake(entry.task.kind, left?.record.due ?? null)
       return left?.task.phase === 'deleting' ? undefined : left
     } catch (error) {
       if (!isStoreFault(error)) throw error
