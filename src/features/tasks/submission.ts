@@ -18,6 +18,7 @@ import { accept, gone, type Order, type Outcome, withNotes } from './acceptance.
 import { claim } from './claim.js'
 import { CONFIRM_RETRY_MS, isStoreFault } from './confirm-submit.js'
 import { withId } from './parent.js'
+import type { Task } from './record.js'
 import { type Refused, refuse } from './refusal.js'
 import type { TaskEntry } from './repository.js'
 import { leaseEnd, SubmitLease } from './submit-lease.js'
@@ -162,7 +163,7 @@ export class Submission {
     const { name, credential } = upstream
     const target = { upstream: name, model, ...(credential === undefined ? {} : { credential }) }
     const awaited = Date.now() + this.patience() + CONFIRM_RETRY_MS
-    const expires = Math.max(entry.record.expires, entry.task.created + lifetime(shape))
+    const expires = Math.max(entry.record.expires, lastsUntil(entry.task, shape))
     const aimed = await kernel
       .need(TASKS)
       .repository.update(entry, ({ lapsed: _, ...task }) =>
@@ -297,9 +298,9 @@ async function entering(gated: GatedAttempt): Promise<{ type: 'shut' | 'over'; r
 
 const NO_UPSTREAM = new GatewayError('unavailable', 'No upstream is left.')
 
-/** Longest time that a task's record is kept, milliseconds. */
-export function lifetime({ deadline, grace, retention }: TaskTarget['shape']): number {
-  return deadline + grace + 2 * retention
+/** Until when the record of a task is kept that ends as late as it may, milliseconds since the epoch. */
+export function lastsUntil({ created, keyed = 0 }: Task, { deadline, grace, retention }: TaskTarget['shape']): number {
+  return Math.max(created + deadline + grace + 2 * retention, keyed)
 }
 
 function answerTime({ first_byte, total }: Exchange['timeouts']): number {
