@@ -30,7 +30,7 @@ for (const [what, script] of [
     await asked
     const [{ id } = { id: '' }] = await list()
     t.equal((await gateway.request(`/v1/videos/${id}/cancel`, { method: 'POST' })).status, 200)
-    // Whatever is due is done meanwhile.
+    // All that is due is done meanwhile.
     for (let turn = 0; turn < 20; turn++) t.match(await list(), [{ id, status: 'failed' }])
     t.match(await budget(), { used: 0, reserved: 0.1 })
     answer()

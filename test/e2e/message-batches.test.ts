@@ -363,7 +363,7 @@ t.test('results that are not there yet do not make the batch unknown', async t =
 })
 
 t.test(
-  'one answer that an upstream has no such batch makes it unknown where it was to be deleted, and nowhere else',
+  'a batch that its upstream does not know is forgotten where its client deletes it, and nowhere else',
   async t => {
     const { up, post } = await stage(t)
     const ask = async (method: string, below = '') => (await post(`/v1/messages/batches${below}`, { method })).status

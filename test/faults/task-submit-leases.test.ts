@@ -59,7 +59,7 @@ for (const kind of DURABLE) {
 }
 
 for (const kind of DURABLE) {
-  t.test(`a task that waits for room keeps its record, for many leases (${kind.type})`, { skip: kind.skip }, async t => {
+  t.test(`a task that waits for room keeps its record for many leases (${kind.type})`, { skip: kind.skip }, async t => {
     const config = await kind.make(t)
     const { script, asked, answer } = held(compatible({ status: 'running' }), (_, self) => self.submits.length === 1)
     const upstream = await startTaskUpstream(t, script)

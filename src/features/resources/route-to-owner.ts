@@ -48,7 +48,7 @@ export const UNKNOWN: Slot<true> = slot('unknown_resource')
 /** The resource that the request is about, if the gateway knows it. */
 const FOUND = slot<{ readonly kind: ResourceKind; readonly id: string; readonly action: 'read' | 'delete' }>('resource')
 
-/** Forgets a resource that was to be deleted, and that its upstream does not have; one that was to be read only by and by. */
+/** Forgets a resource that its upstream does not have: at once if a client deletes it, later if one reads it. */
 export function forgetIfGone(call: Call): void {
   const found = call.get(FOUND)
   if (found === undefined || call.status !== 404) return

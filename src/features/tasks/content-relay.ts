@@ -42,7 +42,7 @@ export interface ContentSource {
   readonly base: string
 }
 
-/** Whatever its type says, a result is nothing that runs in the gateway's own name. */
+/** A browser that opens a result runs nothing of it in the gateway's own name. */
 export const INERT = ['x-content-type-options', 'nosniff', 'content-security-policy', "default-src 'none'; sandbox"]
 
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
