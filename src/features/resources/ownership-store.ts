@@ -16,6 +16,8 @@ export interface OwnedResource {
   readonly object?: JsonObject | undefined
   /** Number of lines if they were counted: the file may become a batch. */
   readonly lines?: number | undefined
+  /** Its upstream last said that it does not have it: lists leave it out. */
+  readonly missing?: true | undefined
 }
 
 interface ResourcePage {
@@ -93,12 +95,15 @@ export class OwnershipStore {
     await stored(this.#store.delete({ namespace: namespaceOf(kind), owner, key: id }))
   }
 
-  /** Its upstream says that it does not have it: it is forgotten, unless an answer shows it in time. */
+  /** Its upstream says that it does not have it: it leaves lists, and is forgotten unless an answer shows it in time. */
   async missing(owner: string, kind: ResourceKind, id: string): Promise<void> {
     const record = await this.#record(owner, kind, id)
-    const ends = this.#now() + MISSING_RETENTION_MS
-    if (record !== undefined && record.expires > ends)
-      await stored(this.#store.replace(record, { value: record.value, expires: ends }))
+    if (record === undefined) return
+    const { id: _, ...known } = resourceOf(record)
+    const expires = Math.min(record.expires, this.#now() + MISSING_RETENTION_MS)
+    await stored(
+      this.#store.replace(record, { value: Buffer.from(JSON.stringify({ ...known, missing: true })), expires }),
+    )
   }
 
   /** The owner's resources by creation time, after `after`, that `wanted` selects. */
@@ -116,7 +121,7 @@ export class OwnershipStore {
       for (const record of records) {
         const resource = resourceOf(record)
         last = { created: record.created, key: record.key }
-        if (resource.object !== undefined && !wanted(resource.object)) continue
+        if (resource.missing === true || (resource.object !== undefined && !wanted(resource.object))) continue
         if (items.length === limit) return { items, more: true }
         items.push({ ...resource, created: record.created })
       }
@@ -184,6 +189,9 @@ function tombstonesOf({ name }: ResourceKind): string {
 }
 
 function resourceOf({ key, value }: StoredRecord): OwnedResource {
-  const { upstream, object, lines } = JSON.parse(Buffer.from(value).toString('utf8')) as Omit<OwnedResource, 'id'>
-  return { id: key, upstream, object: isObject(object) ? object : undefined, lines }
+  const { upstream, object, lines, missing } = JSON.parse(Buffer.from(value).toString('utf8')) as Omit<
+    OwnedResource,
+    'id'
+  >
+  return { id: key, upstream, object: isObject(object) ? object : undefined, lines, missing }
 }

@@ -52,9 +52,13 @@ t.test('what its upstream does not have is forgotten after a week, unless it is 
   const { store, clock } = setUp()
   for (const id of ['file-1', 'file-2']) await store.note('ann', FILE, 'a', id, { id })
   for (const id of ['file-0', 'file-1', 'file-2']) await store.missing('ann', FILE, id)
+  const listed = async () =>
+    (await store.page('ann', FILE, { order: 'ascending', limit: 9 }, () => true)).items.map(({ id }) => id)
+  t.same(await listed(), [])
   clock.now += 6 * 86_400_000
   await store.missing('ann', FILE, 'file-1')
   await store.note('ann', FILE, 'a', 'file-2', { id: 'file-2' })
+  t.same(await listed(), ['file-2'])
   t.ok(await store.find('ann', FILE, 'file-1'))
   clock.now += 86_400_000
   t.equal(await store.find('ann', FILE, 'file-1'), undefined)
