@@ -362,4 +362,26 @@ t.test('results that are not there yet do not make the batch unknown', async t =
   t.equal((await post('/v1/messages/batches/msgbatch_1', { method: 'GET' })).status, 200)
 })
 
+t.test(
+  'a batch that its upstream does not know is forgotten where its client deletes it, and nowhere else',
+  async t => {
+    const { up, post } = await stage(t)
+    const ask = async (method: string, below = '') => (await post(`/v1/messages/batches${below}`, { method })).status
+    const none = json({ type: 'error', error: { type: 'not_found_error', message: 'none' } }, { status: 404 })
+    up.answer(json(BATCH), none, none, json(BATCH), none)
+    await post('/v1/messages/batches', { body: batchOf('mine') })
+    t.equal(await ask('GET', '/msgbatch_1'), 404)
+    t.equal(await ask('POST', '/msgbatch_1/cancel'), 404)
+    t.equal(await ask('GET', '/msgbatch_1'), 200, 'it is still known')
+    t.equal(await ask('DELETE', '/msgbatch_1'), 404)
+    // The answer does not wait for that: after a while its upstream is not asked again.
+    for (let asked = 0; asked !== up.requests.items.length; ) {
+      asked = up.requests.items.length
+      t.equal(await ask('GET', '/msgbatch_1'), 404)
+    }
+    t.equal(await ask('GET', '?after_id=msgbatch_1'), 200, 'a client that reads page by page continues')
+    t.equal(await ask('GET', '?after_id=msgbatch_2'), 400)
+  },
+)
+
 proveNoLeak(t)

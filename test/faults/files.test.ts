@@ -594,7 +594,7 @@ t.test('a batch is not made twice: nothing is sent again once it may have arrive
   t.equal(a.requests.items.length, 2)
 })
 
-t.test('a file that its upstream has lost is forgotten, and so is one that was deleted', async t => {
+t.test('lists leave out a file that its upstream has lost, and one that was deleted', async t => {
   const { gateway, a } = await stage(t)
   const gone = json({ error: { message: 'gone', type: 'x', param: null, code: null } }, { status: 404 })
   a.answer(uploaded('file-1'), gone, uploaded('file-2'), json({ id: 'file-2', object: 'file', deleted: true }))

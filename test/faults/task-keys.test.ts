@@ -1,6 +1,7 @@
 import t, { type Test } from 'tap'
 import { canary, proveNoLeak } from '../helpers/canaries.js'
 import { compatibleError } from '../helpers/expect.js'
+import { clockAhead } from '../helpers/fast-clock.js'
 import { startTestGateway } from '../helpers/gateway.js'
 import { imageProxy, imageYaml } from '../helpers/image-upstream.js'
 import { DURABLE, storesOf } from '../helpers/store-kinds.js'
@@ -94,6 +95,20 @@ for (const [how, verbs, more] of [
     t.equal(upstream.submits.length, 1)
   })
 }
+
+t.test('a key leads to its task for a day, also to one that failed after its upstream did not confirm it', async t => {
+  const upstream = await startTaskUpstream(t, () => ({ status: 502 }))
+  const yaml = filmYaml(upstream.origin, 'deadline: 1s, retention: 1m')
+  let ahead = 0
+  clockAhead(t, Date, () => ahead)
+  const gateway = await startTestGateway(t, yaml, { env: { OTHER_KEY: canary('caller') } })
+  const { id } = (await gateway.request('/v1/videos', { body: CAT, headers })).json() as { id: string }
+  await gateway.log.find(line => line.task === id && line.code === 'submit_unconfirmed')
+  ahead = 23 * 3_600_000
+  const again = await gateway.request('/v1/videos', { body: CAT, headers })
+  t.match(again.json(), { id, status: 'failed' })
+  t.equal(upstream.submits.length, 1)
+})
 
 t.test('the answers of image tasks have the shape of their family', async t => {
   const { script, asked, answer } = held(imageProxy())

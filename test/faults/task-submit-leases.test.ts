@@ -58,6 +58,37 @@ for (const kind of DURABLE) {
   })
 }
 
+for (const kind of DURABLE) {
+  t.test(`a task that waits for room keeps its record for many leases (${kind.type})`, { skip: kind.skip }, async t => {
+    const config = await kind.make(t)
+    const { script, asked, answer } = held(compatible({ status: 'running' }), (_, self) => self.submits.length === 1)
+    const upstream = await startTaskUpstream(t, script)
+    const yaml = filmYaml(upstream.origin, undefined, SETTINGS.replace('2s', '600ms'))
+      .replace('{ type: memory }', storeYaml(config))
+      .replace('kind: openai', '$&\n    limits: { in_flight: 1, queue: 120s }')
+    const gateway = await startTestGateway(t, yaml, { env })
+    const first = gateway.request('/v1/videos', { body: CAT })
+    await asked
+    const waiting = gateway.request('/v1/videos', { body: DOG })
+    const store = await openStore(config)
+    t.teardown(() => store.close())
+    const due = async (): Promise<number | undefined> => {
+      const records = await store.scan('tasks-video', { limit: 10 })
+      return records.find(({ value }) => Buffer.from(value).includes(DOG.prompt))?.due ?? undefined
+    }
+    let begun: number | undefined
+    for (; begun === undefined; begun = await due()) await gateway.request('/v1/videos')
+    for (let now: number | undefined = begun; now !== undefined && now < begun + 3000; now = await due())
+      await gateway.request('/v1/videos')
+    answer()
+    t.equal((await first).status, 200)
+    const later = await waiting
+    t.equal(later.status, 200, later.text)
+    t.match(later.json(), { status: /queued|in_progress/, error: null })
+    t.equal(upstream.submits.length, 2)
+  })
+}
+
 const env = { CALLER_KEY: 'the-key-of-the-caller-0123456789', OTHER_KEY: 'the-key-of-another-0123456789' }
 
 /** How long a call of the store may take, milliseconds: long enough for a machine that does much else. */

@@ -619,10 +619,17 @@ async function ended(
   return { ...made, id }
 }
 
+/** A browser that opens it runs nothing of it. */
+function inert(t: Test, answer: Answer): void {
+  t.equal(answer.header('x-content-type-options'), 'nosniff')
+  t.equal(answer.header('content-security-policy'), "default-src 'none'; sandbox")
+}
+
 t.test('F-T4 content: whole, in part, only its head, not again, and not what it is not', async t => {
-  const { gateway, id } = await ended(t)
+  const { gateway, upstream, id } = await ended(t)
   const path = `/v1/videos/${id}/content`
   const whole = await gateway.request(path)
+  inert(t, whole)
   t.equal(whole.status, 200)
   t.same(whole.body, FILM)
   t.equal(whole.header('accept-ranges'), 'bytes')
@@ -636,6 +643,8 @@ t.test('F-T4 content: whole, in part, only its head, not again, and not what it 
   t.equal(same.status, 206)
   const changed = await gateway.request(path, { headers: { range: 'bytes=100-199', 'if-range': '"another"' } })
   t.equal(changed.status, 200, 'a range of something else is of no use')
+  t.equal((await gateway.request(path, { headers: { range: 'bytes=0-9, 20-29' } })).status, 200)
+  t.equal(upstream.requests.items.at(-1)?.headers.range, undefined, 'several parts are the whole')
   const beyond = await gateway.request(path, { headers: { range: `bytes=${FILM.length}-` } })
   t.equal(beyond.status, 416)
   t.equal(beyond.header('content-range'), `bytes */${FILM.length}`)
@@ -848,6 +857,7 @@ t.test('F-T4 a result in the answer itself: a video, or nothing; in part where a
   const path = `/v1/videos/${id}/content`
   const whole = await gateway.request(path)
   t.equal(whole.header('content-type'), 'video/mp4')
+  inert(t, whole)
   t.same(whole.body, FILM)
   const backwards = await gateway.request(path, { headers: { range: 'bytes=5-2' } })
   t.equal(backwards.status, 200, 'an invalid range is ignored')

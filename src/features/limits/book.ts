@@ -215,8 +215,8 @@ export class Book {
   }
 
   /**
-   * Settles what was held, whichever process held it: once, however often it is called. `at`: when it was held, which says
-   * the windows. Rejects with the store's error; call it again then.
+   * Settles what was held, whichever process held it: once for each `at`, however often it is called. `at`: when it was held,
+   * which says the windows. Rejects with the store's error; call it again then.
    */
   async settleHeld(
     id: string,
@@ -238,8 +238,9 @@ export class Book {
       }),
     )
     const entries = record === undefined ? [] : [makeEntry(record, charges.join(','))]
+    // What was given up, and settled, may be held anew: its upstream accepted it later.
     await this.#store.commit({
-      ...{ writer: `task/${id}`, number: 1, remembered: now + REMEMBERED_MS, now, leases, entries },
+      ...{ writer: `task/${id}.${at}`, number: 1, remembered: now + REMEMBERED_MS, now, leases, entries },
     })
   }
 

@@ -16,6 +16,8 @@ export interface OwnedResource {
   readonly object?: JsonObject | undefined
   /** Number of lines if they were counted: the file may become a batch. */
   readonly lines?: number | undefined
+  /** Its upstream last said that it does not have it: lists leave it out. */
+  readonly missing?: true | undefined
 }
 
 interface ResourcePage {
@@ -26,6 +28,10 @@ interface ResourcePage {
 const YEAR_MS = 365 * 24 * 3_600_000
 /** How long a resource without a known end is remembered, milliseconds. */
 const DEFAULT_RETENTION_MS = 5 * YEAR_MS
+/** How long one is remembered that its upstream says it does not have, milliseconds: the answer may be a mistake. */
+const MISSING_RETENTION_MS = 7 * 24 * 3_600_000
+/** How long a deleted one may serve as a page's cursor, milliseconds. */
+const TOMBSTONE_RETENTION_MS = 3_600_000
 /** Records that are read at a time to fill a page, and at most for one page. */
 const STEP_RECORDS = 100
 const MAX_RECORDS_READ = 5000
@@ -48,9 +54,7 @@ export class OwnershipStore {
 
   /** Throws `unavailable` if the store fails. */
   async find(owner: string, kind: ResourceKind, id: string): Promise<OwnedResource | undefined> {
-    const place = { namespace: namespaceOf(kind), owner, key: id }
-    if (!isPlace(place)) return undefined
-    const record = await stored(this.#store.get(place.namespace, owner, id))
+    const record = await this.#record(owner, kind, id)
     return record && resourceOf(record)
   }
 
@@ -81,8 +85,25 @@ export class OwnershipStore {
     }
   }
 
+  /** Its position in lists, without its content, stays for a client that reads page by page. */
   async forget(owner: string, kind: ResourceKind, id: string): Promise<void> {
+    const record = await this.#record(owner, kind, id)
+    if (record === undefined) return
+    const place = { namespace: tombstonesOf(kind), owner, key: id, created: record.created }
+    const expires = this.#now() + TOMBSTONE_RETENTION_MS
+    await stored(this.#store.create({ ...place, expires, value: Buffer.alloc(0) }))
     await stored(this.#store.delete({ namespace: namespaceOf(kind), owner, key: id }))
+  }
+
+  /** Its upstream says that it does not have it: it leaves lists, and is forgotten unless an answer shows it in time. */
+  async missing(owner: string, kind: ResourceKind, id: string): Promise<void> {
+    const record = await this.#record(owner, kind, id)
+    if (record === undefined) return
+    const { id: _, ...known } = resourceOf(record)
+    const expires = Math.min(record.expires, this.#now() + MISSING_RETENTION_MS)
+    await stored(
+      this.#store.replace(record, { value: Buffer.from(JSON.stringify({ ...known, missing: true })), expires }),
+    )
   }
 
   /** The owner's resources by creation time, after `after`, that `wanted` selects. */
@@ -100,7 +121,7 @@ export class OwnershipStore {
       for (const record of records) {
         const resource = resourceOf(record)
         last = { created: record.created, key: record.key }
-        if (resource.object !== undefined && !wanted(resource.object)) continue
+        if (resource.missing === true || (resource.object !== undefined && !wanted(resource.object))) continue
         if (items.length === limit) return { items, more: true }
         items.push({ ...resource, created: record.created })
       }
@@ -109,11 +130,20 @@ export class OwnershipStore {
     return { items, more: true }
   }
 
-  /** The position of the owner's resource in lists. */
+  /** The position of the owner's resource in lists, also of one that was just deleted. */
   async cursorOf(owner: string, kind: ResourceKind, id: string): Promise<Range['after'] | undefined> {
-    const place = { namespace: namespaceOf(kind), owner, key: id }
-    const record = isPlace(place) ? await stored(this.#store.get(place.namespace, owner, id)) : undefined
+    const known = await this.#record(owner, kind, id)
+    const record = known ?? (await this.#record(owner, kind, id, tombstonesOf(kind)))
     return record && { created: record.created, key: record.key }
+  }
+
+  async #record(
+    owner: string,
+    kind: ResourceKind,
+    key: string,
+    namespace = namespaceOf(kind),
+  ): Promise<StoredRecord | undefined> {
+    return isPlace({ namespace, owner, key }) ? await stored(this.#store.get(namespace, owner, key)) : undefined
   }
 
   private async put(
@@ -154,7 +184,14 @@ function namespaceOf({ name }: ResourceKind): string {
   return `held-${name}`
 }
 
+function tombstonesOf({ name }: ResourceKind): string {
+  return `gone-${name}`
+}
+
 function resourceOf({ key, value }: StoredRecord): OwnedResource {
-  const { upstream, object, lines } = JSON.parse(Buffer.from(value).toString('utf8')) as Omit<OwnedResource, 'id'>
-  return { id: key, upstream, object: isObject(object) ? object : undefined, lines }
+  const { upstream, object, lines, missing } = JSON.parse(Buffer.from(value).toString('utf8')) as Omit<
+    OwnedResource,
+    'id'
+  >
+  return { id: key, upstream, object: isObject(object) ? object : undefined, lines, missing }
 }

@@ -30,7 +30,8 @@ export async function routeToOwner(call: Call, route: Route, rule: ResourceRule)
   }
   const exchange = holderAmong(exchangesOf(route), resource.upstream)
   // Its content may not be there yet, or no longer: that says nothing about the resource.
-  if (rule.action !== 'use') call.set(FOUND, { kind, id: resource.id })
+  if (rule.action === 'read' || rule.action === 'delete')
+    call.set(FOUND, { kind, id: resource.id, action: rule.action })
   if (exchange === undefined) {
     throw new GatewayError('unavailable', 'The upstream that keeps this is switched off, or no longer serves it.')
   }
@@ -45,12 +46,16 @@ export async function routeToOwner(call: Call, route: Route, rule: ResourceRule)
 export const UNKNOWN: Slot<true> = slot('unknown_resource')
 
 /** The resource that the request is about, if the gateway knows it. */
-const FOUND = slot<{ readonly kind: ResourceKind; readonly id: string }>('resource')
+const FOUND = slot<{ readonly kind: ResourceKind; readonly id: string; readonly action: 'read' | 'delete' }>('resource')
 
-/** Forgets a resource that its upstream has deleted. */
+/** Forgets a resource that its upstream does not have: at once if a client deletes it, later if one reads it. */
 export function forgetIfGone(call: Call): void {
   const found = call.get(FOUND)
-  if (found !== undefined && call.status === 404) forget(call, found.kind, found.id).catch(() => undefined)
+  if (found === undefined || call.status !== 404) return
+  const { kind, id, action } = found
+  const forgotten =
+    action === 'delete' ? forget(call, kind, id) : call.kernel.need(OWNERSHIP).missing(ownerOf(call), kind, id)
+  forgotten.catch(() => undefined)
 }
 
 /** Forgets the owner of a resource that no longer exists. */

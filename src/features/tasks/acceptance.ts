@@ -147,12 +147,13 @@ async function continueParent(
   if (keeps) gated.end('accepted', undefined, undefined, 0, parent.task.id)
   else gated.end('ok')
   const notes = keeps ? withNotes(entry.task, gated).notes : undefined
-  const { hook, origin } = entry.task
+  const { hook, origin, keyed } = entry.task
   const now = Date.now()
   for (let known: TaskEntry | undefined = parent; known !== undefined; ) {
     const { task } = known
     const withHook = hook === undefined ? {} : { hook: { ...hook, sequence: task.hook?.sequence ?? 0 } }
-    const from = { ...task, ...withHook, ...(origin === undefined ? {} : { origin }), fields: {}, moved: now }
+    const more = { ...withHook, ...(origin === undefined ? {} : { origin }), ...(keyed === undefined ? {} : { keyed }) }
+    const from = { ...task, ...more, fields: {}, moved: now }
     const next = applyUpstreamStatus({ ...from, deadline: now + shape.deadline }, reading, shape, now, false)
     const noted = notes === undefined ? next : { ...next, notes }
     const saved = await tasks.save(known, noted, now + shape.poll.first)

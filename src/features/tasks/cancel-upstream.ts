@@ -18,7 +18,7 @@ export async function cancelUpstream(tasks: TaskRecords, entry: TaskEntry): Prom
   const { task } = entry
   const { repository, results, host } = tasks
   // Its submit is under way: wait until the upstream has given the task an id.
-  if (task.phase === 'deleting' && task.upstreamId === undefined && Date.now() < (task.awaited ?? 0)) {
+  if (task.upstreamId === undefined && Date.now() < (task.awaited ?? 0)) {
     await repository.replace(entry, task, task.awaited ?? null)
     return
   }

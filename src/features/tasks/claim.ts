@@ -6,7 +6,7 @@ import type { Call } from '../../kernel/call.js'
 import { digestForm } from '../../kernel/form-json.js'
 import { isStoreFault } from './confirm-submit.js'
 import type { Task } from './record.js'
-import type { Claimed, TaskEntry } from './repository.js'
+import { type Claimed, KEY_RETENTION_MS, type TaskEntry } from './repository.js'
 import { TASKS } from './tasks.js'
 import { withdraw } from './withdrawal.js'
 
@@ -16,6 +16,11 @@ const MAX_KEY_CHARS = 255
 const PAUSE_MS = { first: 20, longest: 500 }
 /** How often one request may lose the key to others before it fails. */
 const MAX_TRIES = 8
+
+/** What a new task with such a key keeps: its record lasts as long as the key, so that the same request begins no other one. */
+export function keptFor(key: string | undefined, now: number): Pick<Task, 'keyed'> {
+  return key === undefined ? {} : { keyed: now + KEY_RETENTION_MS }
+}
 
 /** The client's `Idempotency-Key`. */
 export function keyOf(call: Call): string | undefined {

@@ -22,8 +22,8 @@ export function conditions(call: Call, task: Task, name: string, _variant: TaskV
   }
   const { range } = headers
   const condition = headers['if-range']
-  // If-Range with another tag: send the whole content. Dates are not compared.
-  const wanted = range !== undefined && (condition === undefined || condition === tag)
+  // If-Range with another tag: send the whole content. Dates are not compared. So are several ranges answered.
+  const wanted = range !== undefined && ONE_RANGE.test(range) && (condition === undefined || condition === tag)
   return { tag, cached, head: method === 'HEAD', headers: wanted ? ['range', range] : [] }
 }
 
@@ -32,6 +32,8 @@ function versionOf({ finished, artifacts }: Task): string {
   return finished === undefined ? JSON.stringify(artifacts) : String(finished)
 }
 
+/** One range of bytes, with a beginning or an end (RFC 9110 §14.1.2). */
+const ONE_RANGE = /^bytes=(\d+-\d*|-\d+)$/
 /** Only the client's own cache may keep it, not shared ones. */
 const CACHED = 'private, max-age=86400'
 

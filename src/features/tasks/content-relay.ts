@@ -42,6 +42,9 @@ export interface ContentSource {
   readonly base: string
 }
 
+/** A browser that opens a result runs nothing of it in the gateway's own name. */
+export const INERT = ['x-content-type-options', 'nosniff', 'content-security-policy', "default-src 'none'; sandbox"]
+
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
 /** Headers that describe the content: they are passed on. */
@@ -193,7 +196,7 @@ export class ContentRelay implements UpstreamHandler, Work {
 
   private begin(status: number, headers: UpstreamHeaders, type: string): void {
     const { tag, cached, head } = this.#wish
-    const flat: string[] = []
+    const flat = [...INERT]
     for (const name of PASSED) {
       const value = headers[name]
       if (typeof value === 'string' && (status !== 416 || name === 'content-range')) flat.push(name, value)

@@ -79,6 +79,8 @@ export interface Task {
   readonly deadline: number
   /** When the result is deleted. */
   readonly expires?: number
+  /** Until when a client's key leads here. */
+  readonly keyed?: number
   /** When the task last made progress; times in which the upstream could not be polled are added. */
   readonly moved: number
   /** Time of the last successful poll. */

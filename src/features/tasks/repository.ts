@@ -23,7 +23,7 @@ export interface Claimed {
 }
 
 /** How long such keys are kept, milliseconds. */
-const KEY_RETENTION_MS = 24 * 3_600_000
+export const KEY_RETENTION_MS = 24 * 3_600_000
 const KEYS_NAMESPACE = 'task-keys'
 
 /** Sorts after all tasks of an owner. */

@@ -7,13 +7,13 @@ import type { Call } from '../../kernel/call.js'
 import { originOf } from '../../kernel/origin.js'
 import { readRequest } from '../../kernel/read-request.js'
 import { removeMember } from '../../wire/json-edit.js'
-import { claim, keyOf } from './claim.js'
+import { claim, keptFor, keyOf } from './claim.js'
 import { isStoreFault } from './confirm-submit.js'
 import { presenterOf } from './presenters/index.js'
 import { newTaskId, type Task } from './record.js'
 import type { TaskEntry } from './repository.js'
 import { RunningTask } from './running-task.js'
-import { lifetime } from './submission.js'
+import { lastsUntil } from './submission.js'
 import { answer } from './submit.js'
 import { leaseEnd } from './submit-lease.js'
 import { TASKS } from './tasks.js'
@@ -45,6 +45,7 @@ export async function run(call: Call, route: Route, task: TaskRoute): Promise<vo
     input: presenterOf(task.kind).input(name => document[name], task.label),
     ...{ created: now, started: now, moved: now, deadline: now + runs.shape.deadline },
     ...{ pace: runs.shape.poll.client_every, generation: call.generation.number, trace: markOf(call.trace) },
+    ...keptFor(keyOf(call), now),
     ...(hook ? { hook, ...(origin === undefined ? {} : { origin }) } : {}),
   }
   const sent = webhook === undefined ? body.bytes : removeMember(body.bytes, [webhook])
@@ -53,7 +54,7 @@ export async function run(call: Call, route: Route, task: TaskRoute): Promise<vo
     const message = 'Too many tasks are running at the moment.'
     throw new GatewayError('unavailable', message, { retryAfter: RETRY_AFTER_MS })
   }
-  const { entry, mine } = await begun(call, draft, body, now + lifetime(runs.shape)).catch((error: unknown) => {
+  const { entry, mine } = await begun(call, draft, body, lastsUntil(draft, runs.shape)).catch((error: unknown) => {
     leave()
     throw error
   })

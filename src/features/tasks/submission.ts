@@ -18,6 +18,7 @@ import { accept, gone, type Order, type Outcome, withNotes } from './acceptance.
 import { claim } from './claim.js'
 import { CONFIRM_RETRY_MS, isStoreFault } from './confirm-submit.js'
 import { withId } from './parent.js'
+import type { Task } from './record.js'
 import { type Refused, refuse } from './refusal.js'
 import type { TaskEntry } from './repository.js'
 import { leaseEnd, SubmitLease } from './submit-lease.js'
@@ -96,6 +97,10 @@ export class Submission {
     let last: Outcome = { type: 'refused', error: NO_UPSTREAM }
     const { call, exchanges, task } = this.#order
     const walk = new Walk(call, exchanges)
+    const note = (entry: TaskEntry): void => {
+      known = entry
+      changed(entry)
+    }
     for (let exchange = walk.take(); exchange !== undefined; exchange = walk.take()) {
       const target = task.target(exchange.upstream.name, exchange.upstream.credential)
       if (target === undefined) {
@@ -111,7 +116,7 @@ export class Submission {
           return unsent(gated, error)
         }
       }
-      const shut = await entering(gated)
+      const shut = await this.held(known, note, entering(gated))
       if (shut !== undefined) {
         if (shut.type === 'over') return shut.refused
         last = shut.refused
@@ -130,22 +135,25 @@ export class Submission {
         gated.end('skipped')
         return { type: 'open' }
       }
-      known = next
-      changed(known)
-      last = await this.sendTo(known, gated, target, entry => {
-        known = entry
-        changed(entry)
-      })
+      note(next)
+      last = await this.sendTo(next, gated, target, note)
       if (last.type !== 'refused' || last.condition === undefined) return last
       const { left, waitMs } = walk.failed(gated, { error: last.error, condition: last.condition })
       if (left.length === 0 || waitMs === 0) continue
-      const lease = new SubmitLease(call.kernel.need(TASKS), known)
-      const continues = await new Promise<boolean>(resolve => pause(call, waitMs, resolve))
-      known = await lease.end()
-      changed(known)
-      if (!continues) return last
+      const continues = new Promise<boolean>(resolve => pause(call, waitMs, resolve))
+      if (!(await this.held(known, note, continues))) return last
     }
     return last
+  }
+
+  /** Waits: the record stays this process's, however long that takes. */
+  private async held<T>(entry: TaskEntry, changed: (entry: TaskEntry) => void, work: Promise<T>): Promise<T> {
+    const lease = new SubmitLease(this.#order.call.kernel.need(TASKS), entry)
+    try {
+      return await work
+    } finally {
+      changed(await lease.end())
+    }
   }
 
   /** Writes the upstream's name into the record before the call, and extends the record's life to the task's longest one. */
@@ -155,7 +163,7 @@ export class Submission {
     const { name, credential } = upstream
     const target = { upstream: name, model, ...(credential === undefined ? {} : { credential }) }
     const awaited = Date.now() + this.patience() + CONFIRM_RETRY_MS
-    const expires = Math.max(entry.record.expires, entry.task.created + lifetime(shape))
+    const expires = Math.max(entry.record.expires, lastsUntil(entry.task, shape))
     const aimed = await kernel
       .need(TASKS)
       .repository.update(entry, ({ lapsed: _, ...task }) =>
@@ -247,12 +255,17 @@ export class Submission {
   private async leaveOpen(entry: TaskEntry): Promise<TaskEntry | undefined> {
     const { kernel } = this.#order.call
     const tasks = kernel.need(TASKS)
-    const due = Math.min(Date.now() + CONFIRM_TIMEOUT_MS, entry.task.deadline)
+    const last = this.#last
+    const now = Date.now()
     try {
-      const left = await tasks.repository.update(entry, ({ awaited: _, ...task }) =>
-        task.phase === 'submitting' ? { task: withNotes({ ...task, ambiguous: true }, this.#last), due } : undefined,
-      )
-      tasks.wake(entry.task.kind, due)
+      const left = await tasks.repository.update(entry, ({ awaited: _, ...task }) => {
+        const due = Math.min(now + CONFIRM_TIMEOUT_MS, task.deadline)
+        if (task.phase === 'submitting') return { task: withNotes({ ...task, ambiguous: true }, last), due }
+        // It was given up meanwhile: what the attempt holds since then is settled, too.
+        const isGivenUp = task.state !== 'succeeded' && (task.phase === 'done' || task.phase === 'cancelling')
+        return isGivenUp && last !== undefined ? { task: withNotes(task, last), due: now } : undefined
+      })
+      tasks.wake(entry.task.kind, left?.record.due ?? null)
       return left?.task.phase === 'deleting' ? undefined : left
     } catch (error) {
       if (!isStoreFault(error)) throw error
@@ -285,9 +298,9 @@ async function entering(gated: GatedAttempt): Promise<{ type: 'shut' | 'over'; r
 
 const NO_UPSTREAM = new GatewayError('unavailable', 'No upstream is left.')
 
-/** Longest time that a task's record is kept, milliseconds. */
-export function lifetime({ deadline, grace, retention }: TaskTarget['shape']): number {
-  return deadline + grace + 2 * retention
+/** Until when the record of a task is kept that ends as late as it may, milliseconds since the epoch. */
+export function lastsUntil({ created, keyed = 0 }: Task, { deadline, grace, retention }: TaskTarget['shape']): number {
+  return Math.max(created + deadline + grace + 2 * retention, keyed)
 }
 
 function answerTime({ first_byte, total }: Exchange['timeouts']): number {

@@ -7,13 +7,13 @@ import { originOf } from '../../kernel/origin.js'
 import { resolve } from '../../kernel/resolve.js'
 import { slot } from '../../kernel/slot.js'
 import { logCandidates } from '../../kernel/trail.js'
-import { keyOf } from './claim.js'
+import { keptFor, keyOf } from './claim.js'
 import { memberOf } from './members.js'
 import { parentOf } from './parent.js'
 import { presenterOf } from './presenters/index.js'
 import { newTaskId, type Task } from './record.js'
 import type { TaskEntry } from './repository.js'
-import { lifetime, Submission } from './submission.js'
+import { lastsUntil, Submission } from './submission.js'
 import { TASKS } from './tasks.js'
 
 /**
@@ -39,6 +39,7 @@ export async function submit(
   const first = exchanges[0] && task.target(exchanges[0].upstream.name)
   if (first === undefined) throw new GatewayError('unavailable', 'The upstream of this endpoint is switched off.')
   const now = Date.now()
+  const key = keyOf(call)
   const { deadline, poll } = first.shape
   const draft: Task = {
     id: newTaskId(),
@@ -60,12 +61,13 @@ export async function submit(
     misses: 0,
     generation: call.generation.number,
     trace: markOf(call.trace),
+    ...keptFor(key, now),
     ...(parent === undefined ? {} : { parent: parent.task.id }),
     ...(hook === undefined ? {} : { hook }),
     ...(hook === undefined || origin === undefined ? {} : { origin }),
   }
-  const submission = new Submission({ call, task, draft, exchanges, body, parent, key: keyOf(call) })
-  const work = tasks.hold(submission.run(now + lifetime(first.shape)))
+  const submission = new Submission({ call, task, draft, exchanges, body, parent, key })
+  const work = tasks.hold(submission.run(lastsUntil(draft, first.shape)))
   call.work = DETACHED_WORK
   const entry = await work
   if (entry !== undefined) await answer(call, entry, task)

@@ -381,8 +381,8 @@ export function cancelled(task: Task, plan: Plan, now: number): Task | undefined
 }
 
 /** The record outlives the result, so that clients learn that the result has expired. */
-export function recordExpiry({ finished }: Task, expires: number): number {
-  return expires + Math.max(expires - (finished ?? expires), MINUTE_MS)
+export function recordExpiry({ finished, keyed = 0 }: Task, expires: number): number {
+  return Math.max(expires + Math.max(expires - (finished ?? expires), MINUTE_MS), keyed)
 }
 
 /** Pause before checking again for a missing target, milliseconds. */

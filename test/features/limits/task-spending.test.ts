@@ -1,14 +1,19 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import type { Demand } from '../../../src/core/amounts.js'
 import type { Json } from '../../../src/core/json.js'
 import { Book } from '../../../src/features/limits/book.js'
-import { holdDebt, keepDebt, settleDebt } from '../../../src/features/limits/task-spending.js'
+import { holdDebt, keepDebt, settleDebt, type TaskDebt } from '../../../src/features/limits/task-spending.js'
 import type { AttemptView } from '../../../src/kernel/stages.js'
 import type { TaskEnd } from '../../../src/kernel/task-end.js'
 import { MemoryAccounts } from '../../../src/stores/memory-accounts.js'
 import { VirtualTime } from './virtual-time.js'
 
-t.test('a task whose submit takes past midnight is held in the new day, and nothing of it stays there', async t => {
+const DEMAND = { images: 0, seconds: 0, saysSeconds: false } as Demand
+const LIMITS = { bounds: [{ unit: 'budget', amount: 100, window: 'day' } as const] }
+const TODAY = ['key:alice budget day 2026-11-24']
+
+/** A task of alice's that costs 80, begun a second before midnight. */
+function stage(t: Test) {
   const time = new VirtualTime(Date.UTC(2026, 10, 23, 23, 59, 59))
   const { now } = Date
   Date.now = () => time.now
@@ -25,14 +30,38 @@ t.test('a task whose submit takes past midnight is held in the new day, and noth
       kept = value
     },
   } as unknown as AttemptView
-  const limits = { bounds: [{ unit: 'budget', amount: 100, window: 'day' } as const] }
-  const demand = { images: 0, seconds: 0, saysSeconds: false } as Demand
-  const debt = keepDebt(attempt, [{ type: 'key', name: 'alice', limits }], 80, demand)
+  const begin = () => keepDebt(attempt, [{ type: 'key', name: 'alice', limits: LIMITS }], 80, DEMAND)
+  const of = {
+    submit: '1',
+    owner: 'alice',
+    model: 'm',
+    target: 'm',
+    upstream: 'up',
+    route: 'POST /v1/videos',
+    generation: 1,
+  }
+  const end = (state: string) => settleDebt(book, { ...of, kept, state, fields: {} } as unknown as TaskEnd)
+  return { time, store, book, begin, end, hold: (debt: TaskDebt) => time.until(holdDebt(book, attempt, debt)) }
+}
+
+t.test('a task whose submit takes past midnight is held in the new day, and nothing of it stays there', async t => {
+  const { time, store, book, begin, end, hold } = stage(t)
+  const debt = begin()
   await time.pass(2000)
-  await time.until(holdDebt(book, attempt, debt))
-  const today = ['key:alice budget day 2026-11-24']
+  await hold(debt)
   t.match(await time.until(book.read(debt.scopes)), [{ reserved: 80 }])
-  await settleDebt(book, { kept, state: 'cancelled', fields: {} } as unknown as TaskEnd)
+  await end('cancelled')
   await time.until(book.close())
-  t.same(await store.read(today, time.now), [{ spent: 0, held: 0 }])
+  t.same(await store.read(TODAY, time.now), [{ spent: 0, held: 0 }])
+})
+
+t.test('a task that was given up, and then accepted after all, is charged once when it succeeds', async t => {
+  const { time, store, book, begin, end, hold } = stage(t)
+  const debt = { ...begin(), price: { request: 80_000_000 }, units: { request: 1 } }
+  await end('failed')
+  await time.pass(2000)
+  await hold(debt)
+  for (let report = 0; report < 2; report++) await end('succeeded')
+  await time.until(book.close())
+  t.same(await store.read(TODAY, time.now), [{ spent: 80, held: 0 }])
 })

@@ -36,6 +36,35 @@ t.test('a thing is found by its owner alone, and where it was last', async t => 
   t.equal(await store.find('ann', FILE, 'file-1'), undefined)
 })
 
+t.test('what is forgotten keeps its place in lists for an hour, for its owner alone', async t => {
+  const { store, clock } = setUp()
+  await store.note('ann', FILE, 'a', 'file-1', { id: 'file-1' })
+  const place = await store.cursorOf('ann', FILE, 'file-1')
+  for (let times = 0; times < 2; times++) await store.forget('ann', FILE, 'file-1')
+  t.same(await store.cursorOf('ann', FILE, 'file-1'), place)
+  t.equal(await store.cursorOf('bob', FILE, 'file-1'), undefined)
+  t.same((await store.page('ann', FILE, { order: 'ascending', limit: 9 }, () => true)).items, [])
+  clock.now += 3_600_000
+  t.equal(await store.cursorOf('ann', FILE, 'file-1'), undefined)
+})
+
+t.test('what its upstream does not have is forgotten after a week, unless it is seen again', async t => {
+  const { store, clock } = setUp()
+  for (const id of ['file-1', 'file-2']) await store.note('ann', FILE, 'a', id, { id })
+  for (const id of ['file-0', 'file-1', 'file-2']) await store.missing('ann', FILE, id)
+  const listed = async () =>
+    (await store.page('ann', FILE, { order: 'ascending', limit: 9 }, () => true)).items.map(({ id }) => id)
+  t.same(await listed(), [])
+  clock.now += 6 * 86_400_000
+  await store.missing('ann', FILE, 'file-1')
+  await store.note('ann', FILE, 'a', 'file-2', { id: 'file-2' })
+  t.same(await listed(), ['file-2'])
+  t.ok(await store.find('ann', FILE, 'file-1'))
+  clock.now += 86_400_000
+  t.equal(await store.find('ann', FILE, 'file-1'), undefined)
+  t.ok(await store.find('ann', FILE, 'file-2'))
+})
+
 t.test('a thing is forgotten when it ends', async t => {
   const { store, clock } = setUp()
   await store.note('ann', FILE, 'a', 'file-1', { id: 'file-1', expires_at: 5 })
