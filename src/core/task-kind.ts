@@ -56,15 +56,15 @@ export function membersRead({ members }: Pick<TaskKindConfig, 'members'>): reado
   return Object.values(members).flatMap(({ from }) => from)
 }
 
-/** A page is what servers show where something is wrong, and a drawing may hold scripts: only who names the type gets one. */
-const NAMED_ONLY: ReadonlySet<string> = new Set(['text/html', 'image/svg+xml'])
+/** A page of HTML is what servers show where something is wrong: only who names its type gets one. */
+const PAGE = 'text/html'
 
 /** Types are whole, `audio/*`, or any: `*\/*`. */
 function variantOf(types: readonly string[]): TaskVariant {
   const whole = new Set(types)
   const globs = types.filter(type => type.endsWith('/*')).map(type => new Glob(type))
   return {
-    fits: type => whole.has(type) || (!NAMED_ONLY.has(type) && globs.some(glob => glob.matches(type))),
+    fits: type => whole.has(type) || (type !== PAGE && globs.some(glob => glob.matches(type))),
     type: types[0] ?? 'application/octet-stream',
   }
 }
