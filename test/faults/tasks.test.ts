@@ -1,6 +1,7 @@
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { inertHeaders } from '../../src/features/tasks/content-relay.js'
 import { openStore } from '../../src/runtime/stores.js'
 import { canary, proveNoLeak } from '../helpers/canaries.js'
 import { compatibleError } from '../helpers/expect.js'
@@ -622,8 +623,14 @@ async function ended(
 /** A browser that opens it runs nothing of it. */
 function inert(t: Test, answer: Answer): void {
   t.equal(answer.header('x-content-type-options'), 'nosniff')
-  t.equal(answer.header('content-security-policy'), "default-src 'none'; sandbox")
+  t.equal(answer.header('content-security-policy'), undefined, 'players show nothing under one')
 }
+
+t.test('what may hold scripts has a policy under which none runs', async t => {
+  for (const type of ['image/svg+xml', 'text/html', 'application/pdf', 'application/xml'])
+    t.match(inertHeaders(type).at(-1), 'sandbox', type)
+  for (const type of ['image/png', 'video/mp4', 'audio/mpeg']) t.equal(inertHeaders(type).length, 2, type)
+})
 
 t.test('F-T4 content: whole, in part, only its head, not again, and not what it is not', async t => {
   const { gateway, upstream, id } = await ended(t)

@@ -3,7 +3,7 @@ import type { TaskVariant } from '../../core/task-kind.js'
 import type { Call } from '../../kernel/call.js'
 import { stored } from '../../kernel/stored.js'
 import type { Work } from '../../kernel/watchdog.js'
-import { type ContentRequest, expired, INERT, typeOfContent } from './content-relay.js'
+import { type ContentRequest, expired, inertHeaders, typeOfContent } from './content-relay.js'
 import type { Kept, Task } from './record.js'
 import { TASKS } from './tasks.js'
 
@@ -20,7 +20,8 @@ export async function keptContent(
   if (type === undefined) throw new GatewayError('bad_upstream_response', 'The content of this task cannot be read.')
   const { size } = kept
   const range = rangeOf(headers[1], size)
-  const common = ['content-type', type, 'etag', tag, 'cache-control', cached, 'accept-ranges', 'bytes', ...INERT]
+  const own = ['content-type', type, 'etag', tag, 'cache-control', cached, 'accept-ranges', 'bytes']
+  const common = [...own, ...inertHeaders(type)]
   if (range === 'none') {
     call.begin(416, [...common, 'content-range', `bytes */${size}`, 'content-length', '0'])
     call.end()

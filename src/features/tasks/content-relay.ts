@@ -42,8 +42,14 @@ export interface ContentSource {
   readonly base: string
 }
 
-/** A browser that opens a result runs nothing of it in the gateway's own name. */
-export const INERT = ['x-content-type-options', 'nosniff', 'content-security-policy', "default-src 'none'; sandbox"]
+/** What is shown as it is: all but drawings, which may hold scripts. Players of some browsers show nothing of it under a policy. */
+const SHOWN = /^(?:image(?!\/svg)|audio|video)\//
+
+/** A browser that opens content of this type runs nothing of it in the gateway's own name. */
+export function inertHeaders(type: string): readonly string[] {
+  const policy = SHOWN.test(type) ? [] : ['content-security-policy', "default-src 'none'; sandbox"]
+  return ['x-content-type-options', 'nosniff', ...policy]
+}
 
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
@@ -196,7 +202,7 @@ export class ContentRelay implements UpstreamHandler, Work {
 
   private begin(status: number, headers: UpstreamHeaders, type: string): void {
     const { tag, cached, head } = this.#wish
-    const flat = [...INERT]
+    const flat = [...inertHeaders(type)]
     for (const name of PASSED) {
       const value = headers[name]
       if (typeof value === 'string' && (status !== 416 || name === 'content-range')) flat.push(name, value)
