@@ -31,7 +31,7 @@ RUN mkdir -p /data && chown 10001:10001 /data
 VOLUME /data
 USER 10001:10001
 EXPOSE 8080 8081
-# The gateway drains on SIGTERM for up to twice limits.drain: give it longer (docker stop --time 75).
+# The gateway drains on SIGTERM for up to twice limits.drain: give it longer (docker stop --time 90).
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=15s \
   CMD ["node", "-e", "fetch('http://127.0.0.1:8080/livez').then(r => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]

@@ -135,6 +135,7 @@ def restarts(chart):
     before = restart_mark(chart, {})
     live = [
         {"models": {"other-*": "sim"}},
+        {"listen": {"trusted_proxies": ["10.0.0.0/8"], "cors": {"origins": ["https://app.example"]}}},
         {"admin": {"metrics": "off", "write": True, "secret": {"env": "OTHER"}, "oidc": {"client_id": "a"}}},
     ]
     fixed = [

@@ -144,14 +144,14 @@ interface Started {
   readonly text: string
 }
 
-/** The keys that the gateway made, and whether they are printed. */
-interface OwnKeys {
+/** The keys that the gateway made, and whether they are printed. `onOpened`: called when files and store are open. */
+interface Starting {
   readonly onOpened: () => void
   readonly kept: ReadonlyMap<string, KeptKey>
   readonly shows: ShowKey
 }
 
-async function start(options: StartOptions, { kept, shows, onOpened }: OwnKeys, io: Io): Promise<Started> {
+async function start(options: StartOptions, { kept, shows, onOpened }: Starting, io: Io): Promise<Started> {
   const [{ startServing }, { ConfigError }, { banner }] = await Promise.all([
     import('../runtime/start.js'),
     import('../runtime/problems.js'),

@@ -20,7 +20,7 @@ export function exchangeOfKeeper(exchange: Exchange, keeper: string): Exchange |
   return withOneSecret(withSecretOf(exchange, found))
 }
 
-/** A copy for one call, which stages know as that exchange by {@link firstSecret}. */
+/** A copy for one call, which stages know as that exchange by {@link plannedOf}. */
 export function copyWith(exchange: Exchange, changes: Partial<Exchange>): Exchange {
   return { ...exchange, ...changes, planned: exchange.planned ?? exchange }
 }
@@ -38,7 +38,7 @@ export function withOneSecret(exchange: Exchange): Exchange {
 }
 
 /** The exchange of the plan with the first of its upstream's secrets: one object for all copies, whichever secret they have. */
-export function firstSecret(exchange: Exchange): Exchange {
+export function plannedOf(exchange: Exchange): Exchange {
   const { planned = exchange } = exchange
   return planned.secrets?.[0] ?? planned
 }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { CredentialFault } from '../net/signer.js'
 import type { AnswerHeaders, UpstreamRequest } from '../transport/client/handler.js'
 import { type Fetched, TokenCache } from './token-cache.js'
@@ -15,11 +16,19 @@ export abstract class CachingSigner<T> {
 
   constructor(fetch: () => Promise<Fetched<T>>) {
     this.cache = new TokenCache(async () => {
-      const fetched = await fetch()
+      const { value, expires } = await fetch()
       const { present } = this.cache
-      if (fetched.value !== present) this.#previous = present
-      return fetched
+      // The same object, so that what was refused is not sent again with it.
+      if (present !== undefined && isDeepStrictEqual(this.sentOf(value), this.sentOf(present)))
+        return { value: present, expires }
+      this.#previous = present
+      return { value, expires }
     })
+  }
+
+  /** What of a credential requests have: two that have the same are one. */
+  protected sentOf(value: T): unknown {
+    return value
   }
 
   /** The secrets in a credential. */

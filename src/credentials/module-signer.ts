@@ -53,6 +53,11 @@ export class ModuleSigner extends CachingSigner<Given> implements RequestSigner 
     return (present === undefined || present.module.get !== undefined) && super.renew(refused)
   }
 
+  /** What signs may sign in another way the next time. */
+  protected override sentOf({ module, token, headers }: Given): unknown {
+    return module.sign === undefined ? { token, headers } : Symbol('signed')
+  }
+
   protected secretsOf({ token, headers }: Given): readonly string[] {
     const parts = headers.flatMap(([, value]) => [value, ...value.split(' ')])
     return [...(token === undefined ? [] : [token]), ...parts.filter(part => part.length >= MIN_SECRET_CHARS)]

@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util'
 import type { CredentialSource, ModuleSource, SigV4Source } from '../core/credential-source.js'
 import type { Placement } from '../core/placement.js'
 import type { ModuleWarning } from '../core/user-module.js'
@@ -72,24 +71,13 @@ class TokenPlacement extends CachingSigner<string> implements RequestSigner {
   }
 }
 
-/** The same key is the same object, so that what was refused is not sent again with it. */
-function accessFetcherOf(source: SigV4Source, outside: Outside): () => Promise<Fetched<AwsAccess>> {
-  let last: AwsAccess | undefined
-  return async () => {
-    const { value, expires } = await fetchAccess(source, outside)
-    const known = last !== undefined && isDeepStrictEqual(value, last) ? last : value
-    last = known
-    return { value: known, expires }
-  }
-}
-
 /** A signature of the whole request. */
 class RequestSignature extends CachingSigner<AwsAccess> implements RequestSigner {
   readonly #source: SigV4Source
   readonly #host: string
 
   constructor(source: SigV4Source, host: string, outside: Outside) {
-    super(accessFetcherOf(source, outside))
+    super(() => fetchAccess(source, outside))
     this.#source = source
     this.#host = host
   }

@@ -95,7 +95,7 @@ export class Http2Pool {
     link.streams++
     let received = -1
     exchange.onFailure = () => {
-      if (link.silence?.received === received) link.silence.ask()
+      if (link.silence?.received === received) link.silence.doubt()
     }
     exchange.onEnd = isRefused => {
       link.streams--

@@ -19,6 +19,8 @@ export class Http2Silence {
   #isAsked = false
   /** Doubles while nothing comes but answers to pings: some upstreams close a connection that asks often. */
   #patience = ASKS_AFTER_SWEEPS
+  /** It has answered so lately that a doubt asks nothing. */
+  #calm = 0
 
   constructor(session: ClientHttp2Session, socket: Socket) {
     this.#session = session
@@ -35,8 +37,14 @@ export class Http2Silence {
     return this.#isAsked && this.received === this.#seen
   }
 
-  ask(): void {
-    if (this.isDoubted || this.#session.destroyed) return
+  /** A request was given up for which nothing had come. */
+  doubt(): void {
+    if (this.#calm === 0) this.#ask()
+  }
+
+  /** One that is closing sends no pings, and may still have answers to come. */
+  #ask(): void {
+    if (this.isDoubted || this.#session.closed || this.#session.destroyed) return
     this.#seen = this.received
     this.#sweeps = 0
     this.#isAsked = true
@@ -45,8 +53,10 @@ export class Http2Silence {
 
   /** Called each second. `isAwaited`: requests wait for the upstream. */
   sweep(isAwaited: boolean): void {
+    if (this.#calm > 0) this.#calm--
     if (this.received !== this.#seen) {
-      if (!this.#isAsked) this.#patience = ASKS_AFTER_SWEEPS
+      if (this.#isAsked) this.#calm = ASKS_AFTER_SWEEPS
+      else this.#patience = ASKS_AFTER_SWEEPS
       this.#seen = this.received
       this.#sweeps = 0
       this.#isAsked = false
@@ -57,7 +67,7 @@ export class Http2Silence {
       if (this.#sweeps >= GIVES_UP_AFTER_SWEEPS) this.#giveUp()
     } else if (this.#sweeps >= this.#patience) {
       this.#patience *= 2
-      this.ask()
+      this.#ask()
     }
   }
 

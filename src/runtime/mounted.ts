@@ -19,6 +19,8 @@ export interface FetchOptions extends MountOptions {
 
 /** Headers of one connection, RFC 9110 §7.6.1; and `expect`, which the outer server has answered. */
 const OF_THE_CONNECTION = /^(connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|expect)$/i
+/** How long a refused client may take to close. */
+const LINGER_MS = 1000
 const FORWARDED_FOR = /^x-forwarded-for$/i
 /** Statuses whose answers have no body, as `Response` wants to know. */
 const WITHOUT_BODY = new Set([204, 205, 304])
@@ -89,6 +91,9 @@ export function toUpgrade(gateway: Mountable, options: MountOptions = {}) {
       socket.write(headOf(answer, [...kept(answer.rawHeaders), 'connection', 'close']), 'latin1')
       answer.once('error', () => socket.destroy())
       answer.pipe(socket)
+      // The client is left time to read it, and no more: no time limit of a server holds for the socket any longer.
+      socket.resume()
+      socket.once('finish', () => setTimeout(() => socket.destroy(), LINGER_MS).unref())
     })
     outgoing.once('upgrade', (answer, inner, first) => {
       socket.write(headOf(answer, answer.rawHeaders), 'latin1')
@@ -123,8 +128,9 @@ function headOf({ statusCode, statusMessage }: IncomingMessage, headers: readonl
 }
 
 function at({ origin }: Mountable, url: string, { prefix = '' }: MountOptions): string {
-  const isBelow = url.startsWith(prefix) && /^(?:[/?]|$)/.test(url.slice(prefix.length))
-  const path = isBelow ? url.slice(prefix.length) : url
+  const base = prefix.replace(/\/$/, '')
+  const isBelow = url.startsWith(base) && /^(?:[/?]|$)/.test(url.slice(base.length))
+  const path = isBelow ? url.slice(base.length) : url
   return origin + (path.startsWith('/') ? path : `/${path}`)
 }
 

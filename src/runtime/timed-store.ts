@@ -8,7 +8,8 @@ export function timedStore(store: Store, onOperation: OnOperation): Store {
   const timed = <T>(operation: string, running: Promise<T>): Promise<T> => {
     const since = performance.now()
     const ended = (isGood: boolean): void => onOperation(operation, performance.now() - since, isGood)
-    running.then(
+    // A store of the user's own may answer at once.
+    Promise.resolve(running).then(
       () => ended(true),
       () => ended(false),
     )

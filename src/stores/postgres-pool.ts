@@ -15,6 +15,8 @@ const SESSION_STEP_TIMEOUT_MS = 600_000
 const MAX_TRIES = 5
 /** A connection that takes so many times the wait for it is given up. */
 const MAX_CONNECTING = 4
+/** Read-only connections are given up once in this time at most. */
+const DOUBT_MS = 1000
 /** Interval of attempts to reach a server that went away, milliseconds, with 50 % jitter. */
 const PROBE_INTERVAL_MS = 400
 
@@ -54,6 +56,9 @@ export class PostgresPool {
   #closed = false
   #away: string | undefined
   #probe: NodeJS.Timeout | undefined
+  /** When each connection was made, and when read-only ones were given up last, by `performance.now()`. */
+  readonly #connected = new WeakMap<object, number>()
+  #doubted = Number.NEGATIVE_INFINITY
 
   constructor(settings: PostgresSettings, events: StoreEvents) {
     const { host, port, database, user, password, tls, schema, pool, timeout, wait } = settings
@@ -81,7 +86,10 @@ export class PostgresPool {
     // The pool removes idle connections that break; a connection that breaks in use fails its query. The event comes
     // in addition, and without a listener it would end the process.
     this.#pool.on('error', () => undefined)
-    this.#pool.on('connect', client => client.on('error', () => undefined))
+    this.#pool.on('connect', client => {
+      client.on('error', () => undefined)
+      this.#connected.set(client, performance.now())
+    })
   }
 
   /** Rows, whose numbers of 64 bits are texts. Throws {@link StoreError}. */
@@ -149,7 +157,7 @@ export class PostgresPool {
       return rows
     } catch (error) {
       // A connection with an outstanding answer cannot be reused.
-      this.release(client, isAway(error) || isReadOnly(error))
+      this.release(client, isAway(error) || (isReadOnly(error) && this.isStale(client)))
       throw error
     }
   }
@@ -166,6 +174,16 @@ export class PostgresPool {
       coming.then(client => client.release()).catch(() => undefined)
       throw error
     }
+  }
+
+  /**
+   * Whether a connection to a server that is read-only is given up for another one, which may lead to the new primary. Each is
+   * once a second at most: where there is no other server, reads go on.
+   */
+  private isStale(client: pg.PoolClient): boolean {
+    const now = performance.now()
+    if (now - this.#doubted > DOUBT_MS) this.#doubted = now
+    return (this.#connected.get(client) ?? 0) < this.#doubted
   }
 
   private release(client: pg.PoolClient, broken = false): void {

@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import t from 'tap'
 import type { Placement } from '../../src/core/placement.js'
 import { openSigner } from '../../src/credentials/open-signer.js'
@@ -43,4 +44,27 @@ t.test('what is hidden is the token and the one before, plain and encoded: one l
   const [, , , next = ''] = (await signer.sign(plain())).headers
   t.not(next, token)
   t.same(signer.hidden, [next, encodeURIComponent(next), token, encodeURIComponent(token)])
+})
+
+t.test('a module that gives the same credential again has no other one', async t => {
+  const folder = t.testdir({
+    'same.mjs': `export const openCredential = () => ({ get: () => ({ token: globalThis.tokenOfTest }) })`,
+  })
+  const given = globalThis as unknown as { tokenOfTest: string }
+  const source = {
+    type: 'module',
+    module: join(folder, 'same.mjs'),
+    digest: 'x',
+    options: {},
+    timeout: 10_000,
+  } as const
+  const place = { in: 'header', name: 'x-key' } as const
+  for (const next of ['first-token', 'second-token']) {
+    const signer = openSigner(source, place, 'https://upstream.example', outside, () => undefined)
+    given.tokenOfTest = 'first-token'
+    const refused = await signer.sign(plain())
+    given.tokenOfTest = next
+    t.equal(await signer.renew(refused), next !== 'first-token')
+    t.same([...new Set(signer.hidden)], [...new Set([next, 'first-token'])])
+  }
 })

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener, request, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import express from 'express'
 import fastify from 'fastify'
@@ -198,6 +198,18 @@ for (const name of Object.keys(FRAMEWORKS)) {
       const [, response] = (await once(refused, 'unexpected-response')) as [unknown, { statusCode: number }]
       t.equal(response.statusCode, 401)
       refused.terminate()
+      // One that neither reads on nor closes.
+      const { port, pathname, search } = new URL(address)
+      const idle = connect({ port: Number(port), host: '127.0.0.1', allowHalfOpen: true })
+      const handshake = ['connection: upgrade', 'upgrade: websocket', 'host: x']
+      idle.write([`GET ${pathname}${search} HTTP/1.1`, ...handshake, '', 'more that no one reads'].join('\r\n'))
+      idle.resume()
+      await once(idle, 'end')
+      await new Promise<void>(resolve => {
+        idle.once('error', () => resolve()).once('close', () => resolve())
+        const again = setInterval(() => idle.write('and more'), 20)
+        idle.once('close', () => clearInterval(again))
+      })
     })
   })
 }

@@ -250,6 +250,43 @@ t.test('a slow answer of an upstream that is there is waited for', { skip: witho
   t.equal(sessions.length, 1)
 })
 
+t.test('an upstream that says goodbye still answers what it has, however slowly', { skip: withoutOpenssl }, async t => {
+  holdSweeps(t)
+  const { pool, streams, sessions, pings } = await stage(t)
+  const slow = begin(pool, { path: '/slow' })
+  const [stream] = await streams.count(1)
+  sessions[0]?.goaway(0)
+  await flushed(sessions[0])
+  sweep(4 * SILENT_SWEEPS)
+  t.equal(pings.items.length, 0)
+  t.equal(slow.error, undefined)
+  stream?.respond()
+  stream?.end('at last')
+  await slow.over
+  t.match(slow, { status: 200, body: 'at last' })
+})
+
+t.test(
+  'one that has just answered a ping is not asked by each request that is given up',
+  { skip: withoutOpenssl },
+  async t => {
+    holdSweeps(t)
+    const { pool, streams, sessions, pings } = await stage(t)
+    t.equal((await ask(pool, { path: '/quick' })).status, 200)
+    for (let nth = 2; nth < 6; nth++) {
+      await flushed(sessions[0])
+      const slow = begin(pool, { path: '/slow' })
+      await streams.count(nth)
+      slow.controller?.abort(new Error('its client has left'))
+      await pings.count(1)
+      await flushed(sessions[0])
+      sweep(1)
+    }
+    t.equal(pings.items.length, 1)
+    t.equal(sessions.length, 1)
+  },
+)
+
 t.test('requests that wait behind bytes that cannot leave fail, too', { skip: withoutOpenssl }, async t => {
   holdSweeps(t)
   const { pool, streams, sessions, freeze } = await stage(t)

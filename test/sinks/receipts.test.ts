@@ -1,6 +1,7 @@
 import {
   appendFileSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -50,6 +51,7 @@ function open(shelf: Shelf, keep = 30 * DAY_MS, slot = 'gateway'): Written {
     },
     onFault: error => written.faults.push(error?.message),
     onLost: count => written.lost.push(count),
+    onLeft: error => written.faults.push(error.message),
     onFormer: ({ torn }) => written.torn.push(torn),
   })
   return { journal, ...written }
@@ -299,10 +301,13 @@ t.test('content goes when its day is over, also if no further receipt is written
   const path = folder(t)
   const content = (until: string): string => `until-${until}.gateway-1a2b.jsonl`
   clock = NOON
+  // A folder is not removed, and keeps nothing else.
+  mkdirSync(join(path, content('2019-01-01')))
   for (const until of ['2020-01-01', dayOf(NOON)]) writeFileSync(join(path, content(until)), '{}\n')
   const written = open(new Folder(path))
-  while (files(path).length > 1) await turn()
-  t.same(files(path), [content(dayOf(NOON))])
+  while (files(path).length > 2 || written.faults.length === 0) await turn()
+  t.same(files(path), [content('2019-01-01'), content(dayOf(NOON))])
+  t.match(written.faults, [/2019-01-01/])
   await written.journal.close()
 })
 

@@ -20,7 +20,7 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- $tls := $listen.tls | default dict }}
 {{- $admin := .Values.config.admin | default dict }}
 {{- $own := pick .Values.config "store" "spool" "transport" "workers" }}
-{{- $fixed := dict "listen" (omit $listen "tls") "tls" (hasKey $listen "tls") "clients" (hasKey $tls "client_ca") }}
+{{- $fixed := dict "listen" (pick $listen "host" "port" "backlog") "tls" (hasKey $listen "tls") "clients" (hasKey $tls "client_ca") }}
 {{- dict "own" $own "fixed" $fixed "admin" (omit $admin "secret" "metrics" "write" "oidc") | toJson | sha256sum }}
 {{- end }}
 

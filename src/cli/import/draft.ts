@@ -191,12 +191,10 @@ export class Draft {
   /** The same upstream and model a second time adds its weight to the first. */
   addTarget(name: string, target: Target): void {
     const { targets } = this.model(name)
-    // The name there is not ours, and no variable is in it.
-    const meant = target.as?.includes('${') ? { ...target, as: target.as.replaceAll('${', () => '$${') } : target
-    const { weight: own, ...rest } = meant
+    const { weight: own, ...rest } = target
     const at = targets.findIndex(({ weight: _, ...other }) => JSON.stringify(other) === JSON.stringify(rest))
     const before = targets[at]
-    if (before === undefined) targets.push(meant)
+    if (before === undefined) targets.push(target)
     else if (own !== undefined) targets[at] = { ...before, weight: (before.weight ?? 0) + own }
   }
 
@@ -276,7 +274,9 @@ function section(lines: string[], name: string, entries: readonly Entry[]): void
 }
 
 function modelValue({ targets, settings }: Model): Json {
-  const shown = targets.map(({ upstream, ...rest }): Json => {
+  const shown = targets.map(({ upstream, as, ...others }): Json => {
+    // The name there is not ours, and no variable is in it.
+    const rest = { as: as?.replaceAll('${', () => '$${'), ...others }
     const kept = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined))
     return Object.keys(kept).length === 0 ? upstream : { upstream, ...kept }
   })

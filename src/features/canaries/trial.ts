@@ -1,4 +1,4 @@
-import { firstSecret } from '../../core/keeper.js'
+import { plannedOf } from '../../core/keeper.js'
 import type { Choice, Exchange } from '../../core/plan.js'
 import { slot } from '../../kernel/slot.js'
 
@@ -16,7 +16,7 @@ export class Trial {
   }
 
   has(exchange: Exchange): boolean {
-    return this.#exchanges.has(firstSecret(exchange))
+    return this.#exchanges.has(plannedOf(exchange))
   }
 }
 

@@ -1,4 +1,4 @@
-import { firstSecret } from '../../core/keeper.js'
+import { plannedOf } from '../../core/keeper.js'
 import type { Choice, Exchange } from '../../core/plan.js'
 import { slot } from '../../kernel/slot.js'
 
@@ -27,7 +27,7 @@ export class Reserve {
 
   /** Undefined: a candidate of the call's own model. Whichever of its upstream's secrets it has. */
   of(exchange: Exchange): Fallback | undefined {
-    return this.#models.get(firstSecret(exchange))
+    return this.#models.get(plannedOf(exchange))
   }
 
   has(exchange: Exchange): boolean {

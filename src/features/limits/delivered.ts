@@ -1,4 +1,4 @@
-import { firstSecret } from '../../core/keeper.js'
+import { plannedOf } from '../../core/keeper.js'
 import type { Exchange } from '../../core/plan.js'
 import type { Outcome } from '../../kernel/stages.js'
 import { BYTES_PER_TOKEN } from '../../wire/input-size.js'
@@ -23,9 +23,9 @@ const STREAMS = new WeakMap<Exchange, Streams>()
 /** A stream has ended, and the upstream says of how many tokens. */
 export function learnStream(exchange: Exchange, { bytes, events }: Outcome, tokens: number): void {
   if (events === 0 || tokens === 0) return
-  const known = STREAMS.get(firstSecret(exchange))
+  const known = STREAMS.get(plannedOf(exchange))
   if (known === undefined) {
-    STREAMS.set(firstSecret(exchange), { bytes, tokens })
+    STREAMS.set(plannedOf(exchange), { bytes, tokens })
     return
   }
   const share = REMEMBERED_TOKENS / (REMEMBERED_TOKENS + tokens)
@@ -39,7 +39,7 @@ export function learnStream(exchange: Exchange, { bytes, events }: Outcome, toke
  */
 export function deliveredTokens(exchange: Exchange, { bytes, events }: Outcome, usual = TOKEN_BYTES): number {
   if (events === 0) return Math.ceil(Math.max(0, bytes - ANSWER_BYTES) / BYTES_PER_TOKEN)
-  const known = STREAMS.get(firstSecret(exchange))
+  const known = STREAMS.get(plannedOf(exchange))
   const learned = known === undefined ? usual : known.bytes / known.tokens
   return Math.max(events, Math.ceil(bytes / Math.min(usual * MOST_TIMES, Math.max(usual / MOST_TIMES, learned))))
 }

@@ -68,6 +68,7 @@ export class ReceiptsService implements Service {
         if (error === undefined) say({}, 'receipts are written again', 'info')
         else say({ error: error.message }, 'receipts cannot be written; they wait in memory')
       },
+      onLeft: error => say({ error: error.message }, 'content of receipts is over its time, and cannot be removed'),
       onLost: count => say({ receipts: count }, 'receipts are lost: they could not be written before the end'),
       onFormer: ({ end, torn }) => {
         if (torn > 0) say({ chain: end.chain, bytes: torn }, 'the last receipt of the process before is unfinished')

@@ -1,4 +1,4 @@
-import { withOneSecret } from '../../core/keeper.js'
+import { copyWith, withOneSecret } from '../../core/keeper.js'
 import type { Exchange, Plan, Route } from '../../core/plan.js'
 import type { Call as UpstreamCall } from '../../core/upstream-call.js'
 import type { Body } from '../../kernel/body.js'
@@ -59,5 +59,5 @@ function belowOf(exchange: Exchange, method: string, below: string): Exchange {
       return mark < 0 ? target + below : target.slice(0, mark) + below + target.slice(mark)
     },
   }
-  return { ...withOneSecret(exchange), call, streamCall: call, request: undefined, response: undefined }
+  return copyWith(withOneSecret(exchange), { call, streamCall: call, request: undefined, response: undefined })
 }

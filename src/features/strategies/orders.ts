@@ -1,4 +1,4 @@
-import { firstSecret } from '../../core/keeper.js'
+import { plannedOf } from '../../core/keeper.js'
 import { likelyCost } from '../../core/likely-cost.js'
 import type { Choice, Exchange } from '../../core/plan.js'
 import { nameOf, rendezvous } from '../../core/rendezvous.js'
@@ -91,7 +91,7 @@ export const ORDERS: Readonly<Record<Strategy['by'], Order | undefined>> = {
 /** The candidates in the order of the file. */
 function asWritten(candidates: readonly Exchange[], { groups }: Choice): readonly Exchange[] {
   return groups.flatMap(({ exchanges }) =>
-    exchanges.flatMap(one => candidates.find(candidate => firstSecret(candidate) === one) ?? []),
+    exchanges.flatMap(one => candidates.find(candidate => plannedOf(candidate) === one) ?? []),
   )
 }
 
@@ -102,7 +102,7 @@ function inOrderOf(candidates: readonly Exchange[], rank: (one: Exchange) => num
 
 function weightOf(exchange: Exchange, { groups }: Choice): number {
   for (const { exchanges, weights } of groups) {
-    const index = exchanges.indexOf(firstSecret(exchange))
+    const index = exchanges.indexOf(plannedOf(exchange))
     if (index >= 0) return weights[index] ?? 1
   }
   return 1

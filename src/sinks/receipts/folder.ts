@@ -110,10 +110,15 @@ export class Folder implements Shelf {
   }
 
   async dropContent(today: string): Promise<void> {
-    for (const name of await this.#names()) {
-      const [, until = today] = CONTENT.exec(name) ?? []
-      if (until < today) await rm(join(this.#path, name), { force: true })
-    }
+    // Where there is no folder, nothing is left.
+    const names = await this.#names().catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return []
+      throw error
+    })
+    const over = names.filter(name => (CONTENT.exec(name)?.[1] ?? today) < today)
+    const removed = await Promise.allSettled(over.map(name => rm(join(this.#path, name), { force: true })))
+    const failed = removed.find(one => one.status === 'rejected')
+    if (failed !== undefined) throw failed.reason
   }
 
   async dropBefore(first: string): Promise<void> {

@@ -28,6 +28,8 @@ interface Options {
   readonly onCount: (what: Counted, number: number) => void
   /** Once when writing begins to fail, and once (undefined) when it works again. */
   readonly onFault: (error: Error | undefined) => void
+  /** Once when content whose day is over cannot be removed. */
+  readonly onLeft: (error: Error) => void
   /** Receipts that still could not be written when it was closed. */
   readonly onLost: (count: number) => void
   /** Called with the end of the chain that this one continues. */
@@ -70,6 +72,8 @@ export class Journal {
   #running: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
   readonly #cleaning: NodeJS.Timeout
+  /** Whether content is there whose day is over. */
+  #isLeft = false
   /** Removes old days, once the line is written that says so. */
   #drop: (() => Promise<void>) | undefined
   #isFailing = false
@@ -134,7 +138,13 @@ export class Journal {
 
   /** Content is promised to be gone after its day, also if no further receipt is written. What cannot be removed now is tried again. */
   #clean(): void {
-    this.#shelf.dropContent(dayOf(Date.now())).catch(() => undefined)
+    const failed = (error: unknown): void => {
+      if (!this.#isLeft) this.#options.onLeft(error instanceof Error ? error : new Error(String(error)))
+      this.#isLeft = true
+    }
+    this.#shelf.dropContent(dayOf(Date.now())).then(() => {
+      this.#isLeft = false
+    }, failed)
   }
 
   get #hasMore(): boolean {
