@@ -54,6 +54,7 @@ const alice = (more: object): object => ({
 const proxied = (more: object): object => ({
   upstreams: { up: { kind: 'openai-compatible', base: 'https://up.example', ...more } },
 })
+const limited = (limits: object): object => ({ ...alice({ limits }), unpriced: 'free' })
 const routed = (more: object): object => ({
   schemas: { short: { type: 'object', maxProperties: 3 } },
   routes: { 'POST /own': { upstream: 'up', protocol: 'own', caller: [{ in: 'header', name: 'x-key' }], ...more } },
@@ -146,6 +147,25 @@ const CASES: readonly (readonly [string, object, object, readonly string[], (rea
     }),
     ['POST /own caller', 'POST /own limits.body', 'POST /own schema'],
   ],
+  [
+    'a budget opens where the store fails',
+    limited({ budget: '5 USD/day' }),
+    limited({ budget: '5 USD/day', when_store_fails: 'open' }),
+    ['alice when_store_fails'],
+  ],
+  [
+    'a limit of requests opens where the store fails',
+    limited({ requests: '5/s', when_store_fails: 'closed' }),
+    limited({ requests: '5/s' }),
+    ['alice when_store_fails'],
+  ],
+  [
+    'what the words say holds without them',
+    limited({ requests: '5/s', when_store_fails: 'open' }),
+    limited({ requests: '5/s' }),
+    [],
+  ],
+  ['sizes of all requests', { limits: { body: '1MiB' } }, { limits: { body: '2MiB' } }, ['limits.body value']],
   [
     'a key moves to a group with a larger bound',
     { groups, ...alice({ group: 'tight' }) },

@@ -20,13 +20,13 @@ export function isWeaker(what: string, before: string | undefined, after: string
   if (what === 'generations' || what === 'resources.unknown') return before === undefined
   if (what.startsWith('members.')) return after === 'pass' || (after === undefined && before !== 'pass')
   if (KEPT.has(what) && after !== undefined && (before === undefined || keepsMore(before, after))) return true
+  if (what === 'when_store_fails') return before === 'closed' || after === 'open'
   if (before === undefined) return false
   if (NUMBERS.has(what) || PER_WINDOW.test(what) || what.startsWith('limits.'))
     return after === undefined || amountOf(after) > amountOf(before)
   if (LISTS.has(what)) return after === undefined || allowsMore(listOf(before), listOf(after))
   if (what === 'expires') return after === undefined || after > before
   if (what === 'unpriced') return before === 'refuse'
-  if (what === 'when_store_fails') return before === 'closed'
   if (what === 'egress') return reachesMore(before, after ?? '')
   if (what === 'address') return before.startsWith('https:') && after?.startsWith('http:') === true
   return RESTRICTIONS.has(what) && after === undefined
