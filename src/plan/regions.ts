@@ -1,7 +1,7 @@
 import type { Caller } from '../core/caller.js'
 import type { Config } from '../core/config.js'
 import { LruCache } from '../core/lru.js'
-import type { Choice } from '../core/plan.js'
+import type { Choice, Exchange } from '../core/plan.js'
 import { type AllowedRegions, mayReach } from '../core/region.js'
 import { ModelIndex } from './model-index.js'
 
@@ -46,9 +46,13 @@ export class Regions {
 
 /** The part of a choice that a caller may reach; undefined where nothing of it is left. */
 export function within(choice: Choice, { regions }: Caller): Choice | undefined {
-  if (regions === undefined) return choice
+  return regions === undefined ? choice : partOf(choice, ({ upstream }) => mayReach(regions, upstream.region))
+}
+
+/** The exchanges of a choice that are kept; undefined where none is. */
+export function partOf(choice: Choice, keeps: (exchange: Exchange) => boolean): Choice | undefined {
   const groups = choice.groups.flatMap(({ exchanges, weights }) => {
-    const kept = exchanges.map(({ upstream }) => mayReach(regions, upstream.region))
+    const kept = exchanges.map(keeps)
     const left = { exchanges: exchanges.filter((_, at) => kept[at]), weights: weights.filter((_, at) => kept[at]) }
     return left.exchanges.length === 0 ? [] : [left]
   })

@@ -66,6 +66,25 @@ tests:
   t.strictSame([code, stderr], [0, ''], stdout)
 })
 
+t.test('files that an included file of another folder names are beside that one', async t => {
+  const cwd = t.testdir({
+    'gateway.yaml': CONFIG.replace('more.yaml', 'parts/more.yaml'),
+    parts: {
+      'more.yaml': `${MORE}schemas: { short: chat.json }
+routes: { POST /own: { protocol: chat, model: body.model, body: json, schema: short } }
+`,
+      'chat.json': '{ "type": "object", "maxProperties": 2 }',
+    },
+    'team.test.yaml': `tests:
+  a third member is refused:
+    request: { to: POST /own, body: { model: swift, messages: [{ role: user, content: hi }], n: 1 } }
+    expect: { status: 400, calls: [] }
+`,
+  })
+  const { code, stdout, stderr } = await run(['test'], { cwd })
+  t.strictSame([code, stderr], [0, ''], stdout)
+})
+
 const CHAT_FILE =
   '{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"from a file"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}'
 const STREAM_FILE =
@@ -456,10 +475,11 @@ t.test('a recorded session answers offline, and an error event names the nearest
   const url = 'https://north.example/v1/realtime?model=talker'
   const cwd = t.testdir({
     'gateway.yaml': `version: 1
+include: [parts/north.yaml]
 keys: { team: { secret: { env: TEAM_KEY }, models: ["*"] } }
-upstreams: { north: { kind: openai, secret: { env: NORTH_KEY } } }
 models: { voice: { upstream: north, as: talker } }
 `,
+    parts: { 'north.yaml': 'upstreams: { north: { kind: openai, secret: { env: NORTH_KEY } } }\n' },
     tapes: { 'a.json': JSON.stringify({ request: { method: 'WS', url }, response: { status: 101 }, frames }) },
     'a.test.yaml': `tests:
   a voice answers:

@@ -102,6 +102,20 @@ t.test(
   },
 )
 
+t.test('a file may include one of another folder, which names a schema beside it', async t => {
+  const folder = t.testdir({
+    'gateway.yaml':
+      'version: 1\ninclude: [parts/*.yaml]\nkeys: { app: { secret: { env: KEY } } }\nupstreams: { sim: { kind: simulator } }\n',
+    parts: {
+      'own.yaml':
+        'models: { swift: sim }\nschemas: { short: ./short.json }\nroutes: { POST /own: { protocol: chat, model: body.model, schema: short } }\n',
+      'short.json': '{ "type": "object", "maxProperties": 1 }',
+    },
+  })
+  const gateway = await started(t, { file: join(folder, 'gateway.yaml') })
+  t.equal((await fetch(`${gateway.origin}/own`, post(gateway, asks('swift')))).status, 400)
+})
+
 const WAYS: Readonly<Record<string, (gateway: TestGateway) => RequestListener>> = {
   toNode: gateway => toNode(gateway, { prefix: '/ai' }),
   toFetch: gateway => {

@@ -52,6 +52,11 @@ const drawn = fc.record({
           ['b', 'a'],
           [{ upstream: 'a', as: 'n' }, 'b'],
           [{ upstream: 'a', as: 'o' }, 'b'],
+          [{ upstream: 'a', when: { stream: false } }],
+          [
+            { upstream: 'a', when: { group: ['g'] } },
+            { upstream: 'b', when: { key: ['k1', 'k2'] } },
+          ],
         ),
         strategy: fc.constantFrom('order', 'cheapest', { sticky: 'key' }),
         fallback: fc.constantFrom('m1', 'm2'),

@@ -54,6 +54,12 @@ const alice = (more: object): object => ({
 const proxied = (more: object): object => ({
   upstreams: { up: { kind: 'openai-compatible', base: 'https://up.example', ...more } },
 })
+const limited = (limits: object): object => ({ ...alice({ limits }), unpriced: 'free' })
+const routed = (more: object): object => ({
+  schemas: { short: { type: 'object', maxProperties: 3 } },
+  routes: { 'POST /own': { upstream: 'up', protocol: 'own', caller: [{ in: 'header', name: 'x-key' }], ...more } },
+  ...proxied({ speaks: { own: 'POST /own' } }),
+})
 const groups = {
   tight: { limits: { requests: '5/s' }, models: ['swift'] },
   wide: { limits: { requests: '9/s' }, models: ['swift'] },
@@ -124,6 +130,43 @@ const CASES: readonly (readonly [string, object, object, readonly string[], (rea
   ],
   ['what has no price is free', { unpriced: 'refuse', groups }, { unpriced: 'free', groups }, ['unpriced value']],
   [
+    'an upstream gets members and ids that it did not get',
+    proxied({ members: { 'metadata.route': 'refuse' } }),
+    proxied({ members: { 'metadata.route': 'pass' }, resources: { unknown: 'pass' } }),
+    ['up resources.unknown', 'up members.metadata.route'],
+  ],
+  [
+    'a route takes keys in another place, and checks less of a larger body',
+    routed({ schema: 'short', limits: { body: '1KiB' } }),
+    routed({
+      caller: [
+        { in: 'header', name: 'x-key' },
+        { in: 'query', name: 'key' },
+      ],
+      limits: { body: '2KiB' },
+    }),
+    ['POST /own caller', 'POST /own limits.body', 'POST /own schema'],
+  ],
+  [
+    'a budget opens where the store fails',
+    limited({ budget: '5 USD/day' }),
+    limited({ budget: '5 USD/day', when_store_fails: 'open' }),
+    ['alice when_store_fails'],
+  ],
+  [
+    'a limit of requests opens where the store fails',
+    limited({ requests: '5/s', when_store_fails: 'closed' }),
+    limited({ requests: '5/s' }),
+    ['alice when_store_fails'],
+  ],
+  [
+    'what the words say holds without them',
+    limited({ requests: '5/s', when_store_fails: 'open' }),
+    limited({ requests: '5/s' }),
+    [],
+  ],
+  ['sizes of all requests', { limits: { body: '1MiB' } }, { limits: { body: '2MiB' } }, ['limits.body value']],
+  [
     'a key moves to a group with a larger bound',
     { groups, ...alice({ group: 'tight' }) },
     { groups, ...alice({ group: 'wide' }) },
@@ -157,4 +200,41 @@ t.test('the time zone of windows, and which requests are recorded, differ', asyn
   t.ok(lines.includes('setting time_zone: value UTC → Asia/Tokyo'), lines.join('\n'))
   const recorded = changes.filter(({ about, what }) => about === 'requests' && what.includes('recorded: none → yes'))
   t.strictSame([...new Set(recorded.flatMap(change => (change.about === 'requests' ? change.models : [])))], ['swift'])
+})
+
+/** Headlines of what differs, but for requests. */
+async function entries(before: object, after: object): Promise<readonly string[]> {
+  const changes = differenceOf(await side(before), await side(after))
+  return changes
+    .filter(({ about }) => about !== 'requests')
+    .map(change => headline(change).replaceAll(DIGEST, 'DIGEST'))
+}
+
+const DIGEST = /\b[0-9a-f]{12}\b/g
+
+t.test('routes that no upstream answers, and the model of requests that name none', async t => {
+  const off = { routes: { 'GET /v1/models': 'off' } }
+  t.strictSame(await entries({}, off), ['UNREACHABLE: route GET /v1/models is gone'])
+  t.strictSame(await entries(off, {}), ['route GET /v1/models is new'])
+  const byDefault = { default_models: { moderations: 'swift' } }
+  t.match(await entries({}, byDefault), [/^route POST \/v1\/moderations.* gets? default_model swift$/])
+  t.match(await entries(byDefault, {}), [
+    /^UNREACHABLE: route POST \/v1\/moderations.* loses? default_model \(swift\)$/,
+  ])
+})
+
+t.test('schemas, transforms and forwarded headers of routes, models and upstreams differ', async t => {
+  const schema = (most: number): object => ({
+    ...routed({ schema: 'short' }),
+    schemas: { short: { type: 'object', maxProperties: most } },
+  })
+  t.strictSame(await entries(schema(3), schema(4)), ['route POST /own: schema DIGEST → DIGEST'])
+  const verb = { set: { user: 'one' } }
+  t.strictSame(await entries({}, { models: { swift: { targets: ['up'], request: [verb] }, calm: 'up' } }), [
+    'model swift gets transforms DIGEST',
+  ])
+  t.match(await entries(proxied({}), proxied({ request: [verb], forward: { request: ['x-*'] } })), [
+    /^upstream up: forward .*"request":\["x-\*"\]/,
+    'upstream up gets transforms DIGEST',
+  ])
 })

@@ -1,5 +1,6 @@
-import { readFile, stat } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
 import type { Document } from '../../config/document.js'
+import { MAX_KEPT_BYTES, type SourceFile } from '../../config/files.js'
 import { parse } from '../../config/parse.js'
 import { Report } from '../../config/report.js'
 import { Source } from '../../config/source.js'
@@ -7,7 +8,7 @@ import type { Config } from '../../core/config.js'
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import type { DocumentPath } from '../../core/path-text.js'
 import type { Position } from '../../core/problems.js'
-import { ownFiles } from '../loading.js'
+import { CommandError, EXIT } from '../io.js'
 import type { Script } from './test-file.js'
 
 /** Sections that reach beyond the process, or keep something after it. */
@@ -23,55 +24,37 @@ const LEFT_OUT = [
   'egress',
   'log',
   'store',
+  'overload',
 ]
 /** Settings of an upstream that are about the way to it. */
 const ABOUT_THE_WAY = ['proxy', 'tls', 'http2', 'pool', 'secrets', 'previous_secrets', 'health', 'recordings']
 
 /** A configuration that runs offline: the same keys, models, routes and limits, with other secrets and addresses. */
 export class OfflineConfig {
-  readonly #merged: JsonObject
   readonly #config: Config
+  /** Each with its own text, so that what it names is relative to its own folder. */
   readonly #documents: readonly Document[]
 
   /** Files that it is read from. */
   readonly sources: readonly string[]
 
-  private constructor(merged: JsonObject, config: Config, documents: readonly Document[]) {
-    this.sources = documents.map(({ source }) => source.file)
-    this.#documents = documents
-    this.#merged = merged
+  /** Names of its keys. */
+  readonly keys: readonly string[]
+
+  /** `files`: all of the configuration, the main one first. */
+  constructor(files: readonly SourceFile[] | undefined, config: Config) {
+    if (files === undefined)
+      throw new CommandError(`the configuration has more than ${MAX_KEPT_BYTES} bytes`, EXIT.failed)
+    this.sources = files.map(({ path }) => path)
+    this.#documents = files.flatMap(file => documentOf(file) ?? [])
+    this.keys = [...new Set(this.#documents.flatMap(({ tree }) => Object.keys(sectionOf(tree.value, 'keys'))))]
     this.#config = config
   }
 
-  /** Puts the main file, or the files of a folder, and those that they include together. */
-  static async of(file: string, sources: readonly string[], config: Config): Promise<OfflineConfig> {
-    const isFolder = (await stat(file)).isDirectory()
-    const others = ownFiles(sources).filter(source => source !== file && /\.ya?ml$/.test(source))
-    const documents = (await Promise.all([...(isFolder ? [] : [file]), ...others].map(documentOf))).flatMap(
-      one => one ?? [],
-    )
-    const merged: Record<string, Json> = {}
-    for (const { tree } of documents) {
-      for (const [section, value] of Object.entries(withOwnDefaults(tree.value))) {
-        const before = merged[section]
-        merged[section] = isObject(before) && isObject(value) ? { ...before, ...value } : value
-      }
-    }
-    for (const section of LEFT_OUT) delete merged[section]
-    const shipped = documents.flatMap(({ tree }) => shippedIn(tree.value))
-    if (shipped.length > 0) merged.include = [...new Set(shipped)]
-    return new OfflineConfig(merged, config, documents)
-  }
-
-  /** The file whose place the text takes; what the text names is relative to it. */
   get main(): string {
     const [main] = this.sources
     if (main === undefined) throw new Error('a configuration has a file')
     return main
-  }
-
-  get keys(): readonly string[] {
-    return entriesOf(this.#merged.keys).map(([name]) => name)
   }
 
   get declared(): Pick<Config, 'models' | 'keys'> {
@@ -84,10 +67,10 @@ export class OfflineConfig {
 
   /** Whether requests may wait for limits. */
   get queues(): boolean {
-    return holdsQueue(this.#merged)
+    return this.#documents.some(({ tree }) => holdsQueue(tree.value))
   }
 
-  /** Where something of the merged configuration is written. */
+  /** Where something of the configuration is written. */
   positionOf(path: DocumentPath): Position {
     const [main] = this.#documents
     const found = this.#documents.find(({ tree }) => tree.has(path)) ?? main
@@ -95,43 +78,48 @@ export class OfflineConfig {
     return found.spot(path, 'value').position
   }
 
-  /** The text of gateway.yaml; JSON is YAML. `baseOf` gives the address of a scripted upstream. */
-  text(scripts: Readonly<Record<string, Script>>, baseOf: (upstream: string, base: string) => string): string {
-    const keys = entriesOf(this.#merged.keys).map(([name, key], at) => [
-      name,
-      { ...key, secret: { env: keyVariable(at) } },
-    ])
-    const upstreams = entriesOf(this.#merged.upstreams).map(([name, upstream]) => {
-      const { base = '' } = this.#config.upstreams[name] ?? {}
-      const script = scripts[name]
-      const isOwn = base.startsWith('embedded:') && (script === undefined || script.simulator !== undefined)
-      if (script?.recordings !== undefined) return [name, { ...upstream, recordings: script.recordings }]
-      const address = base.startsWith('http') ? base : 'http://host'
-      const made = isOwn ? upstream : redirected(upstream, baseOf(name, address))
-      return [name, script?.simulator === undefined ? made : withFaults(made, script.simulator)]
+  /** Its files as they are loaded; JSON is YAML. `baseOf` gives the address of a scripted upstream. */
+  files(
+    scripts: Readonly<Record<string, Script>>,
+    baseOf: (upstream: string, base: string) => string,
+  ): readonly SourceFile[] {
+    return this.#documents.map(({ source, tree }, index) => {
+      const left = Object.entries(isObject(tree.value) ? tree.value : {}).filter(([name]) => !LEFT_OUT.includes(name))
+      const made: Record<string, Json> = { ...Object.fromEntries(left), ...(index === 0 && OWN) }
+      if (made.keys !== undefined) made.keys = changed(made.keys, (name, key) => this.#key(name, key))
+      if (made.upstreams !== undefined)
+        made.upstreams = changed(made.upstreams, (name, one) => this.#upstream(name, one, scripts[name], baseOf))
+      return { path: source.file, bytes: Buffer.from(JSON.stringify(made)) }
     })
-    return JSON.stringify({
-      ...this.#merged,
-      log: { level: 'info', format: 'json' },
-      store: { type: 'memory' },
-      // How busy this machine is decides no test, and a clock that is moved looks like a busy one.
-      overload: 'off',
-      keys: Object.fromEntries(keys),
-      upstreams: Object.fromEntries(upstreams),
-    })
+  }
+
+  #key(name: string, key: JsonObject): JsonObject {
+    return { ...key, secret: { env: keyVariable(this.keys.indexOf(name)) } }
+  }
+
+  #upstream(
+    name: string,
+    upstream: JsonObject,
+    script: Script | undefined,
+    baseOf: (upstream: string, base: string) => string,
+  ): JsonObject {
+    const { base = '' } = this.#config.upstreams[name] ?? {}
+    const isOwn = base.startsWith('embedded:') && (script === undefined || script.simulator !== undefined)
+    if (script?.recordings !== undefined)
+      return { ...upstream, recordings: resolve(dirname(this.main), script.recordings) }
+    const address = base.startsWith('http') ? base : 'http://host'
+    const made = isOwn ? upstream : redirected(upstream, baseOf(name, address))
+    return script?.simulator === undefined ? made : withFaults(made, script.simulator)
   }
 }
 
-/** The defaults of a file are for its routes alone: written into these, they stay so in one file of all. */
-function withOwnDefaults(value: Json): JsonObject {
-  if (!isObject(value)) return {}
-  const { defaults, routes, ...rest } = value
-  if (!isObject(routes)) return rest
-  const own = Object.entries(routes).map(([name, route]) => [
-    name,
-    isObject(route) && isObject(defaults) ? { ...defaults, ...route } : route,
-  ])
-  return { ...rest, routes: Object.fromEntries(own) }
+/** What the main file says of the process. How busy this machine is decides no test, and a clock that is moved looks like a busy one. */
+const OWN = { log: { level: 'info', format: 'json' }, store: { type: 'memory' }, overload: 'off' }
+
+function changed(section: Json, change: (name: string, entry: JsonObject) => JsonObject): Json {
+  if (!isObject(section)) return section
+  const entries = Object.entries(section)
+  return Object.fromEntries(entries.map(([name, entry]) => [name, change(name, isObject(entry) ? entry : {})]))
 }
 
 function holdsQueue(value: Json | undefined): boolean {
@@ -175,17 +163,12 @@ function redirected(upstream: JsonObject, base: string): JsonObject {
   return made
 }
 
-function entriesOf(value: Json | undefined): readonly (readonly [string, JsonObject])[] {
-  return isObject(value) ? Object.entries(value).map(([name, inner]) => [name, isObject(inner) ? inner : {}]) : []
-}
-
-/** Files that come with the gateway: they are included as before, for what they hold is not of the user's. */
-function shippedIn(value: Json): readonly string[] {
-  const entries = isObject(value) && Array.isArray(value.include) ? value.include : []
-  return entries.filter(entry => typeof entry === 'string').filter(entry => entry.startsWith('shipped:'))
+function sectionOf(value: Json, name: string): JsonObject {
+  const section = isObject(value) ? value[name] : undefined
+  return isObject(section) ? section : {}
 }
 
 /** Undefined: the file holds nothing. */
-async function documentOf(file: string): Promise<Document | undefined> {
-  return parse(new Source(file, await readFile(file, 'utf8')), false, new Report())
+function documentOf({ path, bytes }: SourceFile): Document | undefined {
+  return parse(new Source(path, Buffer.from(bytes).toString('utf8')), false, new Report())
 }

@@ -78,12 +78,12 @@ async function ownFiles(): Promise<readonly string[]> {
 }
 
 async function configOf(file: string, io: Io): Promise<OfflineConfig> {
-  const { config, problems, sources } = await check(file, io, 'assume')
+  const { config, problems, documents } = await check(file, io, 'assume')
   if (config === undefined) {
     await printProblems(problems, io.stderr, io)
     throw new CommandError(`${shownFile(file)} is not valid`, EXIT.failed)
   }
-  return OfflineConfig.of(file, sources, config)
+  return new OfflineConfig(documents, config)
 }
 
 /** Tests with times run after the others, one by one: they move the clocks of this process. */

@@ -48,11 +48,11 @@ async function served(
 ): Promise<Ran> {
   const secrets = new Map(config.keys.map(name => [name, `gw-${randomBytes(24).toString('hex')}`]))
   const variables = [...secrets.values()].map((secret, at) => [keyVariable(at), secret])
-  const text = config.text(test.upstream, (name, base) => upstreams.baseOf(name, base))
+  const documents = config.files(test.upstream, (name, base) => upstreams.baseOf(name, base))
   const lines = new RequestLines()
   const gateway = await startGateway({
     file: config.main,
-    text: Buffer.from(text),
+    documents,
     env: { ...process.env, ...Object.fromEntries(variables), [UPSTREAM_VARIABLE]: randomBytes(24).toString('hex') },
     overrides: { host: '127.0.0.1', port: 0, checkResponses: true },
     secrets: 'assume',

@@ -55,14 +55,18 @@ export async function testGateway(options: TestGatewayOptions): Promise<TestGate
   const names = config?.keys ?? [KEY]
   const keys = Object.fromEntries(names.map(name => [name, `gw-${randomBytes(SECRET_BYTES).toString('hex')}`]))
   const baseOf = (name: string, base: string): string => upstreams.baseOf(name, base)
-  const text =
-    config?.text('models' in options ? {} : (options.upstreams ?? {}), baseOf) ??
-    modelsText('models' in options ? Object.keys(options.models) : [], baseOf(SCRIPTED, 'http://host'))
+  const file = config?.main ?? resolve('test.yaml')
+  const documents = config?.files('models' in options ? {} : (options.upstreams ?? {}), baseOf) ?? [
+    {
+      path: file,
+      bytes: modelsText('models' in options ? Object.keys(options.models) : [], baseOf(SCRIPTED, 'http://host')),
+    },
+  ]
   const secrets = Object.values(keys).map((secret, at) => [keyVariable(at), secret])
   const upstreamSecret = randomBytes(SECRET_BYTES).toString('hex')
   const gateway = await startGateway({
-    file: config?.main ?? resolve('test.yaml'),
-    text: Buffer.from(text),
+    file,
+    documents,
     env: { ...process.env, ...Object.fromEntries(secrets), [UPSTREAM_VARIABLE]: upstreamSecret },
     overrides: { host: '127.0.0.1', port: 0 },
     secrets: 'assume',
@@ -83,12 +87,12 @@ export async function testGateway(options: TestGatewayOptions): Promise<TestGate
 async function offline(file: string): Promise<OfflineConfig> {
   const loaded = await loadLocated({ file, env: process.env, secrets: 'assume' })
   if (loaded.config === undefined) throw new ConfigError(loaded.problems)
-  return OfflineConfig.of(resolve(file), loaded.sources, loaded.config)
+  return new OfflineConfig(loaded.documents, loaded.config)
 }
 
 /** JSON is YAML. What a script says reaches the app: nothing is tried again. */
-function modelsText(models: readonly string[], base: string): string {
-  return JSON.stringify({
+function modelsText(models: readonly string[], base: string): Buffer {
+  const text = JSON.stringify({
     version: 1,
     log: { level: 'info', format: 'json' },
     store: { type: 'memory' },
@@ -98,4 +102,5 @@ function modelsText(models: readonly string[], base: string): string {
     upstreams: { [SCRIPTED]: { base, speaks: { chat: 'POST /v1/chat/completions' } } },
     models: Object.fromEntries(models.map(name => [name, SCRIPTED])),
   })
+  return Buffer.from(text)
 }

@@ -11,9 +11,18 @@ export function boundWords(limits: ScopeLimits | undefined, strict = false): Wor
     if (value !== undefined) words.set(name, String(value))
   }
   if (limits?.unpriced !== undefined) words.set('unpriced', limits.unpriced)
-  if (limits?.when_store_fails !== undefined) words.set('when_store_fails', limits.when_store_fails)
+  const fails = limits && whenStoreFails(limits)
+  if (fails !== undefined) words.set('when_store_fails', fails)
   if (strict) words.set('strict', 'yes')
   return words
+}
+
+/** Absent: as bounds have it that say nothing of it, of which budgets are closed and the others open. */
+function whenStoreFails({ bounds, in_flight, streams, when_store_fails }: ScopeLimits): string | undefined {
+  const hasBudget = bounds.some(({ unit }) => unit === 'budget')
+  const hasOthers = (in_flight ?? streams) !== undefined || bounds.some(({ unit }) => unit !== 'budget')
+  const isUsual = when_store_fails === 'open' ? !hasBudget : !hasOthers
+  return isUsual ? undefined : when_store_fails
 }
 
 /** More of one is a weaker policy. */

@@ -31,7 +31,7 @@ export interface RequestChange {
 
 /** What something declared says now. */
 export interface EntryChange {
-  readonly about: 'key' | 'group' | 'upstream' | 'model' | 'setting'
+  readonly about: 'key' | 'group' | 'upstream' | 'model' | 'route' | 'setting'
   /** All whose change is the same. */
   readonly names: readonly string[]
   /** `budget`, `address`, … */

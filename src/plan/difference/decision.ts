@@ -9,8 +9,11 @@ import { lossesBetween } from './field-losses.js'
 export interface Decision {
   /** `404 model_not_found`; absent: it is served. */
   readonly refused: string | undefined
-  /** Facts that can be compared: without names of keys, and without bounds, which are of the key. */
-  readonly facts: readonly Comparable[]
+  /**
+   * Of whole answers, then of streams where requests may ask for either: how they are refused, or facts that can be compared,
+   * without names of keys, and without bounds, which are of the key.
+   */
+  readonly facts: readonly (Comparable | string)[]
   /** The upstreams in order. */
   readonly shown: string
   /** Members of the body that some target cannot be given. */
@@ -40,16 +43,25 @@ export function decide({ plan }: Side, route: Route | undefined, model: string, 
   const ask = { method: route.method, path: pathOf(route, model), model, key: caller.name, caller }
   const streams = typeof route.stream === 'object' ? [false, true] : [false]
   const perStream = streams.map(stream => requestFacts(plan, { ...ask, stream }))
-  const error = perStream[0]?.error
-  if (error !== undefined) return refusedAs(`${error.status} ${error.code}`)
-  const exchanges = perStream[0]?.exchanges ?? []
+  const refusals = perStream.map(({ error }) => error && `${error.status} ${error.code}`)
+  const [first = ''] = refusals
+  if (!refusals.includes(undefined)) return refusedAs(first)
+  const served = perStream.filter(({ error }) => error === undefined)
+  const partly = refusals.map((refused, at) => (refused === undefined ? '' : `; ${ANSWERS[at]}: ${refused}`))
   return {
     refused: undefined,
-    facts: perStream.map(comparable),
-    shown: shownOrder(exchanges),
-    lost: lossesOf(route, model),
+    facts: perStream.map((facts, at) => refusals[at] ?? comparable(facts)),
+    shown: shownOrder(served[0]?.exchanges ?? []) + partly.join(''),
+    lost: lossesOf(
+      route,
+      model,
+      served.flatMap(({ exchanges }) => exchanges),
+    ),
   }
 }
+
+/** What {@link Decision.facts} are of. */
+export const ANSWERS = ['whole answers', 'streams'] as const
 
 /** The folder of recordings is a setting: of a git revision it is another one. */
 function comparable({ key: _, bounds: _2, request: _3, route: _4, recorded, ...facts }: RequestFacts): Comparable {
@@ -73,8 +85,11 @@ function shownOrder(exchanges: readonly ExchangeFacts[]): string {
 }
 
 /** By what codecs declare, for any body. */
-function lossesOf(route: Route, model: string): ReadonlySet<string> {
+function lossesOf(route: Route, model: string, asked: readonly ExchangeFacts[]): ReadonlySet<string> {
   const exchanges = route.resolve(model)?.groups.flatMap(group => group.exchanges) ?? []
-  const pairs = exchanges.flatMap(({ translation }) => (translation === undefined ? [] : [translation]))
+  const pairs = exchanges.flatMap(({ translation, upstream, model: name }) => {
+    const isAsked = asked.some(one => one.upstream === upstream.name && one.model === name)
+    return translation === undefined || !isAsked ? [] : [translation]
+  })
   return new Set(pairs.flatMap(({ server, client }) => [...lossesBetween(server, client)]))
 }

@@ -7,6 +7,7 @@ import { entryChanges } from './entries.js'
 import { classesOf, type ModelClass, NAMELESS, namesOf } from './model-classes.js'
 import { type Outcome, outcomesOf } from './outcome.js'
 import { ProductList } from './products.js'
+import { isForUpstreams } from './route-words.js'
 import { keyNames, listedNames, type Terms, termsOf } from './terms.js'
 
 export { type Change, MARKS, type Mark, type RequestChange, type Side } from './change.js'
@@ -197,7 +198,7 @@ function routePairs(before: Side, after: Side): readonly (readonly [Route | unde
   const pairs = new Map<string, [Route | undefined, Route | undefined]>()
   for (const [at, { plan }] of [before, after].entries()) {
     for (const route of plan.routes) {
-      if (route.lane === 'answer' || (route.task !== undefined && route.model === undefined)) continue
+      if (!isForUpstreams(route)) continue
       const pair = pairs.get(route.id) ?? [undefined, undefined]
       pair[at] = route
       pairs.set(route.id, pair)

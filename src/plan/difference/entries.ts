@@ -1,14 +1,16 @@
 import type { GroupConfig } from '../../core/accounting-config.js'
-import type { KeyConfig } from '../../core/config.js'
+import type { KeyConfig, ModelConfig } from '../../core/config.js'
+import type { Route } from '../../core/plan.js'
 import type { Steps } from '../../core/steps.js'
 import { boundWords } from './bound-words.js'
 import { ABSENT, type Change, type EntryChange, type Mark, type Side } from './change.js'
 import { keyWords } from './key-words.js'
 import { isMovedToLaxer } from './moved.js'
+import { isForUpstreams, routeWords } from './route-words.js'
 import { settingChanges } from './settings.js'
 import { upstreamWords } from './upstream-words.js'
 import { isWeaker } from './weaker.js'
-import { SECRET, type Words } from './words.js'
+import { SECRET, transformWords, type Words } from './words.js'
 
 type About = EntryChange['about']
 
@@ -19,10 +21,23 @@ export function* entryChanges(before: Side, after: Side): Steps<readonly Change[
   const moved: Weakened<KeyConfig | GroupConfig> = (one, other) =>
     isMovedToLaxer([one, before], [other, after]) ? ['group'] : []
   yield* list.compare('key', was.keys, is.keys, keyWords, moved)
-  yield* list.compare('group', was.groups, is.groups, keyWords, moved)
+  yield* list.compare('group', was.groups, is.groups, keyWords, moved, () => ['weaker'])
   yield* list.compare('upstream', before.plan.upstreams, after.plan.upstreams, upstreamWords(before, after))
-  yield* list.compare('model', was.models, is.models, one => boundWords(one.limits, one.strict))
+  yield* list.compare('model', was.models, is.models, modelWords)
+  // A model or another route that comes or goes shows in the requests for it.
+  yield* list.compare('route', routesOf(before), routesOf(after), routeWords(before, after), undefined, one =>
+    isForUpstreams(one) ? [] : ['unreachable'],
+  )
   return [...list.changes(), ...settingChanges(was, is)]
+}
+
+function modelWords(model: ModelConfig): Words {
+  const targets = model.targets.map(target => [target.upstream, target] as const)
+  return new Map([...boundWords(model.limits, model.strict), ...transformWords([['', model], ...targets])])
+}
+
+function routesOf({ plan }: Side): ReadonlyMap<string, Route> {
+  return new Map(plan.routes.map(route => [route.id, route]))
 }
 
 type Entries<T> = Readonly<Record<string, T>> | ReadonlyMap<string, T>
@@ -43,6 +58,7 @@ class EntryList {
     after: Entries<T>,
     wordsOf: (entry: T, side: 0 | 1) => Words,
     weakened: Weakened<T> = () => [],
+    goneMarks: (before: T) => readonly Mark[] = () => [],
   ): Steps<void> {
     const [was, is] = [mapOf(before), mapOf(after)]
     for (const name of new Set([...was.keys(), ...is.keys()])) {
@@ -50,8 +66,7 @@ class EntryList {
       const [one, other] = [was.get(name), is.get(name)]
       if (one === other) continue
       if (one === undefined || other === undefined) {
-        // A model that comes or goes shows in the requests for it.
-        const marks: readonly Mark[] = about === 'group' && other === undefined ? ['weaker'] : []
+        const marks = other === undefined && one !== undefined ? goneMarks(one) : []
         const declared = 'declared'
         this.#add(
           about,
@@ -76,7 +91,9 @@ class EntryList {
         continue
       }
       const isLess = isWeaker(what, was.get(what), is.get(what)) || weakened.includes(what)
-      this.#add(about, name, what, before, after, isLess ? ['weaker'] : [])
+      // Requests that name no model had it.
+      const isUnserved = what === 'default_model' && after === ABSENT
+      this.#add(about, name, what, before, after, isLess ? ['weaker'] : isUnserved ? ['unreachable'] : [])
     }
   }
 

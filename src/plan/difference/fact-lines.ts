@@ -1,5 +1,5 @@
 import type { ExchangeFacts } from '../explain/exchange-facts.js'
-import type { Decision } from './decision.js'
+import { ANSWERS, type Decision } from './decision.js'
 
 type Facts = Decision['facts'][number]
 
@@ -12,6 +12,10 @@ export function differing(before: readonly Facts[], after: readonly Facts[]): st
   for (const [at, was] of before.entries()) {
     const is = after[at]
     if (is === undefined || JSON.stringify(was) === JSON.stringify(is)) continue
+    if (typeof was === 'string' || typeof is === 'string') {
+      if (typeof was !== typeof is) lines.add(`${ANSWERS[at]}: ${resultOf(was)} → ${resultOf(is)}`)
+      continue
+    }
     const { exchanges: theirs, ...rest } = was
     const { exchanges: ours, ...others } = is
     for (const line of members('', rest, others)) lines.add(line)
@@ -19,6 +23,10 @@ export function differing(before: readonly Facts[], after: readonly Facts[]): st
   }
   const only = before.length === after.length ? [] : ['stream: requests may ask for it on one side alone']
   return [...lines, ...only]
+}
+
+function resultOf(facts: Facts): string {
+  return typeof facts === 'string' ? facts : 'served'
 }
 
 function exchangeLines(before: readonly ExchangeFacts[], after: readonly ExchangeFacts[]): readonly string[] {

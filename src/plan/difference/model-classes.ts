@@ -63,10 +63,14 @@ export function* classesOf(names: Iterable<string>, before: Side, after: Side): 
     return {
       ...{ names, representative: names[0] ?? '' },
       others: [...new Set(shapes.flatMap(othersOf))],
-      byKey: shapes.some(({ strategy, canary }) => strategy?.by === 'sticky' || canary?.by === 'key'),
+      byKey: shapes.some(isByKey),
       isSame: isUntouched(one, other, same),
     }
   })
+}
+
+function isByKey({ strategy, canary, targets }: ModelConfig): boolean {
+  return strategy?.by === 'sticky' || canary?.by === 'key' || targets.some(({ when }) => when?.key !== undefined)
 }
 
 interface Served {

@@ -32,8 +32,13 @@ function accessOutcome(
   { is, name }: { readonly is: Terms; readonly name: string },
 ): Outcome {
   const isAllowed = is.caller !== undefined && (name === '' || is.caller.may(name))
-  const isUnserved = after.refused?.startsWith(FORBIDDEN) === false && isAllowed
+  const isUnserved = isUnreachable(after.refused) && isAllowed
   return { routes: [], before: before.shown, after: after.shown, what: [], marks: isUnserved ? ['unreachable'] : [] }
+}
+
+/** Whether it is refused, and not because of the key's own terms. */
+export function isUnreachable(result: Decision['facts'][number] | undefined): boolean {
+  return typeof result === 'string' && !result.startsWith(FORBIDDEN)
 }
 
 function servedOutcomes(
@@ -46,6 +51,7 @@ function servedOutcomes(
   const bound: Outcome = { routes: [], before: bounds[0], after: bounds[1], what: [BOUNDS], marks: [] }
   const bounded = bounds[0] === bounds[1] ? [] : [bound]
   if (lines.length === 0) return bounded
+  const isUnserved = after.facts.some((one, at) => isUnreachable(one) && typeof before.facts[at] === 'object')
   const drops = [...after.lost].filter(one => !before.lost.has(one))
   const way: Outcome = {
     routes: [],
@@ -53,7 +59,7 @@ function servedOutcomes(
     after: after.shown,
     what: lines.length > MAX_LINES ? [...lines.slice(0, MAX_LINES), `and ${lines.length - MAX_LINES} more`] : lines,
     ...(drops.length > 0 ? { drops } : {}),
-    marks: drops.length > 0 ? ['loss'] : [],
+    marks: [...(drops.length > 0 ? ['loss' as const] : []), ...(isUnserved ? ['unreachable' as const] : [])],
   }
   return [way, ...bounded]
 }

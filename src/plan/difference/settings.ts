@@ -1,10 +1,10 @@
-import { hash } from 'node:crypto'
 import { resolve } from 'node:path'
 import type { Config } from '../../core/config.js'
 import { DEFAULTS } from '../../core/defaults.generated.js'
 import type { EntryChange } from './change.js'
 import { ABSENT } from './change.js'
 import { isWeakerSetting, type Settings } from './weaker-settings.js'
+import { digestOf } from './words.js'
 
 /** Sections that concern the process, or every request, and have no entries by name. */
 const SECTIONS = [
@@ -30,10 +30,10 @@ const SECTIONS = [
   'egress',
   'identity',
   'response_schemas',
+  'protocols',
+  'resource_kinds',
+  'task_kinds',
 ] as const satisfies readonly (keyof Config)[]
-
-/** Of a digest that only says whether something has changed. */
-const SHOWN_DIGITS = 12
 
 /** Settings that say something else, by their path. Those below the data folder are compared from there. */
 export function settingChanges(before: Config, after: Config): readonly EntryChange[] {
@@ -59,10 +59,7 @@ function settingsOf(config: Config): Settings {
   sections.push(['unpriced', config.accounting?.unpriced])
   for (const { name, options, ...check } of config.checks) {
     // Options may hold a secret: whether they have changed is enough.
-    sections.push([
-      `checks.${name}`,
-      { ...check, options: hash('sha256', JSON.stringify(options)).slice(0, SHOWN_DIGITS) },
-    ])
+    sections.push([`checks.${name}`, { ...check, options: digestOf(options) }])
   }
   return new Map(
     [...sections, ...Object.entries(config.features)].flatMap(([name, value]) => leaves(name, value, folder)),

@@ -1,6 +1,6 @@
 import { groupsOf } from '../../core/accounting-config.js'
 import type { Caller } from '../../core/caller.js'
-import type { KeyConfig } from '../../core/config.js'
+import type { Config, KeyConfig } from '../../core/config.js'
 import { isGlob } from '../../core/glob.js'
 import { boundFacts } from '../explain/limit-facts.js'
 import type { Side } from './change.js'
@@ -35,16 +35,30 @@ export function termsOf(name: string, { plan, config }: Side, now: number): Term
   const key = config.keys[name]
   const found = plan.keys.named(name, now)
   if (key === undefined || found === undefined || 'refused' in found) return NOBODY
-  const groups = groupsOf(key, config.groups).map(([, group]) => group)
+  const chain = groupsOf(key, config.groups)
+  const groups = chain.map(([, group]) => group)
   const { strict, regions, policy } = found
   const text = JSON.stringify([
     strict,
     regions === undefined ? null : [...regions].sort(),
     policy === undefined ? null : [key.routes ?? null, ...groups.map(group => group.routes ?? null)],
     config.record?.keys?.includes(name) ?? null,
+    chain.flatMap(([group]) => (groupsAsked(config).has(group) ? [group] : [])),
   ])
   const lists = [key.models, ...groups.flatMap(({ models }) => (models === undefined ? [] : [models]))]
   return { caller: found, text, bounds: boundsText(found, key), lists }
+}
+
+const ASKED = new WeakMap<Config, ReadonlySet<string>>()
+
+/** Groups that conditions of targets name. */
+function groupsAsked(config: Config): ReadonlySet<string> {
+  const known = ASKED.get(config)
+  if (known !== undefined) return known
+  const targets = Object.values(config.models).flatMap(model => model.targets)
+  const made = new Set(targets.flatMap(({ when }) => when?.group ?? []))
+  ASKED.set(config, made)
+  return made
 }
 
 function boundsText({ name, policy }: Caller, { limits }: KeyConfig): string {

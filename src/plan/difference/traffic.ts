@@ -7,6 +7,7 @@ import { isFree } from '../../core/route-access.js'
 import type { Side } from './change.js'
 import { decide } from './decision.js'
 import { lossesBetween, lossesTo, lostSince, NO_LOSS } from './field-losses.js'
+import { isUnreachable } from './outcome.js'
 import { EVERYBODY } from './terms.js'
 
 /** A request that was served, as a log or receipt has it. */
@@ -77,9 +78,6 @@ interface Routing {
   readonly first: readonly { readonly exchange: Exchange; readonly share: number }[]
   readonly meets: Meets
 }
-
-/** The key may not use the route. */
-const FORBIDDEN = '403'
 
 const NOTHING: Meets = { caller: [], targets: [], isFree: true }
 
@@ -186,7 +184,7 @@ class PastRouter {
   }
 
   of(request: PastRequest): Routing {
-    const id = `${request.key}\0${request.model}\0${request.route}`
+    const id = `${request.key}\0${request.model}\0${request.route}\0${request.stream === true}`
     const known = this.#routings.get(id)
     if (known !== undefined) return known
     const routing = this.#decide(request)
@@ -194,21 +192,23 @@ class PastRouter {
     return routing
   }
 
-  #decide({ route: id, model, key }: PastRequest): Routing {
+  #decide({ route: id, model, key, stream }: PastRequest): Routing {
     const route = this.#routes.get(id)
     const caller = this.#callerOf(key)
     const decision = decide(this.#side, route, model, caller)
-    const order = decision.facts[0]?.exchanges.filter(({ group }, _, all) => group === all[0]?.group) ?? []
+    const found = (stream === true ? decision.facts[1] : undefined) ?? decision.facts[0] ?? decision.refused
+    const facts = typeof found === 'object' ? found : undefined
+    const refused = facts === undefined ? String(found) : undefined
+    const order = facts?.exchanges.filter(({ group }, _, all) => group === all[0]?.group) ?? []
     const exchanges = route?.resolve(model)?.groups.flatMap(group => group.exchanges) ?? []
     const first = order.flatMap(({ upstream, model: name, share = 100 / order.length }) => {
       const exchange = exchanges.find(one => one.upstream.name === upstream && one.model === name)
       return exchange === undefined ? [] : [{ exchange, share: share / 100 }]
     })
     const isAllowed = caller !== undefined && (model === '' || caller.may(model))
-    const isUnreachable = decision.refused?.startsWith(FORBIDDEN) === false && isAllowed
     const targets = first.map(({ exchange, share }) => ({ scopes: exchange.tariff?.scopes ?? [], share }))
     const meets = route && { caller: caller?.policy?.scopes ?? [], targets, isFree: isFree(route) }
-    return { refused: decision.refused, isUnreachable, first, meets: meets ?? NOTHING }
+    return { refused, isUnreachable: isUnreachable(refused) && isAllowed, first, meets: meets ?? NOTHING }
   }
 
   /** Keys of the store, and callers with tokens, are not in the file: they are taken to be allowed. */

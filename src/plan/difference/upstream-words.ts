@@ -2,7 +2,7 @@ import type { Upstream } from '../../core/plan.js'
 import { egressFacts } from '../explain/egress-facts.js'
 import { boundWords } from './bound-words.js'
 import type { Side } from './change.js'
-import { SECRET, type Words } from './words.js'
+import { digestOf, SECRET, transformWords, type Words } from './words.js'
 
 /** What an upstream is beside the requests that it gets. */
 export function upstreamWords(before: Side, after: Side): (upstream: Upstream, side: 0 | 1) => Words {
@@ -18,6 +18,12 @@ export function upstreamWords(before: Side, after: Side): (upstream: Upstream, s
     if (region !== undefined) words.set('region', region)
     const { egress: lines = [] } = egressFacts(egress)
     if (lines.length > 0) words.set('egress', lines.join('; '))
-    return words
+    if (upstream.passesUnknown) words.set('resources.unknown', 'pass')
+    if (config === undefined) return words
+    const { members = {}, forward, speaks, tasks } = config
+    for (const [name, action] of Object.entries(members)) words.set(`members.${name}`, action)
+    words.set('forward', JSON.stringify(forward))
+    if (tasks.length > 0) words.set('tasks', digestOf(tasks))
+    return new Map([...words, ...transformWords([['', config], ...Object.entries(speaks)])])
   }
 }

@@ -24,7 +24,7 @@ import { type ExchangeFacts, exchangeFacts } from './exchange-facts.js'
 import { boundFacts, networkFacts } from './limit-facts.js'
 import { type ReadRequest, readRequest, UNREAD } from './read-request.js'
 import { inRegions } from './region-facts.js'
-import { arranged, routingFacts } from './strategy.js'
+import { arranged, meantFor, routingFacts } from './strategy.js'
 
 /** What would become of a request, as plain data without a secret in it. */
 export interface RequestFacts {
@@ -38,6 +38,8 @@ export interface RequestFacts {
   readonly bounds?: readonly string[]
   /** Of a key with regions: each target, and whether it may be asked. */
   readonly regions?: readonly string[]
+  /** Targets that are not for such a request: `north: stream: not for this request (stream)`. */
+  readonly left_out?: readonly string[]
   readonly model?: string
   readonly stream?: boolean
   /** Checks that are asked about it, in their order. */
@@ -190,10 +192,11 @@ const CHECKS: Readonly<Partial<Record<Phase, (explained: Explained) => void>>> =
     const reached = inRegions(choice, caller, { route, model: read.model, facts })
     const asker = { caller, plan }
     Object.assign(facts, routingFacts(reached, { route, read, asker }))
+    const meant = meantFor(reached, { route, read, asker }, facts)
     const { record } = plan
     if (record !== undefined && recordFilter(record, route.protocol?.name ?? route.id)?.(read.model, caller.name))
       facts.recorded = record.into
-    facts.exchanges = exchangeFacts(arranged(reached, { route, read, asker }), {
+    facts.exchanges = exchangeFacts(arranged(meant, { route, read, asker }), {
       // What each of its requests gets, no other route says.
       ...{ route, params, query, read: route.batch === undefined ? read : { ...read, body: undefined } },
       asker,

@@ -14,6 +14,7 @@ export function requestText(facts: RequestFacts): string {
     key,
     bounds = [],
     regions = [],
+    left_out = [],
     model,
     stream,
     checks = [],
@@ -39,6 +40,7 @@ export function requestText(facts: RequestFacts): string {
     ...regions.map((one, index) => [index === 0 ? 'regions' : '', one]),
     ...(model === undefined || model === '' ? [] : [['model', model]]),
     ...(stream === undefined ? [] : [['stream', stream ? 'yes' : 'no']]),
+    ...left_out.map((one, index) => [index === 0 ? 'left out' : '', one]),
     ...checks.map((one, index) => [index === 0 ? 'checks' : '', one]),
     ...(vectors === undefined ? [] : [['vectors', VECTORS[vectors]]]),
   ])

@@ -2,6 +2,7 @@ import type { Caller } from '../../core/caller.js'
 import { FAILURE_CAUSES, OF_REQUEST } from '../../core/failure-cause.js'
 import { likelyCost } from '../../core/likely-cost.js'
 import type { Choice, Exchange, Route } from '../../core/plan.js'
+import { unmeant } from '../../core/refusals.js'
 import { mayReach } from '../../core/region.js'
 import { nameOf, rendezvous } from '../../core/rendezvous.js'
 import { mayCopy } from '../../core/retry.js'
@@ -11,6 +12,7 @@ import { byLosses, lossesOf } from '../../translate/loss-order.js'
 import { asBuffer } from '../../wire/bytes.js'
 import { isInShare } from '../../wire/canary-share.js'
 import { RequestView } from '../../wire/request-view.js'
+import { partOf } from '../regions.js'
 import { duration } from './format.js'
 import type { Asker } from './members.js'
 import type { ReadRequest } from './read-request.js'
@@ -148,22 +150,57 @@ function isKnown(strategy: Strategy, { read }: Explained): boolean {
   return (strategy.by === 'cheapest' || strategy.by === 'lossless') && read.body !== undefined
 }
 
-/** A target's conditions, and whether they hold: `stream, tokens > 8000: does not hold (tokens)`. */
+/**
+ * The targets that are for such a request, by all that is known of it. Throws as serving does where none is. `facts` gets a line
+ * for each other one.
+ */
+export function meantFor(choice: Choice, explained: Explained, facts: { left_out?: readonly string[] }): Choice {
+  if (choice.routing?.hasConditions !== true) return choice
+  const failed = new Map<Exchange, string>()
+  for (const exchange of choice.groups.flatMap(({ exchanges }) => exchanges)) {
+    const why = exchange.when && standing(exchange.when, explained).failed
+    if (why !== undefined) failed.set(exchange, why)
+  }
+  if (failed.size === 0) return choice
+  facts.left_out = [...failed.keys()].map(
+    ({ upstream, when = {} }) => `${upstream.name}: ${conditionText(when, explained)}`,
+  )
+  const left = partOf(choice, exchange => !failed.has(exchange))
+  if (left === undefined) throw unmeant([...failed].map(([{ upstream }, why]) => `${upstream.name}: ${why}`).join(', '))
+  return left
+}
+
+/** What a condition has to know, if more than the path says. */
+const NEEDS: Readonly<Record<string, 'key' | 'headers' | 'body'>> = {
+  ...{ key: 'key', group: 'key', header: 'headers', body: 'body', tokens: 'body', tools: 'body', images: 'body' },
+}
+/** Names of callers that could be any one. */
+const ANY_CALLERS: ReadonlySet<string> = new Set(['', '*'])
+
+/** The condition that does not hold, and what the others need that is not known. */
+function standing(
+  when: When,
+  explained: Explained,
+): { readonly failed?: string | undefined; readonly open: readonly string[] } {
+  const { read, asker } = explained
+  const unknown = new Set(['headers'])
+  if (read.body === undefined) unknown.add('body')
+  if (ANY_CALLERS.has(asker.caller.name)) unknown.add('key')
+  const needs = Object.keys(when).flatMap(name => NEEDS[name] ?? [])
+  const known = Object.entries(when).filter(([name]) => !unknown.has(NEEDS[name] ?? ''))
+  const open = [...unknown].filter(what => needs.some(one => one === what))
+  return { failed: failing(Object.fromEntries(known), viewOf(explained)), open }
+}
+
+/** A target's conditions, and whether they hold: `stream, tokens > 8000: not for this request (tokens)`. */
 export function conditionText(when: When, explained: Explained): string {
-  const { header, body, ...rest } = when
-  const hasBody = explained.read.body !== undefined
-  const { tokens, tools, images, ...known } = rest
-  const failed = failing(hasBody ? { ...rest, ...(body !== undefined && { body }) } : known, viewOf(explained))
-  const open = [
-    ...(header === undefined ? [] : ['its headers']),
-    ...(hasBody || !(tokens ?? tools ?? images ?? body) ? [] : ['its body']),
-  ]
+  const { failed, open } = standing(when, explained)
   const result =
     failed !== undefined
       ? `not for this request (${failed})`
       : open.length === 0
         ? 'for this request'
-        : `for a request with ${open.join(' and ')}`
+        : `for a request with ${open.map(what => `its ${what}`).join(' and ')}`
   return `${whenText(when)}: ${result}`
 }
 
