@@ -10,7 +10,7 @@ import ts from 'typescript'
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
 const CEILINGS = `${ROOT}scripts/prose-ceilings.json`
 /** Words of docs/ that a person wrote: without docs/reference, generated parts, and code. */
-const MAX_DOC_WORDS = 36_250
+const MAX_DOC_WORDS = 36_300
 /** Of these, words of the guides: the pages of docs/ itself, without the cookbook and the decisions. */
 const MAX_GUIDE_WORDS = 25_250
 const RULES = JSON.parse(readFileSync(`${ROOT}scripts/prose-words.json`, 'utf8')).map(([pattern, instead]) => ({

@@ -14,9 +14,9 @@ export abstract class CachingSigner<T> {
   #hiddenOf: T | undefined
   #hidden: readonly string[] = []
 
-  constructor(fetch: () => Promise<Fetched<T>>) {
+  constructor(give: () => Promise<Fetched<T>>) {
     this.cache = new TokenCache(async () => {
-      const { value, expires } = await fetch()
+      const { value, expires } = await give()
       const { present } = this.cache
       // The same object, so that what was refused is not sent again with it.
       if (present !== undefined && isDeepStrictEqual(this.sentOf(value), this.sentOf(present)))

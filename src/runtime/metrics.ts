@@ -50,8 +50,10 @@ export class GatewayMetrics {
   #tasks: TaskSurvey | undefined
 
   constructor(plan: Plan, store: Store) {
+    const wasMeasured = isMeasured(plan)
     this.store = timedStore(store, (operation, milliseconds, isGood) => {
-      if (!isMeasured(this.#parts?.kernel.generation.plan ?? plan)) return
+      const now = this.#parts?.kernel.generation.plan
+      if (now === undefined ? !wasMeasured : !isMeasured(now)) return
       this.#events?.storeDuration.of(operation, isGood ? 'ok' : 'error').observe(milliseconds / MS_PER_SECOND)
     })
   }

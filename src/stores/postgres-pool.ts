@@ -178,7 +178,7 @@ export class PostgresPool {
 
   /**
    * Whether a connection to a server that is read-only is given up for another one, which may lead to the new primary. Each is
-   * once a second at most: where there is no other server, reads go on.
+   * once a second at most: where there is no other server, reads continue.
    */
   private isStale(client: pg.PoolClient): boolean {
     const now = performance.now()

@@ -94,7 +94,7 @@ function encodeStop({ stop }: TextRequest, target: Target): Json | undefined {
 /** Longest `user_id`, in characters. */
 const MAX_USER_CHARS = 512
 /** E-mail addresses and telephone numbers, which the protocol forbids as a `user_id`. */
-const PERSONAL = /\S@\S+\.\S|^\+[\d\s().-]{7,}$/
+const PERSONAL = /[^\s@]@[^\s@]+\.[^\s@]|^\+[\d\s().-]{7,}$/
 
 function encodeUser({ user, safetyId }: TextRequest, target: Target): Json | undefined {
   const id = user ?? safetyId
