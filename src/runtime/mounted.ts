@@ -1,6 +1,8 @@
-import { type IncomingMessage, request as open, type RequestOptions, type ServerResponse } from 'node:http'
+import { type IncomingMessage, request as open, type RequestOptions, type Server, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { type Duplex, Readable } from 'node:stream'
 import { headersWithout } from '../core/header-list.js'
+import { serveInPlace, wantsSocket } from '../transport/serve-in-place.js'
 
 /** A gateway as other servers reach it; it may listen on loopback, at any port. */
 interface Mountable {
@@ -81,8 +83,15 @@ export function toFetch(gateway: Mountable, options: FetchOptions = {}) {
  */
 export function toUpgrade(gateway: Mountable, options: MountOptions = {}) {
   return (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
+    if (!wantsSocket(request)) {
+      // Some clients offer HTTP/2 in every first request: the server serves it as any other.
+      const { server } = request.socket as Socket & { readonly server?: Server }
+      if (server === undefined) socket.destroy()
+      else serveInPlace(server, request, socket, head)
+      return
+    }
     const own = headersWithout(kept(request.rawHeaders), name => name.toLowerCase() === 'content-length')
-    const upgrade = ['connection', 'upgrade', 'upgrade', request.headers.upgrade ?? 'websocket']
+    const upgrade = ['connection', 'upgrade', 'upgrade', 'websocket']
     const headers = [...own, ...upgrade, ...clientOf(request)]
     const outgoing = open(at(gateway, request.url ?? '/', options), { headers } as RequestOptions)
     socket.once('error', () => outgoing.destroy()).once('close', () => outgoing.destroy())

@@ -168,6 +168,19 @@ for (const name of Object.keys(FRAMEWORKS)) {
       t.notMatch(JSON.stringify(gateway.log.items), '/v1/models')
     })
 
+    await t.test('a request that offers another protocol than WebSocket is served as it is', async t => {
+      up.answer(json(CHAT_ANSWER))
+      const sent = request(url, {
+        method: 'POST',
+        headers: { ...headers, connection: 'upgrade, http2-settings', upgrade: 'h2c', 'http2-settings': 'AAMAAABk' },
+      })
+      sent.end(JSON.stringify(CHAT))
+      const [answer] = (await once(sent, 'response')) as [IncomingMessage]
+      answer.resume()
+      t.equal(answer.statusCode, 200)
+      t.match(up.requests.items.at(-1)?.json(), { messages: CHAT.messages })
+    })
+
     await t.test('a client cannot say where it is', async t => {
       const spoofed = { authorization: `Bearer ${INNER_KEY}`, 'x-forwarded-for': '10.0.0.1' }
       // Not one of the addresses that are trusted.

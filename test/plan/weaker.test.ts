@@ -165,6 +165,7 @@ const CASES: readonly (readonly [string, object, object, readonly string[], (rea
     limited({ requests: '5/s' }),
     [],
   ],
+  ['time for open requests at the end', { limits: { drain: '30s' } }, { limits: { drain: '60s' } }, []],
   ['sizes of all requests', { limits: { body: '1MiB' } }, { limits: { body: '2MiB' } }, ['limits.body value']],
   [
     'a key moves to a group with a larger bound',

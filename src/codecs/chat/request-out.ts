@@ -55,7 +55,7 @@ function writeStop(stop: readonly string[] | undefined, target: Target): readonl
 /** The protocol takes metadata for answers that are stored, and refuses a request with others. */
 function writeMetadata({ metadata, store }: TextRequest, target: Target): TextRequest['metadata'] {
   if (metadata === undefined || store === true) return metadata
-  target.lose('metadata', undefined, 'the answer is not stored')
+  target.lose('metadata')
   return undefined
 }
 

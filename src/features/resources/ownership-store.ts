@@ -80,7 +80,8 @@ export class OwnershipStore {
     for (const { kind: other, path } of kind.produces) {
       const name = textAt(object, path)
       const brought = name === undefined ? undefined : idIn(name, other)
-      if (brought === undefined || (await this.find(owner, other, brought)) !== undefined) continue
+      const known = brought === undefined ? undefined : await this.find(owner, other, brought)
+      if (brought === undefined || (known !== undefined && known.missing !== true)) continue
       await this.put(owner, other, { id: brought, upstream }, undefined)
     }
   }
@@ -91,8 +92,9 @@ export class OwnershipStore {
     if (record === undefined) return
     const place = { namespace: tombstonesOf(kind), owner, key: id, created: record.created }
     const expires = this.#now() + TOMBSTONE_RETENTION_MS
-    await stored(this.#store.create({ ...place, expires, value: Buffer.alloc(0) }))
     await stored(this.#store.delete({ namespace: namespaceOf(kind), owner, key: id }))
+    // A full store still forgets.
+    await this.#store.create({ ...place, expires, value: Buffer.alloc(0) }).catch(() => undefined)
   }
 
   /** Its upstream says that it does not have it: it leaves lists, and is forgotten unless an answer shows it in time. */

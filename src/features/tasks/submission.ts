@@ -263,7 +263,7 @@ export class Submission {
         if (task.phase === 'submitting') return { task: withNotes({ ...task, ambiguous: true }, last), due }
         // It was given up meanwhile: what the attempt holds since then is settled, too.
         const isGivenUp = task.state !== 'succeeded' && (task.phase === 'done' || task.phase === 'cancelling')
-        return isGivenUp && last !== undefined ? { task: withNotes(task, last), due: now } : undefined
+        return isGivenUp && last !== undefined ? { task: withNotes(task, last), due: now + HELD_MS } : undefined
       })
       tasks.wake(entry.task.kind, left?.record.due ?? null)
       return left?.task.phase === 'deleting' ? undefined : left
@@ -295,6 +295,9 @@ async function entering(gated: GatedAttempt): Promise<{ type: 'shut' | 'over'; r
     return { type: 'over', refused: { type: 'refused', error } }
   }
 }
+
+/** What an attempt holds is in the store by then. */
+const HELD_MS = 2000
 
 const NO_UPSTREAM = new GatewayError('unavailable', 'No upstream is left.')
 

@@ -37,7 +37,7 @@ const LOOPBACK = /^(?:localhost|::1|127\..*)$/
  * more when it is gone, or has when it is new, says nothing.
  */
 const RULES: readonly (readonly [RegExp, Judge])[] = [
-  [/^limits\./, larger],
+  [/^limits\.(?!drain|keep_alive)/, larger],
   [/^checks\..+\.module$/, gone],
   [/^(checks\..+)\.(?:routes|models)$/, checked],
   [/^(checks\..+)\.when(?:\..+)?$/, (_, after) => after !== undefined],
