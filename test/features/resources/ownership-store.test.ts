@@ -1,5 +1,6 @@
 import t from 'tap'
 import type { ResourceKind } from '../../../src/core/resources.js'
+import { StoreError } from '../../../src/core/store.js'
 import { idIn, OwnershipStore } from '../../../src/features/resources/ownership-store.js'
 import { MemoryStore } from '../../../src/stores/memory.js'
 
@@ -63,6 +64,27 @@ t.test('what its upstream does not have is forgotten after a week, unless it is 
   clock.now += 86_400_000
   t.equal(await store.find('ann', FILE, 'file-1'), undefined)
   t.ok(await store.find('ann', FILE, 'file-2'))
+})
+
+t.test('a full store still forgets', async t => {
+  const memory = new MemoryStore()
+  const store = new OwnershipStore(memory)
+  await store.note('ann', FILE, 'a', 'file-1', { id: 'file-1' })
+  memory.create = () => Promise.reject(new StoreError('full', 'there is no room'))
+  await store.forget('ann', FILE, 'file-1')
+  t.equal(await store.find('ann', FILE, 'file-1'), undefined)
+})
+
+t.test('what comes with a thing is in lists again, though its upstream did not have it before', async t => {
+  const { store } = setUp()
+  const note = (): Promise<void> => store.note('ann', BATCH, 'a', 'batch-1', { id: 'batch-1', output: 'file-1' })
+  const files = async (): Promise<number> =>
+    (await store.page('ann', FILE, { order: 'asc', limit: 9 }, () => true)).items.length
+  await note()
+  await store.missing('ann', FILE, 'file-1')
+  t.equal(await files(), 0)
+  await note()
+  t.equal(await files(), 1)
 })
 
 t.test('a thing is forgotten when it ends', async t => {
