@@ -79,7 +79,7 @@ t.test('what comes with a thing is in lists again, though its upstream did not h
   const { store } = setUp()
   const note = (): Promise<void> => store.note('ann', BATCH, 'a', 'batch-1', { id: 'batch-1', output: 'file-1' })
   const files = async (): Promise<number> =>
-    (await store.page('ann', FILE, { order: 'asc', limit: 9 }, () => true)).items.length
+    (await store.page('ann', FILE, { order: 'ascending', limit: 9 }, () => true)).items.length
   await note()
   await store.missing('ann', FILE, 'file-1')
   t.equal(await files(), 0)
