@@ -127,7 +127,9 @@ export const MESSAGES_CARRIES: Readonly<Record<Field, Carry>> = {
   effort: approximated('minimal becomes low; a budget if the model accepts one; dropped if a call is required'),
   budget: approximated('at least 1024, and below the limit of tokens; an effort if the model accepts one'),
   showReasoning: approximated('shown or not; all summaries are alike'),
-  user: approximated('as a SHA-256 if it is an e-mail address, a telephone number with a +, or longer than 512 characters'),
+  user: approximated(
+    'as a SHA-256 if it is an e-mail address, a telephone number with a +, or longer than 512 characters',
+  ),
   safetyId: approximated('as the end user, if none is given'),
   metadata: dropped('only the end user'),
   serviceTier: approximated('auto and priority are auto, default is standard_only; others are dropped'),
