@@ -3,6 +3,7 @@ import type { Target } from '../core/codec.js'
 import type { Field } from '../core/fields.js'
 import { isObject, type Json } from '../core/json.js'
 import type { Format, Left, TextRequest, TokenLogprob } from '../core/text.js'
+import { approximated } from './field-tables.js'
 import { arrayOf, given, numberOf, type Reader } from './read.js'
 
 type Settings = Partial<
@@ -107,6 +108,8 @@ export function sampled(field: Field, value: number | undefined, target: Target)
 
 /** Longest name of an end user that the compatible protocols take, in characters. */
 const MAX_USER_CHARS = 64
+/** What becomes of such a name. */
+export const USER_CARRY = approximated(`as a SHA-256 if it is longer than ${MAX_USER_CHARS} characters`)
 
 /** A name of the end user as the compatible protocols take it: what is too long becomes its digest. */
 export function userName(field: 'user' | 'safetyId', name: string | undefined, target: Target): string | undefined {

@@ -109,7 +109,7 @@ export class Gateway {
     const pipeline = new Pipeline(options.features ?? FEATURES)
     const places = placesOf(embedded, options.env, this.#log)
     const generation = new Generation(plan, seat?.generation ?? 1, this.#pools, places)
-    this.#metrics = new GatewayMetrics(plan, store)
+    this.#metrics = new GatewayMetrics(store)
     this.#kernel = new Kernel(generation, this.#log, this.#metrics.store, pipeline, seat?.peers)
     this.#cuts = new Cuts(this.#kernel.calls)
     this.#sockets = new Sockets(this.#kernel, pipeline)

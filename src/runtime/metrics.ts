@@ -4,7 +4,6 @@ import { AdminError } from '../admin/route.js'
 import { atMost } from '../core/at-most.js'
 import type { Scope, ScopeLimits } from '../core/bounds.js'
 import type { Config } from '../core/config.js'
-import type { Plan } from '../core/plan.js'
 import type { Store } from '../core/store.js'
 import { checks } from '../features/checks/index.js'
 import { limits } from '../features/limits/index.js'
@@ -49,13 +48,11 @@ export class GatewayMetrics {
   #parts: Parts | undefined
   #tasks: TaskSurvey | undefined
 
-  constructor(plan: Plan, store: Store) {
-    const wasMeasured = isMeasured(plan)
-    this.store = timedStore(store, (operation, milliseconds, isGood) => {
-      const now = this.#parts?.kernel.generation.plan
-      if (now === undefined ? !wasMeasured : !isMeasured(now)) return
-      this.#events?.storeDuration.of(operation, isGood ? 'ok' : 'error').observe(milliseconds / MS_PER_SECOND)
-    })
+  constructor(store: Store) {
+    const isTimed = (): boolean => this.#parts !== undefined && isMeasured(this.#parts.kernel.generation.plan)
+    this.store = timedStore(store, isTimed, (operation, milliseconds, isGood) =>
+      this.#events?.storeDuration.of(operation, isGood ? 'ok' : 'error').observe(milliseconds / MS_PER_SECOND),
+    )
   }
 
   /** The gateway is complete: what it reports from now on is counted, too. */

@@ -3,9 +3,10 @@ import type { Store } from '../core/store.js'
 /** Hears of each operation that has ended. */
 type OnOperation = (operation: string, milliseconds: number, isGood: boolean) => void
 
-/** A store whose operations are timed; blobs, which are read in pieces, are not. */
-export function timedStore(store: Store, onOperation: OnOperation): Store {
+/** A store whose operations are timed while `isTimed` says so; blobs, which are read in pieces, are not. */
+export function timedStore(store: Store, isTimed: () => boolean, onOperation: OnOperation): Store {
   const timed = <T>(operation: string, running: Promise<T>): Promise<T> => {
+    if (!isTimed()) return running
     const since = performance.now()
     const ended = (isGood: boolean): void => onOperation(operation, performance.now() - since, isGood)
     // A store of the user's own may answer at once.

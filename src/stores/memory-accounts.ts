@@ -125,7 +125,8 @@ export class MemoryAccounts implements Accounts {
 
   /**
    * Windows that hold are used more than those that are over. What a lease holds stays as long as little does, and so does
-   * the account that was added last. Several go at once, because finding the first entry of a large map is slow once many before it are gone.
+   * the account that was added last. Several go at once, because finding the first entry of a large map is slow once many before
+   * it are gone.
    */
   private makeRoom(now: number): void {
     let left = Math.ceil(this.#maxAccounts * EVICTED_SHARE)

@@ -1,4 +1,5 @@
 import type { Carry, Field, FieldMapping } from '../../core/fields.js'
+import { USER_CARRY } from '../compatible-settings.js'
 import { approximated, carried, every } from '../field-tables.js'
 
 const TURNS: FieldMapping = 'turns'
@@ -103,8 +104,6 @@ export const CHAT_FIELDS: Readonly<Record<string, FieldMapping>> = {
   'moderation.policy.output.mode': LEFT_MODERATION,
 }
 
-const USER = approximated('as a SHA-256 if it is longer than 64 characters')
-
 /** What becomes of canonical fields in a request of this protocol. */
 export const CHAT_CARRIES: Readonly<Record<Field, Carry>> = {
   ...carried('system midSystem turns participant imageData imageUrl imageDetail audioData documentData tools'),
@@ -112,8 +111,8 @@ export const CHAT_CARRIES: Readonly<Record<Field, Carry>> = {
   ...carried('temperature topP stop seed presencePenalty frequencyPenalty logitBias candidates logprobs'),
   ...carried('formatJson formatSchema verbosity effort serviceTier cacheKey'),
   ...carried('cacheRetention store modalities audioOutput'),
-  user: USER,
-  safetyId: USER,
+  user: USER_CARRY,
+  safetyId: USER_CARRY,
   metadata: approximated('only if the answer is stored'),
   prefill: { approximated: 'sent as a turn; the answer is a separate message and need not continue it' },
   videoData: { refused: 'chat does not accept video' },

@@ -1,5 +1,6 @@
 import type { Carry, Field, FieldMapping } from '../../core/fields.js'
-import { approximated, carried, every } from '../field-tables.js'
+import { USER_CARRY } from '../compatible-settings.js'
+import { carried, every } from '../field-tables.js'
 
 /** Members of tools that run at the upstream, by the protocol's reference. */
 const TOOL_MEMBERS = [
@@ -118,16 +119,14 @@ export const RESPONSES_FIELDS: Readonly<Record<string, FieldMapping>> = {
   personality: { left: 'other protocols have no styles of the model' },
 }
 
-const USER = approximated('as a SHA-256 if it is longer than 64 characters')
-
 /** What becomes of canonical fields in a request of this protocol. */
 export const RESPONSES_CARRIES: Readonly<Record<Field, Carry>> = {
   ...carried('system midSystem turns imageData imageUrl imageDetail documentData documentUrl tools strictTools'),
   ...carried('customTools toolChoice toolSubset parallelTools calls results resultMedia refusals maxTokens'),
   ...carried('temperature topP logprobs formatJson formatSchema verbosity effort showReasoning sealedReasoning'),
   ...carried('metadata serviceTier cacheKey cacheRetention store'),
-  user: USER,
-  safetyId: USER,
+  user: USER_CARRY,
+  safetyId: USER_CARRY,
   participant: { dropped: 'participants have no names here' },
   prefill: { approximated: 'sent as a message; the answer is a separate message and need not continue it' },
   audioData: { refused: 'responses do not accept audio' },

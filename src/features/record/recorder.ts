@@ -15,8 +15,7 @@ export class Recorder implements ExchangeObserver {
   readonly #time = Date.now()
   readonly #started = performance.now()
   #pieces: Piece[] = []
-  #size: number
-  /** Bytes of pieces for which the sink has room. */
+  /** Bytes of it for which the sink has room. */
   #held = 0
   #leftOut: string | undefined
   #head: Pick<WholeExchange, 'status' | 'headers' | 'headAt'> | undefined
@@ -25,7 +24,6 @@ export class Recorder implements ExchangeObserver {
     this.#about = about
     this.#request = request
     this.#sink = sink
-    this.#size = request.body?.length ?? 0
   }
 
   onHead(status: number, headers: UpstreamHeaders): void {
@@ -33,34 +31,34 @@ export class Recorder implements ExchangeObserver {
   }
 
   onData(chunk: Buffer): void {
-    this.#size += chunk.length
-    if (this.#leftOut !== undefined) return
-    if (this.#size > MAX_EXCHANGE_BYTES) this.#leaveOut('it is too large')
-    else if (!this.#sink.reserve(chunk.length)) this.#leaveOut('too many wait to be written')
-    else {
-      this.#held += chunk.length
-      this.#pieces.push({ bytes: Buffer.from(chunk), at: this.#elapsed() })
-    }
+    if (this.#hold(chunk.length) === undefined) this.#pieces.push({ bytes: Buffer.from(chunk), at: this.#elapsed() })
   }
 
   onEnd(): void {
-    const [about, request, pieces, head] = [this.#about, this.#request, this.#pieces, this.#head]
+    const [about, request, head] = [this.#about, this.#request, this.#head]
     if (head === undefined) return
-    const more = request.body?.length ?? 0
-    if (this.#leftOut === undefined && this.#size > MAX_EXCHANGE_BYTES) this.#leaveOut('it is too large')
-    if (this.#leftOut === undefined && !this.#sink.reserve(more)) this.#leaveOut('too many wait to be written')
-    if (this.#leftOut !== undefined) {
-      this.#sink.leftOut(about, this.#leftOut)
+    const why = this.#hold(request.body?.length ?? 0)
+    if (why !== undefined) {
+      this.#sink.leftOut(about, why)
       return
     }
-    const held = this.#held
-    this.#held = 0
+    const [pieces, held] = [this.#pieces, this.#held]
     this.#pieces = []
-    this.#sink.write({ about, time: this.#time, request, pieces, ...head }, held + more)
+    this.#held = 0
+    this.#sink.write({ about, time: this.#time, request, pieces, ...head }, held)
   }
 
   onError(): void {
     this.#leaveOut('it broke off')
+  }
+
+  /** Takes room for more of it. Why it is not recorded, where it is not. */
+  #hold(bytes: number): string | undefined {
+    if (this.#leftOut !== undefined) return this.#leftOut
+    if (this.#held + bytes > MAX_EXCHANGE_BYTES) this.#leaveOut('it is too large')
+    else if (!this.#sink.reserve(bytes)) this.#leaveOut('too many wait to be written')
+    else this.#held += bytes
+    return this.#leftOut
   }
 
   #leaveOut(reason: string): void {

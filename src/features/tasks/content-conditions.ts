@@ -22,7 +22,7 @@ export function conditions(call: Call, task: Task, name: string, _variant: TaskV
   }
   const { range } = headers
   const condition = headers['if-range']
-  // If-Range with another tag: send the whole content. Dates are not compared. So are several ranges answered.
+  // If-Range with another tag: send the whole content. Dates are not compared. Several ranges get the whole, too.
   const wanted = range !== undefined && ONE_RANGE.test(range) && (condition === undefined || condition === tag)
   return { tag, cached, head: method === 'HEAD', headers: wanted ? ['range', range] : [] }
 }
