@@ -7,11 +7,12 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { cpu, folder, KEY, load, startFlaggedGateway, startUpstream, stopAll, warmUp } from './processes.mjs'
 import { median } from './report.mjs'
-import { chatRequest } from './workloads.mjs'
+import { chatRequest, EVENTS } from './workloads.mjs'
 
 const quick = process.argv.includes('--quick')
 const ROUNDS = quick ? 2 : 12
 const REQUESTS = quick ? 500 : 4000
+const STREAMS = quick ? 32 : 384
 const SIZES = [256, 4096, 65_536]
 let files = 0
 const here = name => fileURLToPath(new URL(name, import.meta.url))
@@ -30,6 +31,7 @@ for (const size of SIZES) {
   await compare('limits', limited, size, requests)
   if (size === SIZES[0]) await compare('limits on a file store', durable, size, requests)
 }
+await compare('limits', limited, SIZES[0], STREAMS, true)
 
 const { seconds } = await run(counted, 4096, REQUESTS)
 const calls = existsSync(count) ? Number(readFileSync(count, 'utf8')) : 0
@@ -46,21 +48,22 @@ async function startLimited(store) {
   return await startFlaggedGateway(upstream.port, file)
 }
 
-async function compare(what, gateway, size, requests) {
+async function compare(what, gateway, size, requests, stream = false) {
   const ratios = []
-  await both(gateway, size, requests)
-  for (let round = 0; round < ROUNDS; round++) ratios.push(await both(gateway, size, requests))
-  console.log(`CPU with ${what} / without, ${size} bytes: ${median(ratios).toFixed(3)} (median of ${ROUNDS} rounds)`)
+  await both(gateway, size, requests, stream)
+  for (let round = 0; round < ROUNDS; round++) ratios.push(await both(gateway, size, requests, stream))
+  const kind = stream ? `a stream of ${EVENTS} events` : `${size} bytes`
+  console.log(`CPU with ${what} / without, ${kind}: ${median(ratios).toFixed(3)} (median of ${ROUNDS} rounds)`)
 }
 
 /** CPU of one beside the other. */
-async function both(gateway, size, requests) {
+async function both(gateway, size, requests, stream) {
   const before = [cpu(gateway), cpu(without)]
-  await Promise.all([run(gateway, size, requests), run(without, size, requests)])
+  await Promise.all([run(gateway, size, requests, stream), run(without, size, requests, stream)])
   return (cpu(gateway) - before[0]) / (cpu(without) - before[1])
 }
 
-function run({ port }, size, requests) {
-  const body = chatRequest(size, { max_tokens: 256 }).toString('base64')
-  return load({ port, key: KEY, unit: 'request', requests, connections: 32, body })
+function run({ port }, size, requests, stream = false) {
+  const body = chatRequest(size, { max_tokens: 256, ...(stream && { stream }) }).toString('base64')
+  return load({ port, key: KEY, unit: stream ? 'event' : 'request', requests, connections: 32, body })
 }
