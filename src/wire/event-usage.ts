@@ -13,12 +13,12 @@ const BLANK_LINE = Buffer.from('\n\n')
 
 /**
  * Reads usage from an event stream as its whole events pass: from the first event, from the last 16 KiB of events, and from
- * each event longer than that. For each number the last event that reports it counts.
+ * each event longer than half of that. For each number the last event that reports it counts.
  */
 export class EventUsage {
   readonly #paths: UsagePaths
   readonly #places: UsagePlaces
-  /** Usage from events longer than the tail. */
+  /** Usage from events that the tail may not hold. */
   #large: Numbers = []
 
   constructor(paths: UsagePaths) {
@@ -26,7 +26,7 @@ export class EventUsage {
     this.#places = usagePlaces(paths)
   }
 
-  /** Reads the data of an event longer than {@link TAIL_BYTES}. */
+  /** Reads the data of an event longer than half of {@link TAIL_BYTES}. */
   large(data: Buffer): void {
     if (!this.#places.names.some(name => data.includes(name))) return
     const passing = new PassingUsage(this.#paths)

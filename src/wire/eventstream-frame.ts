@@ -15,12 +15,21 @@ export function frameOf({ headers, payload }: EventStreamMessage): Frame {
     case 'exception':
       return { event: headers.get(':exception-type') ?? EXCEPTION, data }
     case 'error':
-      return { event: 'error', data: JSON.stringify({ message: headers.get(':error-message') ?? '' }) }
+      return {
+        event: exceptionOf(headers.get(':error-code') ?? ''),
+        data: JSON.stringify({ message: headers.get(':error-message') ?? '' }),
+      }
     default: {
       const event = headers.get(':event-type') ?? ''
       return (event === CHUNK ? innerFrame(data) : undefined) ?? { event, data }
     }
   }
+}
+
+/** The name of a failure that its service does not describe, such as `InternalFailure`, as that of one that it does. */
+function exceptionOf(code: string): string {
+  const name = code.charAt(0).toLowerCase() + code.slice(1)
+  return isException(name) ? name : name + EXCEPTION
 }
 
 function innerFrame(data: string): Frame | undefined {

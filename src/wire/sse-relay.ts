@@ -9,15 +9,15 @@ interface RelayOptions extends SseLimits {
   readonly end: RelayEnd | undefined
   /** Called with the data of each event that ends the stream but may repeat. Do not keep the buffer. */
   readonly onRepeated?: (data: Buffer) => void
-  /** Called with the data of each event over 16 KiB. Do not keep the buffer. */
+  /** Called with the data of each event over 8 KiB. Do not keep the buffer. */
   readonly onLarge?: (data: Buffer) => void
 }
 
 /** Max size of the first event that is kept. */
 const MAX_FIRST_EVENT_BYTES = 64 * 1024
 
-/** The end of a stream is searched in this many bytes; longer events must be read as they pass. */
-const LARGE_EVENT_BYTES = TAIL_BYTES
+/** Longer events are read as they pass: the end of a stream, which is searched for the others, may lack their beginnings. */
+const LARGE_EVENT_BYTES = TAIL_BYTES / 2
 
 const nothing = (): void => undefined
 

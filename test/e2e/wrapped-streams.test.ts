@@ -1,4 +1,6 @@
 import t, { type Test } from 'tap'
+import { encodeMessage } from '../../src/wire/eventstream.js'
+import { body } from '../helpers/answers.js'
 import { proveNoLeak } from '../helpers/canaries.js'
 import { EVENTSTREAM } from '../helpers/eventstream.js'
 import { CALLER, startTestGateway } from '../helpers/gateway.js'
@@ -61,6 +63,25 @@ t.test('F-U14 an exception in the middle is an error of the family, with the wor
 t.test('F-U14 an exception as the first message: the next target answers', async t => {
   const { a, b, ask } = await stage(t)
   a.answer(streams(wrapped, [exception('throttlingException', 'slow down')]))
+  t.match(clientOf('messages').ending(await ask(true)), { text: TEXT, good: 1, errors: [] })
+  t.equal(b.requests.items.length, 1)
+})
+
+t.test('F-U14 a failure that the service does not describe: the next target answers', async t => {
+  const { a, b, ask } = await stage(t)
+  a.answer(
+    body(
+      encodeMessage(
+        [
+          [':message-type', 'error'],
+          [':error-code', 'InternalFailure'],
+          [':error-message', 'out'],
+        ],
+        Buffer.alloc(0),
+      ),
+      { headers: { 'content-type': EVENTSTREAM } },
+    ),
+  )
   t.match(clientOf('messages').ending(await ask(true)), { text: TEXT, good: 1, errors: [] })
   t.equal(b.requests.items.length, 1)
 })

@@ -52,7 +52,7 @@ const COUNTED = 'data: {"object":"chat.completion.chunk","choices":[],"usage":{"
 for (const rest of [[STOPPED], [STOPPED, COUNTED], [`${STOPPED.trimEnd()}\n`]]) {
   t.test('a chat stream without [DONE] is whole after a finish_reason and a clean end', async t => {
     const { answer, gateway } = await streamed(t, stream([...THREE, ...rest]))
-    t.equal(answer.text, [...THREE, ...rest].join(''))
+    t.equal(answer.text, `${[...THREE, ...rest].join('').trimEnd()}\n\n`, 'the last event has its blank line')
     const line = await gateway.log.find(line => line.msg === 'request')
     t.match(line, { outcome: 'ok', truncated: undefined })
   })
@@ -366,12 +366,48 @@ for (const [title, data] of [
   ['half an object', 'data: {"id":\n\n'],
   ['a NUL', 'data: \0\n\n'],
 ] as const) {
-  t.test(`F-U15 an event that is no JSON (${title}) ends the stream with an error event`, async t => {
+  t.test(`F-U15 an event that is not JSON (${title}) ends the stream with an error event`, async t => {
     const { answer } = await streamed(t, stream([...THREE, data, DONE]))
     t.equal(streamError(t, answer).code, 'bad_upstream_response')
     t.ok(answer.text.startsWith(THREE.join('')))
   })
 }
+
+const RENAMED = 'response: [{ rename: { answer: said } }]'
+const ODD = 'data: {"answer":"odd"}\n\n'
+
+t.test('verbs change the last event, too, where no blank line ends it', async t => {
+  const upstream = await startRawUpstream(t)
+  upstream.answer(stream([...THREE, STOPPED, ODD.trimEnd()]))
+  const gateway = await startTestGateway(
+    t,
+    `version: 1\n${CALLER}\nupstreams: { a: ${upstreamYaml(upstream.origin)} }\nmodels: { m: { upstream: a, ${RENAMED} } }\n`,
+  )
+  t.match((await gateway.chat({ stream: true })).text, /data: \{"said":"odd"\}\n\n$/)
+})
+
+t.test('F-U15 an event that is not JSON inside, among much else, ends a stream with verbs at once', async t => {
+  const [first, second] = [await startRawUpstream(t), await startRawUpstream(t)]
+  const model = (name: string): string => `{ upstream: ${name}, ${RENAMED} }`
+  const gateway = await startTestGateway(
+    t,
+    `version: 1\n${CALLER}\nupstreams:\n  a: ${upstreamYaml(first.origin)}\n  b: ${upstreamYaml(second.origin)}\n` +
+      `models: { m: [${model('a')}, ${model('b')}] }\nretry: { attempts: 2, on: [bad_response] }\n`,
+  )
+  const [bad, more] = ['data: {"logprob":NaN}\n\n', chatEvent('more').repeat(200)]
+  first.answer(stream([ODD + bad + more]))
+  const { text } = await gateway.chat({ stream: true })
+  t.ok(text.startsWith('data: {"said":"odd"}\n\n'), 'what came before it stays')
+  t.match(text, /malformed event/)
+  t.notMatch(text, /NaN|more/)
+  first.answer(stream([bad + more]))
+  second.answer(stream([chatEvent('other'), DONE]))
+  t.equal(
+    (await gateway.chat({ stream: true })).text,
+    chatEvent('other') + DONE,
+    'while nothing was sent, another target',
+  )
+})
 
 t.test('F-U16 a line over the limit ends the stream with an error event, in bounded memory', async t => {
   const limit = 'limits: { line: 256KiB, event: 1MiB }\n'

@@ -186,7 +186,7 @@ t.test('events, exceptions, errors and wrapped messages as frames', async t => {
     [':error-message', 'away'],
     [':message-type', 'error'],
   ] as const
-  t.same(frame(error, ''), { event: 'error', data: '{"message":"away"}' })
+  t.same(frame(error, ''), { event: 'xException', data: '{"message":"away"}' })
   const inner = '{"type":"message_stop"}'
   const chunk = [
     [':event-type', 'chunk'],

@@ -1,6 +1,7 @@
 import t from 'tap'
 import type { Usage, UsagePaths } from '../../src/core/plan.js'
 import { EventUsage } from '../../src/wire/event-usage.js'
+import { SseRelay } from '../../src/wire/sse-relay.js'
 import { Tail } from '../../src/wire/tail.js'
 import { PassingUsage, usageAtEnd, usageOf } from '../../src/wire/usage.js'
 import { fc } from '../helpers/property.js'
@@ -154,6 +155,20 @@ t.test('an event whose beginning is missing tells nothing: no one knows what its
   const lost = 16 * 1024 - stream.length + 2000
   t.equal(fromSse(stream, EVENTS, lost), undefined)
   t.same(fromSse(stream + events({ response: { usage } }), EVENTS, lost), { input: 3, output: 4, cached: 0 })
+})
+
+t.test('the usage of a last event is read however long it is', async t => {
+  for (let length = 16_300; length < 16_450; length++) {
+    const usage = new EventUsage(EVENTS)
+    const tail = new Tail()
+    const relay = new SseRelay({ line: 2 ** 20, event: 2 ** 20, end: undefined, onLarge: data => usage.large(data) })
+    const counts = { input_tokens: 3, output_tokens: 4 }
+    const empty = events({ response: { output: '', usage: counts } })
+    const last = events({ response: { output: 'x'.repeat(length - empty.length), usage: counts } })
+    tail.push(relay.push(Buffer.from(`${last}data: [DONE]\n\n`)) ?? Buffer.alloc(0))
+    if (usage.usage(tail, undefined)?.input !== 3) t.fail(`${length} bytes`)
+  }
+  t.pass('each of them')
 })
 
 t.test('an event that is longer than what is kept of the end is read as it passes', async t => {

@@ -69,7 +69,7 @@ export class ConverseDecoder implements StreamDecoder {
       case 'metadata':
         return this.#finish(event)
       default:
-        if (name === 'error' || name.endsWith('Exception')) throw exceptionOf(name, event)
+        if (name.endsWith('Exception')) throw exceptionOf(name, event)
         return NOTHING
     }
   }

@@ -293,8 +293,11 @@ export class RawSession implements Session {
     const { call, client } = this.#context
     call.kernel.need(TUNNELS).delete(this)
     this.#upstream.destroy()
-    if (this.#client.writable) this.#client.end(() => this.#client.destroy())
-    else this.#client.destroy()
+    const end = (): unknown => this.#client.destroy()
+    if (this.#client.writable) this.#client.end(end)
+    else end()
+    // No one watches it any more, and what waits may never be read.
+    if (this.#client.writableLength > 0) setTimeout(end, CLOSING_TIMEOUT_MS).unref()
     client.settle()
   }
 

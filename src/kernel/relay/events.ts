@@ -15,6 +15,7 @@ import { endsInError, errorData, reportsFailure } from './error-events.js'
 import { type Relay, type Source, STEP_BYTES } from './relay.js'
 import { containsSecret } from './secrets.js'
 
+const LINE_END = Buffer.from('\n')
 const BLANK_LINE = Buffer.from('\n\n')
 /** Most bytes of comments and pings that wait for the first event with content. */
 const MAX_PRELUDE_BYTES = 16 * 1024
@@ -82,10 +83,11 @@ export class EventRelay implements Relay {
     if (this.#done) return
     const held = stream.held
     // Some servers omit the last blank line: the end of the transfer replaces it.
-    const rest = held > 0 ? stream.push(BLANK_LINE) : undefined
+    const rest = held > 0 ? (stream.push(LINE_END) ?? stream.push(LINE_END)) : undefined
     const whole = rest === undefined ? held === 0 : this.isWhole(rest)
     const isEndKnown = stream.whole || stream.failure !== undefined || this.#attempt.route.protocol?.end === undefined
-    if (rest !== undefined && whole && isEndKnown && !this.forward(rest.subarray(0, held))) return
+    // With it, since readers ignore an event that nothing ends.
+    if (rest !== undefined && whole && isEndKnown && !this.forward(rest)) return
     if (whole && isEndKnown && this.#begun && stream.content > 0) {
       this.complete(true)
       return
@@ -141,13 +143,23 @@ export class EventRelay implements Relay {
       this.#failed ||= this.#stream.content <= 1 && endsInError(bytes)
       if (this.#failed && this.#stream.content <= 1) return this.failedAtOnce(bytes)
       if (this.waits(bytes)) return true
-      this.begin()
     }
+    const { exchange, isDraining, route } = this.#attempt
+    if (exchange.response === undefined || isDraining) return this.pass(bytes, bytes)
+    const { changed, isMalformed } = rewrite(bytes, exchange.response, route.limits)
+    if (!isMalformed) return this.pass(bytes, changed)
+    if (changed.length > 0) this.pass(bytes, changed)
+    this.refuse('json')
+    return false
+  }
+
+  /** `bytes`: as the upstream sent them. */
+  private pass(bytes: Buffer, changed: Buffer): boolean {
+    if (!this.#begun) this.begin()
     this.#tail.push(bytes)
     if (this.#attempt.isDraining) return true
     this.#attempt.call.tally.events = this.#stream.content
-    const transform = this.#attempt.exchange.response
-    this.#attempt.write(transform === undefined ? bytes : rewrite(bytes, transform, this.#attempt.route.limits))
+    this.#attempt.write(changed)
     return true
   }
 
@@ -242,17 +254,31 @@ function truncated(details: ErrorDetails): GatewayError {
   return new GatewayError('upstream_truncated', "The upstream's answer ended early.", details)
 }
 
-/** Applies a declared transform to each JSON event of some whole events. Comments pass only if they are alone. */
+/**
+ * Applies a declared transform to each JSON event of some whole events, up to one that is not JSON. Comments pass only if they
+ * are alone.
+ */
 function rewrite(
   bytes: Buffer,
   transform: Transform,
   limits: { readonly line: number; readonly event: number },
-): Buffer {
+): { readonly changed: Buffer; readonly isMalformed: boolean } {
   const frames = new SseDecoder({ line: limits.line, event: limits.event }).push(bytes)
-  if (frames.length === 0) return bytes
-  const text = frames.map(frame => {
-    if (!frame.data.trimStart().startsWith('{')) return encodeSse(frame)
-    return encodeSse({ ...frame, data: Buffer.from(transform(Buffer.from(frame.data))).toString() })
-  })
-  return Buffer.from(text.join(''))
+  if (frames.length === 0) return { changed: bytes, isMalformed: false }
+  const texts: string[] = []
+  for (const frame of frames) {
+    const data = frame.data.trimStart().startsWith('{') ? transformed(frame.data, transform) : frame.data
+    if (data === undefined) return { changed: Buffer.from(texts.join('')), isMalformed: true }
+    texts.push(encodeSse({ ...frame, data }))
+  }
+  return { changed: Buffer.from(texts.join('')), isMalformed: false }
+}
+
+/** Undefined: it is not JSON. Nothing else that a transform might throw may leave a stream without an end. */
+function transformed(data: string, transform: Transform): string | undefined {
+  try {
+    return Buffer.from(transform(Buffer.from(data))).toString()
+  } catch {
+    return undefined
+  }
 }
