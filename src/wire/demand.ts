@@ -2,7 +2,7 @@ import type { AmountPaths, Demand } from '../core/amounts.js'
 import type { JsonObject } from '../core/json.js'
 import { NOTHING, type Values, valuesOfBytes, valuesOfDocument, valuesOfMembers } from './demand-values.js'
 import { inputOfBytes, mayHaveLink } from './input-of-bytes.js'
-import { type InputSize, LIKELY_MEDIA_TOKENS, MEDIA_TOKENS, NO_INPUT } from './input-size.js'
+import { BYTES_PER_TOKEN, type InputSize, LIKELY_MEDIA_TOKENS, MEDIA_TOKENS, NO_INPUT } from './input-size.js'
 import type { MemberSpan } from './json-scan.js'
 import { durationOf, type SoundFile } from './sound.js'
 
@@ -59,9 +59,15 @@ export interface ReadFields {
 
 /** The same of a form, by the values of its fields and the beginnings of its files. */
 export function demandOfForm(form: ReadFields, paths: AmountPaths = NO_PATHS): Demand {
-  // Files of a form are media; their text fields are short.
-  const { length } = form.spool
-  const input = { tokens: Math.min(length, MEDIA_TOKENS), likely: Math.min(length, LIKELY_MEDIA_TOKENS), links: 0 }
+  // Each file is media, and everything else text.
+  let text = form.spool.length
+  let [tokens, likely] = [0, 0]
+  for (const { size } of form.files) {
+    text -= size
+    tokens += Math.min(size, MEDIA_TOKENS)
+    likely += Math.min(size, LIKELY_MEDIA_TOKENS)
+  }
+  const input = { tokens: tokens + text, likely: likely + Math.ceil(text / BYTES_PER_TOKEN), links: 0 }
   return demand(input, path => form.value(path.join('.')), paths, form.files)
 }
 

@@ -9,14 +9,16 @@ import { packageRoot } from '../../src/core/package-root.js'
 const { withFigures } = (await import(pathToFileURL(join(packageRoot(), 'bench/readme-figures.mjs')).href)) as {
   withFigures(readme: string, run: object, rivals: object): string
 }
-const at = (cpu: number, p50: number, times: number): object => ({ cpu, p50, p99: 2 * p50, rss: 90, rate: 1000, times })
+const at = (cpu: number, p50: number, times: number, rss = 90): object => {
+  return { cpu, p50, p99: 2 * p50, rss, rate: 1000, times }
+}
 const RUN = {
   results: {
     'json 0.3 KiB': {
       unit: 'request',
       targets: { gateway: at(60, 0.5, 1), direct: at(0, 0.2, 0), floor: at(80, 0.6, 0.75), nginx: at(20, 0.3, 3) },
     },
-    'sse 50 events': { unit: 'event', targets: { gateway: at(2.5, 0, 1), direct: at(0, 0, 0) } },
+    'sse 50 events': { unit: 'event', targets: { gateway: at(2.5, 0, 1, 120), direct: at(0, 0, 0) } },
   },
 }
 const RIVALS = {
@@ -33,6 +35,7 @@ t.test('README has one place for figures, in which at most five lines with numbe
   t.match(lines[0], '0.30 ms to a chat request at the median')
   t.match(lines[1], '60 µs of CPU')
   t.match(lines[1], '0.8 times a bare')
+  t.match(lines[2], '2.5 µs** of CPU; the process keeps to 120 MiB with all kinds of request')
   t.match(lines.at(-1), 'slow 1.2.3 takes 10.0 times its CPU')
   t.equal(withFigures(written, RUN, RIVALS), written, 'written again it is the same')
 })
@@ -70,6 +73,7 @@ function strayFigures(readme: string, benchmarks: string): readonly string[] {
   }
   const [, block = ''] = readme.split('<!-- figures: written by npm run bench:docs -->')
   const lines = (block.split('<!-- end of the figures -->')[0] ?? '').split('\n').filter(line => line.startsWith('- '))
+  const memory = Math.max(...rows.map(row => ('CPU / floor' in row ? Number.parseFloat(row.memory ?? '') : 0)))
   const SMALL = 'json 0.3 KiB (per request)'
   const EVENT = 'sse 200 events (per event)'
   /** Each line, and the cells that its figures are of. */
@@ -79,7 +83,7 @@ function strayFigures(readme: string, benchmarks: string): readonly string[] {
       /\*\*It costs ([\d.]+) µs of CPU a request.* ([\d.]+) times a bare .* ([\d.]+) times nginx/,
       [cell(SMALL, 'CPU'), cell(SMALL, 'CPU / floor'), cell(SMALL, 'CPU / nginx')],
     ],
-    [/streamed event costs ([\d.]+) µs.* keeps to ([\d.]+) MiB/, [cell(EVENT, 'CPU'), cell(SMALL, 'memory')]],
+    [/streamed event costs ([\d.]+) µs.* keeps to ([\d.]+) MiB/, [cell(EVENT, 'CPU'), `${memory}`]],
   ]
   return lines.flatMap(line => {
     const [, product = '', version, times = ''] = /^- \*\*(\S+) ([\d.]+) takes ([\d.]+) times its CPU/.exec(line) ?? []
@@ -120,4 +124,26 @@ t.test('each figure of README is in docs/benchmarks.md', async t => {
     )
     t.ok(strayFigures(other, benchmarks).length > 0, `${figure} changed is found`)
   }
+})
+
+t.test('docs/scaling.md begins from the figures of docs/benchmarks.md', async t => {
+  const read = (name: string): string => readFileSync(join(packageRoot(), name), 'utf8')
+  const [scaling, rows] = [read('docs/scaling.md'), rowsOf(read('docs/benchmarks.md'))]
+  const measured = (request: string): number =>
+    Number.parseFloat(rows.find(row => row.request === request && 'CPU / floor' in row)?.CPU ?? '')
+  const [whole, event] = [measured('json 16 KiB (per request)'), measured('sse 200 events (per event)')]
+  const derived = [
+    [/JSON request of 16 KiB \| ([\d.]+) µs: ([\d,]+) requests/, whole],
+    [/event of a stream \| ([\d.]+) µs: ([\d,]+) events/, event],
+  ] as const
+  for (const [pattern, micros] of derived) {
+    const [, cost = '', rate = ''] = pattern.exec(scaling) ?? []
+    t.ok(isRounded(micros, cost), `${cost} µs is ${micros}`)
+    t.ok(Math.abs(Number(rate.replace(',', '')) - 1e6 / micros) < 100, `${rate} a second is of ${micros} µs`)
+  }
+  const [, cost = '', ...cores] =
+    /cores for relaying \(([\d.]+) µs a request\) \|([^|]+)\|([^|]+)\|([^|]+)\|/.exec(scaling) ?? []
+  t.ok(isRounded(whole, cost), `${cost} µs is ${whole}`)
+  for (const [nth, figure] of cores.entries()) t.ok(isRounded(whole * 10 ** (nth - 2), figure.trim()), figure)
+  t.equal(cores.length, 3)
 })

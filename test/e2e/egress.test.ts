@@ -157,7 +157,7 @@ t.test('a proxy that refuses, hangs or is not there is the phase proxy, and the 
   const words = (port: number): string =>
     `proxy: "http://user:\${PROXY_PASSWORD}@127.0.0.1:${port}", timeouts: { connect: 300ms }`
   const yaml = (port: number): string =>
-    `version: 1\n${CALLER}\nstore: { type: memory }\nupstreams:\n  up: ${upstreamYaml(origin, words(port))}\n  other: ${upstreamYaml(origin)}\n` +
+    `version: 1\n${CALLER}\nstore: { type: memory }\nhealth: off\nupstreams:\n  up: ${upstreamYaml(origin, words(port))}\n  other: ${upstreamYaml(origin)}\n` +
     'models: { m: up, both: [up, other] }\n'
   const env = { PROXY_PASSWORD: canary('upstream') }
   const gateway = await startTestGateway(t, yaml(proxy.port), { env })

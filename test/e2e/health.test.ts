@@ -106,6 +106,17 @@ t.test('a blackholed upstream costs all of its models together what it costs one
   t.equal(count, 5)
 })
 
+t.test('a dead proxy on the way to an upstream costs all of its models together what it costs one', async t => {
+  const first = await startRawUpstream(t)
+  const models = Array.from({ length: 10 }, (_, index) => `m${index}`)
+  const egress = `egress: { proxy: { url: "${await refusingOrigin()}", except: [127.0.0.2] } }\n`
+  const two = await withSecond(t, first.origin, PATIENT + egress, models)
+  let count = 0
+  for (const model of models) count += await asked(t, two, 2, model)
+  t.equal(count, 5)
+  t.same(changes(two.gateway), [{ health: 'open', upstream: 'first', model: undefined, reason: 'proxy' }])
+})
+
 t.test('F-U3 an upstream that hangs is left after so many failures', async t => {
   const first = await startRawUpstream(t)
   first.answer(hang)
@@ -125,6 +136,14 @@ t.test('F-U10 after 429 with retry-after the target rests for that long, and onl
   first.answer(limited, json(CHAT_ANSWER))
   t.equal(await asked(t, two, 20, 'm'), 1)
   t.equal(await asked(t, two, 20, 'other'), 20)
+  t.same(changes(two.gateway), [{ health: 'open', upstream: 'first', model: 'm', reason: 'status 429' }])
+})
+
+t.test('a 429 that says no time is a failure as others are', async t => {
+  const first = await startRawUpstream(t)
+  first.answer(json({ error: { message: 'slow down' } }, { status: 429 }))
+  const two = await withSecond(t, first.origin, PATIENT)
+  t.equal(await asked(t, two, 20), 5)
   t.same(changes(two.gateway), [{ health: 'open', upstream: 'first', model: 'm', reason: 'status 429' }])
 })
 
@@ -188,6 +207,26 @@ t.test('a refused secret is counted for the upstream as a whole', async t => {
   let count = 0
   for (const model of models) count += await asked(t, two, 2, model)
   t.equal(count, 5)
+})
+
+t.test('a credential that cannot be had is counted for all models that need it, by its name', async t => {
+  const first = await startRawUpstream(t)
+  const second = await startRawUpstream(t, { host: '127.0.0.2' })
+  second.answer(json(CHAT_ANSWER))
+  const credential = `{ type: oauth2, token_url: "${await refusingOrigin()}/token", client_id: gateway, secret: { env: UPSTREAM_KEY } }`
+  const upstreams = [
+    `first: { kind: openai-compatible, base: "${first.origin}", credential: ${credential} }`,
+    `second: ${upstreamYaml(second.origin)}`,
+  ]
+  const gateway = await startTestGateway(
+    t,
+    `version: 1\n${CALLER}\nupstreams:\n  ${upstreams.join('\n  ')}\nmodels: { m: [first, second], other: [first, second] }\n${PATIENT}`,
+  )
+  let count = 0
+  for (const model of ['m', 'other']) count += await asked(t, { gateway, second }, 4, model)
+  t.equal(count, 5)
+  t.equal(first.requests.items.length, 0)
+  t.same(changes(gateway), [{ health: 'open', upstream: 'first', model: undefined, reason: 'credential' }])
 })
 
 t.test("mistakes of clients, clients that leave and the gateway's own wants change nothing", async t => {

@@ -258,6 +258,28 @@ t.test('F-A8 several images that a budget does not cover are refused whole', asy
   t.equal(up.requests.items.length, 0)
 })
 
+t.test('F-A8 a form with many images reserves each of them, as JSON does', async t => {
+  const up = await startRawUpstream(t)
+  const answer = json({ created: 1, data: [{ b64_json: PNG }], usage: { input_tokens: 1000, output_tokens: 0 } })
+  up.answer(answer)
+  const yaml = `upstreams: { up: { base: "${up.origin}", speaks: { images.edits: POST /v1/images/edits } } }
+models: { m: up }
+prices: { m: { input: 4.00, output: 0 } }
+`
+  // It covers 14 images of 16,384 tokens and their form, and not 16.
+  const gateway = await serving(t, yaml, 'budget: 1 USD/day')
+  const edit = async (count: number): Promise<number | undefined> => {
+    const image = Array.from({ length: count }, (_, at) => new File([new Uint8Array(20_000)], `${at}.png`))
+    return statusOf(sdkOf(gateway).images.edit({ model: 'm', prompt: 'A harbour', image }))
+  }
+  t.equal(await edit(16), 429)
+  const images = Array.from({ length: 16 }, () => ({ image_url: `data:image/png;base64,${'QUJD'.repeat(5000)}` }))
+  const refused = await gateway.request('/v1/images/edits', { body: { model: 'm', prompt: 'A harbour', images } })
+  t.equal(refused.status, 429, refused.text)
+  t.equal(up.requests.items.length, 0)
+  t.equal(await edit(14), 200)
+})
+
 // ── what upstreams count themselves
 
 const SEARCHED = `upstreams:

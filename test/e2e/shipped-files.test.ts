@@ -1,13 +1,16 @@
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { GoogleGenAI } from '@google/genai'
 import OpenAI, { toFile } from 'openai'
 import t, { type Test } from 'tap'
+import { type RawData, WebSocket } from 'ws'
 import { packageRoot } from '../../src/core/package-root.js'
 import { proveNoLeak } from '../helpers/canaries.js'
 import { startTestGateway, type TestGateway } from '../helpers/gateway.js'
+import { Journal } from '../helpers/journal.js'
 
-// Files on the file that is shipped, as someone tries them who has no key of anyone else's.
+// The configuration that is shipped, as someone tries it who has no key of anyone else's.
 
 const KEY = 'key-of-the-shipped-file-0123'
 
@@ -74,6 +77,18 @@ t.test('a model whose upstream takes no files is refused for good; one that is s
   const named = refusal(sdk.files.create(file, { headers: { 'x-gateway-model': 'sim-messages' } }))
   t.match(await named, { status: 400, param: 'x-gateway-model' })
   t.match(await refusal(sdk.files.create(file, { query: { model: 'gpt-4.1' } })), { status: 503 })
+})
+
+t.test('a realtime session that names no model talks to sim-realtime', async t => {
+  const { gateway } = await stage(t)
+  const headers = { authorization: `Bearer ${KEY}` }
+  const socket = new WebSocket(`${gateway.origin.replace('http', 'ws')}/v1/realtime`, { headers })
+  t.teardown(() => socket.terminate())
+  const events = new Journal<{ readonly type: string; readonly session?: { readonly model?: string } }>('events')
+  socket.on('message', (data: RawData) => events.push(JSON.parse(String(data))))
+  await once(socket, 'open')
+  socket.send(JSON.stringify({ type: 'session.update', session: { type: 'realtime', instructions: 'Be brief.' } }))
+  t.match(await events.find(({ type }) => type === 'session.updated'), { session: { model: 'sim-realtime' } })
 })
 
 proveNoLeak(t)

@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { FAMILIES } from '../../src/core/errors.js'
 import { packageRoot } from '../../src/core/package-root.js'
 import type { Exchange, Plan } from '../../src/core/plan.js'
 import { explainRequest, requestFacts } from '../../src/plan/explain.js'
@@ -22,6 +24,21 @@ t.test('the shipped file has no problem on a machine without any variable', asyn
     (await loadFile(file)).problems.filter(({ severity }) => severity === 'error'),
     [],
   )
+})
+
+t.test('docs/endpoints.md names each of its routes, and docs/errors.md the body of each family', async t => {
+  const page = (name: string): string => readFileSync(join(packageRoot(), `docs/${name}.md`), 'utf8')
+  const [endpoints, errors] = [page('endpoints'), page('errors')]
+  for (const { id } of planOf(await loadFile(file)).routes) {
+    // Those under /mj/ have a page of their own.
+    const last =
+      id
+        .replaceAll(/\{[^}]*\}/g, '')
+        .split(/[/: ]/)
+        .findLast(word => word !== '') ?? id
+    if (!id.includes('/mj/')) t.ok(endpoints.includes(last), `${id}: ${last}`)
+  }
+  for (const family of FAMILIES) t.ok(errors.includes(`\n| \`${family}\` | \`{`), family)
 })
 
 t.test('it listens on loopback', async t => {

@@ -1,3 +1,5 @@
+import { readdirSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Config } from '../../src/core/config.js'
@@ -9,13 +11,15 @@ import { stageNames } from '../../src/runtime/audit/chains.js'
 import { COLUMNS } from '../../src/runtime/audit/columns.js'
 import { asksUpstream, type Subject, subjectsOf } from '../../src/runtime/audit/subject.js'
 import { loadPlan } from '../../src/runtime/load.js'
+import { listening } from '../helpers/listening.js'
+import { temporary } from '../helpers/store-kinds.js'
 
 const CHAT = 'POST /v1/chat/completions'
 
-async function loaded(text?: string): Promise<{ plan: Plan; config: Config }> {
+async function loaded(text?: string, env: NodeJS.ProcessEnv = {}): Promise<{ plan: Plan; config: Config }> {
   const file = join(packageRoot(), 'gateway.yaml')
   const given = text === undefined ? {} : { text: Buffer.from(text) }
-  const { plan, config, problems } = await loadPlan({ file, env: {}, secrets: 'assume', ...given })
+  const { plan, config, problems } = await loadPlan({ file, env, secrets: 'assume', ...given })
   if (plan === undefined || config === undefined) throw new Error(JSON.stringify(problems))
   return { plan, config }
 }
@@ -29,6 +33,41 @@ t.test('the shipped file has a row for each route and for unknown paths, and no 
     [...plan.routes.map(({ id }) => id), undefined],
   )
   t.ok(rows.every(({ cells }) => cells.length === COLUMNS.length))
+})
+
+t.test('what the file declares is not begun: nothing is sent anywhere, and no receipt is removed', async t => {
+  const heard: string[] = []
+  const port = await listening(
+    t,
+    createServer((request, response) => {
+      heard.push(`${request.method} ${request.url} ${request.headers.authorization}`)
+      response.end('{}')
+    }),
+  )
+  const address = `http://127.0.0.1:${port}`
+  const receipts = temporary(t)
+  // Content that a gateway would remove as it starts: its last day is over.
+  const old = 'until-2020-01-01.gateway-1a2b.jsonl'
+  writeFileSync(join(receipts, old), '')
+  const credential = `{ type: oauth2, token_url: "${address}/token", client_id: gateway, secret: { env: SECRET } }`
+  const { plan, config } = await loaded(
+    `version: 1
+store: { type: memory }
+receipts: { to: ${JSON.stringify(receipts)} }
+telemetry:
+  otlp: { endpoint: "${address}", headers: { authorization: { env: SECRET } } }
+  logs: on
+keys: { local: { secret: { hash: "sha256:${'a'.repeat(64)}" } } }
+upstreams:
+  own: { kind: openai, base: "${address}", credential: ${credential} }
+models: { own: own }
+`,
+    { SECRET: 'the-secret-of-the-gateway' },
+  )
+  const { rows } = await auditPlan(plan, config)
+  t.same(heard, [])
+  t.same(readdirSync(receipts), [old])
+  t.equal(rows.find(({ route }) => route === CHAT)?.cells.at(-1), 'metrics+traces+receipts')
 })
 
 t.test('a stage that is taken away is missed on each route that had it', async t => {

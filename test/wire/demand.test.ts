@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { AmountPaths } from '../../src/core/amounts.js'
-import { demandOfBytes, demandOfDocument, demandOfScan } from '../../src/wire/demand.js'
+import { demandOfBytes, demandOfDocument, demandOfForm, demandOfScan } from '../../src/wire/demand.js'
 import { notedNames } from '../../src/wire/demand-values.js'
 import { inputOfBytes } from '../../src/wire/input-of-bytes.js'
 import { sizeOfJson } from '../../src/wire/input-size.js'
@@ -127,4 +127,25 @@ t.test('documents are searched, a hundred at a time; prompts and the requests of
     [{ items, batch: true }, 0],
   ] as const)
     t.equal(demandOfBytes(bytes, { ...NONE, ...paths }).searches, searches)
+})
+
+t.test('a form counts each of its files as media, and the rest as text, as JSON does', t => {
+  const long = 'QUJD'.repeat(10_000)
+  const json = (images: number): ReturnType<typeof demandOfBytes> => {
+    const document = { prompt: 'x'.repeat(4000), images: Array.from({ length: images }, () => ({ image_url: long })) }
+    return demandOfBytes(Buffer.from(JSON.stringify(document)))
+  }
+  const form = (sizes: readonly number[], text: number): ReturnType<typeof demandOfForm> => {
+    const files = sizes.map(size => ({ size, head: Buffer.alloc(0) }))
+    const length = sizes.reduce((sum, size) => sum + size, text)
+    return demandOfForm({ spool: { length }, files, value: () => undefined })
+  }
+  for (const images of [1, 16]) {
+    const { input, likelyInput } = json(images)
+    const text = input - images * 16_384
+    t.match(form(Array(images).fill(40_000), text), { input, likelyInput }, `${images}`)
+  }
+  t.match(form([100, 40_000], 20_000), { input: 100 + 16_384 + 20_000, likelyInput: 100 + 1024 + 5000 })
+  t.match(form([], 30_000), { input: 30_000, likelyInput: 7500 })
+  t.end()
 })

@@ -31,7 +31,8 @@ const PAYMENT_REQUIRED = 402
 export function verdictOf({ phase, status, error }: Outcome): Verdict {
   // Before the upstream is asked the gateway wants a connection, or a stage says no.
   if (phase === 'skipped' || phase === 'queue' || phase === 'descriptors' || phase === 'cancelled') return undefined
-  if (phase === 'connect') return fault('upstream', 'connect')
+  if (phase === 'connect' || phase === 'proxy') return fault('upstream', phase)
+  if (phase === 'credential') return fault('credential', phase)
   if (error?.code === 'upstream_auth' || status === PAYMENT_REQUIRED) return fault('credential', `status ${status}`)
   if (error?.code === 'rate_limited') {
     return { ...fault('model', `status ${status}`, error.details.retryAfter), isLimit: true }
