@@ -42,8 +42,8 @@ async function doctor(file: string, options: Options, io: Io): Promise<number> {
     await printProblems(problems, io.stderr, io)
     throw invalid(file)
   }
-  // What standard input or an address gave is not a file here.
-  const own = ownFiles(sources).filter(source => given.text === undefined || source !== placeOf(given.file ?? file))
+  // What standard input gave is not a file.
+  const own = ownFiles(sources).filter(source => given.text === undefined || source !== placeOf(file))
   const isYaml = (source: string): boolean => source === placeOf(file) || /\.ya?ml$/.test(source)
   const patient: Patient = {
     ...{ config, plan, io: ready },

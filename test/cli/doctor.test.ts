@@ -179,7 +179,7 @@ t.test('doctor refuses a configuration that is not valid, and a time-out of zero
   t.match(await command(['doctor', '--timeout', '0']), { code: 2, stderr: /1 to 60 seconds/ })
 })
 
-t.test('doctor finds no fault in a configuration of standard input or of an address', async t => {
+t.test('doctor finds no fault in a configuration for coming through standard input, or from an address', async t => {
   const text = 'version: 1\nlisten: { port: 0 }\nstore: { type: memory }\nupstreams: { sim: { kind: simulator } }\n'
   const server = createPlain((_, response) => response.end(text))
   const address = `http://127.0.0.1:${await portOf(t, server)}/gateway.yaml`

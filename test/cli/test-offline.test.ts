@@ -66,6 +66,10 @@ models:
     request: ${CHAT('swift')}
     upstream: { north: { answer: { body: ${ANSWER} } } }
     expect: { status: 200, upstream: north }
+  a request that the gateway makes for another has a line of its own:
+    request: { to: POST /v1/responses/compact, body: { model: other, input: hi } }
+    upstream: { spare: { answer: { body: ${ANSWER.replace('content: yes', 'content: ""')} } } }
+    expect: { status: 502, calls: [spare], error: bad_upstream_response }
   requests of one id have lines of their own:
     before: [${CHAT('other', ', headers: { x-request-id: one }')}]
     request: ${CHAT('none', ', headers: { x-request-id: one }')}
