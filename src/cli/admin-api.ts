@@ -1,8 +1,10 @@
 import { isIP } from 'node:net'
 import type { Config } from '../core/config.js'
+import { isObject, type JsonObject, parseJson } from '../core/json.js'
 import type { AdminConfig } from '../core/process-config.js'
 import { CommandError, EXIT, type Io } from './io.js'
 import { mustLoad } from './loading.js'
+import { errorMessage } from './trying/ask.js'
 
 /** The admin API of a running gateway. */
 export interface AdminApi {
@@ -55,7 +57,13 @@ export async function askAdmin({ origin, key }: AdminApi, path: string, options:
 /** The answer, if it is good. Throws {@link CommandError} with what the API says. */
 export async function goodAnswer(answer: Response): Promise<Response> {
   if (answer.ok) return answer
-  const text = await answer.text().catch(() => '')
-  const [, message = `the admin API answered ${answer.status}`] = /"message":"([^"]*)"/.exec(text) ?? []
-  throw new CommandError(message, EXIT.failed)
+  const said = parseJson(await answer.text().catch(() => '')) ?? null
+  throw new CommandError(errorMessage(said) ?? `the admin API answered ${answer.status}`, EXIT.failed)
+}
+
+/** The object of a good answer. Throws {@link CommandError} where it is something else, such as a page of HTML. */
+export async function askObject(api: AdminApi, path: string, options?: RequestInit): Promise<JsonObject> {
+  const document = parseJson(await (await goodAnswer(await askAdmin(api, path, options))).text()) ?? null
+  if (!isObject(document)) throw new CommandError(`${api.origin} gave no JSON: is the admin API there?`, EXIT.failed)
+  return document
 }

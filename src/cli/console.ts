@@ -1,5 +1,4 @@
-import { isObject } from '../core/json.js'
-import { adminApiOf, askAdmin, goodAnswer } from './admin-api.js'
+import { adminApiOf, askObject } from './admin-api.js'
 import { type Define, example } from './command.js'
 import { CommandError, EXIT, type Io, print } from './io.js'
 import { FILE_WORDS, fileOf, type SourceOptions, takesSource, withVariables } from './source.js'
@@ -22,9 +21,8 @@ export const consoleCommand: Define = (parent, io, end) => {
 
 async function link(file: string, { admin }: Options, io: Io): Promise<number> {
   const api = await adminApiOf(file, admin, io)
-  const made: unknown = await (await goodAnswer(await askAdmin(api, '/admin/session/link', { method: 'POST' }))).json()
-  if (!isObject(made) || typeof made.path !== 'string')
-    throw new CommandError('the admin API gave no link', EXIT.failed)
+  const made = await askObject(api, '/admin/session/link', { method: 'POST' })
+  if (typeof made.path !== 'string') throw new CommandError('the admin API gave no link', EXIT.failed)
   print(io.stdout, `${api.origin}${made.path}`)
   return EXIT.ok
 }

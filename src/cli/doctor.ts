@@ -1,11 +1,10 @@
 import { InvalidArgumentError, Option } from 'commander'
 import { placeOf } from '../core/config-place.js'
 import { numbered } from '../core/numbered.js'
-import type { SecretKeeper } from '../runtime/managed-secrets.js'
 import { type Define, example, version } from './command.js'
 import type { Check, Patient, Result } from './diagnosis/result.js'
 import { coloured, EXIT, type Io, type Paint, paints, print, printable } from './io.js'
-import { checkGiven, givenText, invalid, ownFiles, printProblems } from './loading.js'
+import { checkGiven, givenText, invalid, keeperOf, ownFiles, printProblems } from './loading.js'
 import { FILE_WORDS, fileOf, type SourceOptions, takesSource, withVariables } from './source.js'
 
 interface Options extends SourceOptions {
@@ -36,16 +35,15 @@ export const doctorCommand: Define = (parent, io, end) => {
 async function doctor(file: string, options: Options, io: Io): Promise<number> {
   const ready = await withVariables(io, options)
   const given = await givenText(file, ready)
-  const { plan, config, problems, sources } = await checkGiven(
-    file,
-    { ...given, ...(await keeperOf(options, ready)) },
-    ready,
-  )
+  const triesCredentials = options.tryCredentials === true && options.offline !== true
+  const keeper = triesCredentials ? await keeperOf(ready) : {}
+  const { plan, config, problems, sources } = await checkGiven(file, { ...given, ...keeper }, ready)
   if (plan === undefined || config === undefined) {
     await printProblems(problems, io.stderr, io)
     throw invalid(file)
   }
-  const own = ownFiles(sources)
+  // What standard input gave is not a file.
+  const own = ownFiles(sources).filter(source => given.text === undefined || source !== placeOf(file))
   const isYaml = (source: string): boolean => source === placeOf(file) || /\.ya?ml$/.test(source)
   const patient: Patient = {
     ...{ config, plan, io: ready },
@@ -61,16 +59,6 @@ async function doctor(file: string, options: Options, io: Io): Promise<number> {
   for (const one of await checks()) results.push(...(await one(patient)))
   print(io.stdout, options.format === 'json' ? json(results) : text(results, io))
   return results.some(({ state }) => state === 'fault') ? EXIT.failed : EXIT.ok
-}
-
-/** With credentials to try, secrets are fetched from their managers: one that cannot be is why its upstream is off. */
-async function keeperOf(
-  { tryCredentials, offline }: Options,
-  { env }: Io,
-): Promise<{ readonly keeper?: SecretKeeper }> {
-  if (tryCredentials !== true || offline === true) return {}
-  const { SecretKeeper: Keeper } = await import('../runtime/managed-secrets.js')
-  return { keeper: new Keeper(env) }
 }
 
 async function checks(): Promise<readonly Check[]> {

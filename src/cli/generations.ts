@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander'
 import { isObject } from '../core/json.js'
-import { adminApiOf, askAdmin, goodAnswer } from './admin-api.js'
+import { adminApiOf, askObject } from './admin-api.js'
 import { type Define, example } from './command.js'
 import { coloured, EXIT, type Io, paints, print } from './io.js'
 import { changeOver, serves } from './reload.js'
@@ -46,9 +46,8 @@ export const rollbackCommand: Define = (parent, io, end) => {
 }
 
 async function list(file: string, { admin, json }: Options, io: Io): Promise<number> {
-  const answer = await goodAnswer(await askAdmin(await adminApiOf(file, admin, io), '/admin/generations'))
-  const body: unknown = await answer.json()
-  const all = isObject(body) && Array.isArray(body.data) ? body.data.filter(isObject) : []
+  const { data } = await askObject(await adminApiOf(file, admin, io), '/admin/generations')
+  const all = Array.isArray(data) ? data.filter(isObject) : []
   if (json) print(io.stdout, JSON.stringify(all, undefined, 2))
   else {
     const head = ['', 'generation', 'since', 'because of', 'requests', 'changes']

@@ -90,3 +90,8 @@ const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u206
 export function printable(text: string): string {
   return text.replace(UNSAFE, '\ufffd')
 }
+
+/** The same for a text of several lines, which stay, as tabs do. */
+export function printableLines(text: string): string {
+  return text.replace(/[^\n\t]+/g, printable)
+}

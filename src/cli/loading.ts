@@ -86,6 +86,12 @@ export async function checkGiven(
   return loadLocated({ file, env: io.env, generated, secrets, overrides, ...(without && { without }), ...given })
 }
 
+/** For commands that ask upstreams: their secrets are fetched from managers. One that cannot be is why its upstream is off. */
+export async function keeperOf({ env }: Io): Promise<Required<Pick<Given, 'keeper'>>> {
+  const { SecretKeeper: Keeper } = await import('../runtime/managed-secrets.js')
+  return { keeper: new Keeper(env) }
+}
+
 /** For commands that need a plan: prints the problems on stderr, and ends the command if there is no plan. */
 export async function mustLoad(file: string, io: Io, overrides: Overrides = {}, given?: Given): Promise<Ready> {
   const { plan, config, problems } = await checkGiven(

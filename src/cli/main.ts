@@ -10,7 +10,17 @@ import { fmtCommand } from './fmt.js'
 import { generationsCommand, rollbackCommand } from './generations.js'
 import { importCommand } from './import.js'
 import { initCommand } from './init.js'
-import { CommandError, coloured, EXIT, type Io, type Output, paints, plainMessage, print } from './io.js'
+import {
+  CommandError,
+  coloured,
+  EXIT,
+  type Io,
+  type Output,
+  paints,
+  plainMessage,
+  print,
+  printableLines,
+} from './io.js'
 import { keysCommand } from './keys.js'
 import { ledgerCommand } from './ledger.js'
 import { lintCommand } from './lint.js'
@@ -123,7 +133,7 @@ function failure(error: unknown, io: Io): number {
   const { red } = paints(coloured(io.stderr, io.env))
   const message = plainMessage(error)
   if (message !== undefined) {
-    print(io.stderr, `${red('error:')} ${message}`)
+    print(io.stderr, `${red('error:')} ${printableLines(message)}`)
     return error instanceof CommandError ? error.exit : EXIT.failed
   }
   const stack = error instanceof Error ? (error.stack ?? error.message) : String(error)

@@ -2,7 +2,7 @@ import type { Config } from '../core/config.js'
 import type { JsonObject } from '../core/json.js'
 import { type Define, example } from './command.js'
 import { CommandError, EXIT, type Io, print } from './io.js'
-import { mustLoad } from './loading.js'
+import { givenText, keeperOf, mustLoad } from './loading.js'
 import type { Declaration, Finding } from './probing/findings.js'
 import { fileOf, type SourceOptions, takesSource, withVariables } from './source.js'
 
@@ -41,7 +41,9 @@ function address(text: string): string {
 }
 
 async function probe(name: string, file: string, options: Options, io: Io): Promise<number> {
-  const { plan, config } = await mustLoad(file, await withVariables(io, options))
+  const ready = await withVariables(io, options)
+  const keeper = options.dryRun === true ? {} : await keeperOf(ready)
+  const { plan, config } = await mustLoad(file, ready, {}, { ...(await givenText(file, ready)), ...keeper })
   const upstream = config.upstreams[name]
   if (upstream === undefined) throw new CommandError(`${file} has no upstream ${JSON.stringify(name)}`)
   if (upstream.off !== undefined) throw new CommandError(`the upstream ${name} is off: ${upstream.off}`)
@@ -51,7 +53,7 @@ async function probe(name: string, file: string, options: Options, io: Io): Prom
     return EXIT.ok
   }
   const { UpstreamLine } = await import('../runtime/upstream-line.js')
-  const line = await UpstreamLine.open(plan, config, name)
+  const line = await UpstreamLine.open(plan, config, name, ready.env)
   if (line === undefined) throw new CommandError(`the upstream ${name} is off`)
   const findings = await runProbes(line, options.model, options).finally(() => line.close())
   const { declarationOf, driftOf } = await import('./probing/findings.js')

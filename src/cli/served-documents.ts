@@ -1,7 +1,7 @@
 import type { SourceFile } from '../config/files.js'
 import { placeOf } from '../core/config-place.js'
 import { documentPath } from '../core/document-names.js'
-import { type AdminApi, askAdmin, goodAnswer } from './admin-api.js'
+import { type AdminApi, askObject } from './admin-api.js'
 import { CommandError, EXIT } from './io.js'
 
 /** A generation of a running gateway. */
@@ -26,7 +26,7 @@ export async function servedDocuments(
   file: string,
   generation?: number,
 ): Promise<{ readonly documents: readonly SourceFile[] }> {
-  const ask = async (path: string): Promise<unknown> => (await goodAnswer(await askAdmin(api, path))).json()
+  const ask = (path: string): Promise<unknown> => askObject(api, path)
   const number = generation ?? (await serving(ask))
   const { included, ...main } = (await ask(`/admin/generations/${number}/file`)) as Told & {
     readonly included: readonly Told[]

@@ -47,16 +47,19 @@ async function top(file: string, { admin, interval, once }: Options, io: Io): Pr
   const stop = new AbortController()
   if (isLive) void nextSignal().then(() => stop.abort())
   io.stdout.once('error', () => stop.abort())
-  let before = await look(api)
-  do {
-    await delay(interval * MS_PER_SECOND, undefined, { signal: stop.signal }).catch(() => undefined)
-    if (stop.signal.aborted) break
-    const now = await look(api)
-    const { head, tables } = shown(before, now)
-    if (isLive) print(io.stdout, PAGE + page(head, tables, bold, io.stdout.rows || undefined) + PAGE_END)
-    else print(io.stdout, page(head, tables, bold))
-    before = now
-  } while (isLive)
+  try {
+    let before = await look(api, stop.signal)
+    do {
+      await delay(interval * MS_PER_SECOND, undefined, { signal: stop.signal })
+      const now = await look(api, stop.signal)
+      const { head, tables } = shown(before, now)
+      if (isLive) print(io.stdout, PAGE + page(head, tables, bold, io.stdout.rows || undefined) + PAGE_END)
+      else print(io.stdout, page(head, tables, bold))
+      before = now
+    } while (isLive)
+  } catch (error) {
+    if (!stop.signal.aborted) throw error
+  }
   return EXIT.ok
 }
 
@@ -65,8 +68,8 @@ interface Look {
   readonly samples: readonly Sample[]
 }
 
-async function look(api: AdminApi): Promise<Look> {
-  const answer = await goodAnswer(await askAdmin(api, '/metrics'))
+async function look(api: AdminApi, signal: AbortSignal): Promise<Look> {
+  const answer = await goodAnswer(await askAdmin(api, '/metrics', { signal }))
   return { at: performance.now(), samples: readSamples(await answer.text()) }
 }
 

@@ -89,6 +89,8 @@ async function attempt(model: string, given: string, options: Options, io: Io): 
 
 async function operate(asked: Asked, { speak, voice, draw, edit, video, ...options }: Options, io: Io): Promise<void> {
   const { target, model, text } = asked
+  const file = speak ?? draw ?? video
+  if (file !== undefined) await (await import('./trying/media.js')).mustBeWritable(file)
   if (speak !== undefined) await (await import('./trying/media.js')).speak(target, model, text, speak, voice, io)
   else if (draw !== undefined) await (await import('./trying/media.js')).draw(asked, draw, edit, io)
   else if (video !== undefined)

@@ -1,8 +1,10 @@
+import type { Environment } from '../config/variables.js'
 import type { Config } from '../core/config.js'
 import { isObject, type Json, parseJson } from '../core/json.js'
 import type { Plan, Upstream } from '../core/plan.js'
 import { Generation } from '../kernel/generation.js'
 import { NoResponseError, send } from '../kernel/http-call.js'
+import { cleanedText } from '../kernel/translate/words.js'
 import { Pools } from '../net/pools.js'
 import { Embedded } from './embedded.js'
 import { placesOf } from './places.js'
@@ -20,6 +22,11 @@ export interface LineAnswer {
   readonly body: Json | undefined
 }
 
+interface Outside {
+  readonly env: Environment
+  readonly embedded: Embedded
+}
+
 /** Requests to one upstream outside any route: with its credential, by its proxy, to its paths. */
 export class UpstreamLine {
   readonly #upstream: Upstream
@@ -28,21 +35,21 @@ export class UpstreamLine {
   readonly #pools: Pools
   readonly #generation: Generation
 
-  private constructor(upstream: Upstream, config: Config['upstreams'][string], plan: Plan, embedded: Embedded) {
+  private constructor(upstream: Upstream, config: Config['upstreams'][string], plan: Plan, { env, embedded }: Outside) {
     this.#upstream = upstream
     this.#config = config
     this.#embedded = embedded
     this.#pools = new Pools(plan.transport)
-    this.#generation = new Generation(plan, 1, this.#pools, placesOf(embedded, process.env))
+    this.#generation = new Generation(plan, 1, this.#pools, placesOf(embedded, env))
   }
 
-  /** Undefined where the plan has no such upstream, or it is off. */
-  static async open(plan: Plan, config: Config, name: string): Promise<UpstreamLine | undefined> {
+  /** Undefined where the plan has no such upstream, or it is off. `env`: where credentials of clouds are looked for. */
+  static async open(plan: Plan, config: Config, name: string, env: Environment): Promise<UpstreamLine | undefined> {
     const [upstream, declared] = [plan.upstreams.get(name), config.upstreams[name]]
     if (upstream === undefined || declared === undefined || upstream.off !== undefined) return undefined
     const embedded = new Embedded()
     await embedded.prepare(plan)
-    return new UpstreamLine(upstream, declared, plan, embedded)
+    return new UpstreamLine(upstream, declared, plan, { env, embedded })
   }
 
   /** Whether it is declared that the upstream speaks it. */
@@ -80,6 +87,11 @@ export class UpstreamLine {
     })
     const text = answer.body.toString('utf8')
     return { status: answer.status, text, body: parseJson(text) }
+  }
+
+  /** What the upstream said, without its credential, its address and what looks like a credential. */
+  cleaned(text: string): string {
+    return cleanedText(text, this.#generation, this.#upstream)
   }
 
   async close(): Promise<void> {

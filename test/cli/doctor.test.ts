@@ -178,3 +178,14 @@ t.test('doctor refuses a configuration that is not valid, and a time-out of zero
   t.match(await command(['doctor', join(cwd, 'gateway.yaml')]), { code: 1, stderr: /gateway\.yaml:2:1/ })
   t.match(await command(['doctor', '--timeout', '0']), { code: 2, stderr: /1 to 60 seconds/ })
 })
+
+t.test('doctor finds no fault in a configuration for coming through standard input, or from an address', async t => {
+  const text = 'version: 1\nlisten: { port: 0 }\nstore: { type: memory }\nupstreams: { sim: { kind: simulator } }\n'
+  const server = createPlain((_, response) => response.end(text))
+  const address = `http://127.0.0.1:${await portOf(t, server)}/gateway.yaml`
+  for (const file of ['-', address]) {
+    const { code, stdout } = await command(['doctor', file, '--offline', '--format', 'json'], { input: text })
+    const { results } = JSON.parse(stdout) as { results: Result[] }
+    t.strictSame([code, results.filter(({ check }) => check === 'file')], [0, []], file)
+  }
+})

@@ -112,7 +112,7 @@ t.test('probe finds every trait of simulated servers', async t => {
   if (plan === undefined || config === undefined) throw new Error('the configuration is not valid')
   const usual = new Map<string, string>()
   for (const [name, server] of Object.entries(SERVERS)) {
-    const line = await UpstreamLine.open(plan, config, name)
+    const line = await UpstreamLine.open(plan, config, name, {})
     if (line === undefined) throw new Error(`${name} is off`)
     const findings = await runProbes(line, 'sim-text', server).finally(() => line.close())
     const found = new Map(findings.map(one => [one.name, one.found]))
@@ -180,7 +180,7 @@ async function lineTo(t: Test, server: Server): Promise<UpstreamLine> {
   const file = join(t.testdir({ 'gateway.yaml': text }), 'gateway.yaml')
   const { plan, config } = await loadPlan({ file, env: {}, secrets: 'assume' })
   if (plan === undefined || config === undefined) throw new Error('the configuration is not valid')
-  const line = await UpstreamLine.open(plan, config, 'own')
+  const line = await UpstreamLine.open(plan, config, 'own', {})
   if (line === undefined) throw new Error('it is off')
   t.teardown(() => line.close())
   return line

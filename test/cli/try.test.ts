@@ -182,3 +182,38 @@ t.test('gateway try asks models of a running gateway', async t => {
     t.match(closed, { code: 1, stderr: /cannot be reached/ })
   })
 })
+
+t.test('what a gateway says in an error does not steer the terminal', async t => {
+  const server = createServer((_, response) => {
+    response.writeHead(400, { 'content-type': 'application/json' })
+    response.end(JSON.stringify({ error: { message: 'one\n\ttwo\u001b]0;title\u0007' } }))
+  })
+  const at = `http://127.0.0.1:${await listening(t, server)}`
+  const attempt = (args: readonly string[], isTTY: boolean) =>
+    command(['try', 'm', ...args, '--at', at], { env: { GATEWAY_KEY: 'gw-key' }, input: 'Hi.\n', isTTY })
+  const expected = 'error: 400: one\n\ttwo\ufffd]0;title\ufffd\n'
+  t.match(await attempt(['hi'], false), { code: 1, stderr: expected })
+  t.match(await attempt([], true), { code: 0, stderr: expected })
+})
+
+t.test('nothing is asked where the file for the answer cannot be written', async t => {
+  let asked = 0
+  const server = createServer((_, response) => {
+    asked++
+    response.end()
+  })
+  const at = `http://127.0.0.1:${await listening(t, server)}`
+  const folder = t.testdir({ 'plain.txt': '', 'folder.mp3': {} })
+  for (const [option, file, why] of [
+    ['--speak', 'none/a.mp3', 'ENOENT'],
+    ['--speak', 'folder.mp3', 'EISDIR'],
+    ['--draw', 'plain.txt/a.png', 'ENOTDIR'],
+    ['--video', 'none/a.mp4', 'ENOENT'],
+  ] as const) {
+    const args = ['try', 'm', 'hi', option, join(folder, file), '--at', at]
+    const { code, stderr } = await command(args, { env: { GATEWAY_KEY: 'gw-key' } })
+    t.strictSame([code, stderr], [1, `error: ${join(folder, file)} cannot be written (${why})\n`])
+  }
+  t.equal(asked, 0)
+  t.notOk(existsSync(join(folder, 'none')))
+})

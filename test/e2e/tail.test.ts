@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
@@ -247,3 +248,22 @@ t.test('a page of gateway top fits its terminal', { skip: !existsSync(SCRIPT) &&
 const PAGE = '\x1b[2J\x1b[?7l'
 const PAGE_END = '\x1b[?7h'
 const BOLD = ['\x1b[1m', '\x1b[22m']
+
+t.test(
+  'gateway top ends by one Ctrl-C while the gateway does not answer',
+  { skip: !existsSync(SCRIPT) && 'no script' },
+  async t => {
+    const server = createServer(() => undefined)
+    const asked = once(server, 'request')
+    const origin = `http://127.0.0.1:${await listening(t, server)}`
+    const cwd = t.testdir({ 'gateway.yaml': `version: 1\n${CALLER}\nupstreams: { sim: { kind: simulator } }\n` })
+    const top = `exec ${process.execPath} ${join(packageRoot(), 'bin', 'gateway.js')} top --admin ${origin}`
+    const env = { PATH: process.env.PATH ?? '', TERM: 'xterm', ...ENV }
+    const child = spawn(SCRIPT, ['-qfec', top, '/dev/null'], { cwd, env, stdio: 'pipe' })
+    t.teardown(() => child.kill('SIGKILL'))
+    const ended = new Promise<number | null>(resolve => child.once('close', resolve))
+    await asked
+    child.stdin.write('\x03')
+    t.ok([0, 130].includes((await ended) ?? -1))
+  },
+)

@@ -4,7 +4,7 @@ import { isObject, type JsonObject } from '../../core/json.js'
 import { findPrice, PriceList } from '../../core/price-list.js'
 import { NoResponseError } from '../../kernel/http-call.js'
 import type { LineAnswer, UpstreamLine } from '../../runtime/upstream-line.js'
-import { CommandError, EXIT } from '../io.js'
+import { CommandError, EXIT, printable } from '../io.js'
 import { valueAt } from '../testing/client.js'
 import { type Finding, foundIn } from './findings.js'
 import { addressProbes, JUDGE_PROBES, MAX_PICTURES, PICTURE_PROBES, PURPOSE_PROBES } from './media-probes.js'
@@ -68,11 +68,11 @@ async function ask(line: UpstreamLine, probe: Probe, model: string, limit: JsonO
   }
   const { status } = answer
   if (status === 401 || status === 403)
-    throw new CommandError(`the upstream refuses the credential (${status}): ${reasonOf(answer)}`, EXIT.failed)
+    throw new CommandError(`the upstream refuses the credential (${status}): ${reasonOf(line, answer)}`, EXIT.failed)
   if (probe.readsRefusals) {
     const found = probe.read?.(answer) ?? 'unknown'
     const isTold = status >= 400 && (found === 'no' || found === 'unknown')
-    return { name, what, found, ...(isTold && { reason: `${status} ${reasonOf(answer)}` }) }
+    return { name, what, found, ...(isTold && { reason: `${status} ${reasonOf(line, answer)}` }) }
   }
   if (status < 300) {
     const found = probe.read?.(answer) ?? 'yes'
@@ -80,7 +80,7 @@ async function ask(line: UpstreamLine, probe: Probe, model: string, limit: JsonO
       found === 'yes' && probe.nonsense !== undefined && (await takes(line, probe, probe.nonsense(model), model))
     return { name, what, found: takesAll ? 'ignored' : found }
   }
-  const reason = `${status} ${reasonOf(answer)}`
+  const reason = `${status} ${reasonOf(line, answer)}`
   return { name, what, found: refusal(status, reason), reason }
 }
 
@@ -99,10 +99,10 @@ function refusal(status: number, reason: string): string {
   return isUnknown ? 'unknown' : 'no'
 }
 
-function reasonOf({ body, text }: LineAnswer): string {
+function reasonOf(line: UpstreamLine, { body, text }: LineAnswer): string {
   const error = isObject(body) ? (body.error ?? body.message) : undefined
   const message = typeof error === 'string' ? error : valueAt(error, 'message')
-  const said = (typeof message === 'string' ? message : text).replaceAll(/\s+/g, ' ')
+  const said = printable(line.cleaned(typeof message === 'string' ? message : text).replaceAll(/\s+/g, ' '))
   return said.length > MAX_REASON_CHARS ? `${said.slice(0, MAX_REASON_CHARS)}…` : said
 }
 

@@ -7,6 +7,7 @@ import { Source } from '../../config/source.js'
 import type { Config } from '../../core/config.js'
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import type { DocumentPath } from '../../core/path-text.js'
+import type { Placement } from '../../core/placement.js'
 import type { Position } from '../../core/problems.js'
 import { CommandError, EXIT } from '../io.js'
 import type { Script } from './test-file.js'
@@ -103,12 +104,13 @@ export class OfflineConfig {
     script: Script | undefined,
     baseOf: (upstream: string, base: string) => string,
   ): JsonObject {
-    const { base = '' } = this.#config.upstreams[name] ?? {}
+    const { base = '', credential } = this.#config.upstreams[name] ?? {}
     const isOwn = base.startsWith('embedded:') && (script === undefined || script.simulator !== undefined)
     if (script?.recordings !== undefined)
       return { ...upstream, recordings: resolve(dirname(this.main), script.recordings) }
     const address = base.startsWith('http') ? base : 'http://host'
-    const made = isOwn ? upstream : redirected(upstream, baseOf(name, address))
+    const kept = credential?.source === undefined ? upstream : withoutSource(upstream, credential.place)
+    const made = isOwn ? kept : redirected(kept, baseOf(name, address))
     return script?.simulator === undefined ? made : withFaults(made, script.simulator)
   }
 }
@@ -131,7 +133,8 @@ function holdsQueue(value: Json | undefined): boolean {
 
 /** What the simulator reads faults from. */
 const FAULTS_HEADER = 'x-simulate'
-export const UPSTREAM_VARIABLE = 'GATEWAY_TEST_UPSTREAM'
+/** Never set: the secrets of upstreams are assumed, and so the variables of their kinds need no value either. */
+const UPSTREAM_VARIABLE = 'GATEWAY_TEST_UPSTREAM'
 
 /** The variable with the secret of a key, by the key's place. */
 export function keyVariable(at: number): string {
@@ -151,6 +154,12 @@ type Simulated = NonNullable<Script['simulator']>
 function withFaults(upstream: JsonObject, faults: Simulated): JsonObject {
   const headers = isObject(upstream.headers) ? upstream.headers : {}
   return { ...upstream, headers: { ...headers, [FAULTS_HEADER]: faultWords(faults) } }
+}
+
+/** With a secret instead of what a command, a token server or a signature would give. */
+function withoutSource(upstream: JsonObject, place: Placement): JsonObject {
+  const kept = Object.entries(upstream).filter(([name]) => name !== 'secret' && name !== 'secrets')
+  return { ...Object.fromEntries(kept), credential: { ...place, secret: { env: UPSTREAM_VARIABLE } } }
 }
 
 function redirected(upstream: JsonObject, base: string): JsonObject {

@@ -1,8 +1,8 @@
 import { readdir } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { shownFile } from '../../config/problems.js'
-import { CommandError, EXIT, type Io, print } from '../io.js'
-import { check, oneFile, printProblems } from '../loading.js'
+import { CommandError, EXIT, type Io, print, printableLines } from '../io.js'
+import { check, oneFile, ownFiles, printProblems } from '../loading.js'
 import { Coverage } from './coverage.js'
 import { OfflineConfig } from './offline-config.js'
 import { readTests } from './read-tests.js'
@@ -27,27 +27,29 @@ export interface TestOptions {
 
 /** Runs the tests of the files, and prints the report. With `watch` it does so after each change, until a signal. */
 export async function runFiles(given: readonly string[], options: TestOptions, io: Io): Promise<number> {
-  if (!options.watch) return (await runOnce(given, options, io)).code
+  if (!options.watch) return runOnce(given, options, io, new Set())
   await watchFiles(async () => {
+    const sources = new Set<string>()
     try {
-      return (await runOnce(given, options, io)).files
+      await runOnce(given, options, io, sources)
     } catch (cause) {
       if (!(cause instanceof CommandError)) throw cause
-      print(io.stderr, cause.message)
-      return [...given, ...(await ownFiles())].map(file => resolve(file))
+      print(io.stderr, printableLines(cause.message))
+      for (const file of [...given, ...(await testFiles())]) sources.add(resolve(file))
     }
+    return [...sources]
   })
   return EXIT.ok
 }
 
-interface Outcome {
-  readonly code: number
-  /** The tests, and what their configurations are read from. */
-  readonly files: readonly string[]
-}
-
-async function runOnce(given: readonly string[], { format, update }: TestOptions, io: Io): Promise<Outcome> {
-  const files = given.length > 0 ? given : await ownFiles()
+/** Gives the exit code, and adds to `sources` the tests and what their configurations are read from, also where one is not valid. */
+async function runOnce(
+  given: readonly string[],
+  { format, update }: TestOptions,
+  io: Io,
+  sources: Set<string>,
+): Promise<number> {
+  const files = given.length > 0 ? given : await testFiles()
   if (files.length === 0) throw new CommandError('there is no *.test.yaml here; docs/testing.md shows one')
   const read: TestFile[] = []
   for (const file of files) {
@@ -60,25 +62,25 @@ async function runOnce(given: readonly string[], { format, update }: TestOptions
     read.push(tests)
   }
   const done: DoneFile[] = []
-  const sources: string[] = []
   for (const one of read) {
-    const config = await configOf(one.config, io)
-    sources.push(one.file, ...one.bodies, ...config.sources)
+    for (const file of [one.file, ...one.bodies, one.config]) sources.add(file)
+    const config = await configOf(one.config, io, sources)
     done.push(await runFile(one, config, update))
   }
   print(io.stdout, REPORTS[format](done))
   const isGood = done.every(file => file.done.every(({ faults }) => faults.length === 0))
-  return { code: isGood ? EXIT.ok : EXIT.failed, files: sources }
+  return isGood ? EXIT.ok : EXIT.failed
 }
 
-async function ownFiles(): Promise<readonly string[]> {
+async function testFiles(): Promise<readonly string[]> {
   const inTests = await readdir('tests').catch(() => [])
   const found = [...(await readdir('.')), ...inTests.map(name => `tests/${name}`)]
   return found.filter(name => /\.test\.ya?ml$/.test(name)).sort()
 }
 
-async function configOf(file: string, io: Io): Promise<OfflineConfig> {
-  const { config, problems, documents } = await check(file, io, 'assume')
+async function configOf(file: string, io: Io, files: Set<string>): Promise<OfflineConfig> {
+  const { config, problems, documents, sources } = await check(file, io, 'assume')
+  for (const source of ownFiles(sources)) files.add(source)
   if (config === undefined) {
     await printProblems(problems, io.stderr, io)
     throw new CommandError(`${shownFile(file)} is not valid`, EXIT.failed)

@@ -7,7 +7,7 @@ import { startGateway } from '../../runtime/gateway.js'
 import { ConfigError } from '../../runtime/problems.js'
 import { type ClientAnswer, sendRequest, valueAt } from './client.js'
 import { faultsOf, type Outcome } from './expectations.js'
-import { keyVariable, type OfflineConfig, UPSTREAM_VARIABLE } from './offline-config.js'
+import { keyVariable, type OfflineConfig } from './offline-config.js'
 import { jsonOrText, ScriptedUpstreams } from './scripted-upstreams.js'
 import type { Snapshots } from './snapshots.js'
 import type { TestCase, TestRequest } from './test-file.js'
@@ -53,7 +53,7 @@ async function served(
   const gateway = await startGateway({
     file: config.main,
     documents,
-    env: { ...process.env, ...Object.fromEntries(variables), [UPSTREAM_VARIABLE]: randomBytes(24).toString('hex') },
+    env: { ...process.env, ...Object.fromEntries(variables) },
     overrides: { host: '127.0.0.1', port: 0, checkResponses: true },
     secrets: 'assume',
     watch: false,
@@ -97,27 +97,26 @@ interface Running {
 async function ask({ request, before }: TestCase, running: Running): Promise<Outcome> {
   const { secrets, upstreams, lines, clock } = running
   const answers: ClientAnswer[] = []
-  let sent = 0
+  let line: JsonObject = {}
   for (const one of [...before, request]) {
     const secret = one.key === undefined ? [...secrets.values()][0] : secrets.get(one.key)
     if (secret === undefined) throw new Error(`the configuration has no key ${JSON.stringify(one.key ?? '')}`)
     if (one.after !== undefined) clock?.pass(parseDuration(one.after) ?? 0)
-    const send = (): Promise<ClientAnswer> => {
+    const send = async (): Promise<ClientAnswer> => {
       clock?.run()
-      return sendRequest(one, running.origin, secret, answers).finally(() => clock?.rest())
+      const answer = await sendRequest(one, running.origin, secret, answers).finally(() => clock?.rest())
+      line = await lines.of(answer)
+      return answer
     }
     let answer = await send()
     for (let repeats = 0; isUnfinished(one, answer) && repeats < MAX_REPEATS; repeats++) {
       await pause(PAUSE_MS)
       answer = await send()
-      sent++
     }
     answers.push(answer)
-    sent++
   }
   const answer = answers.at(-1)
   if (answer === undefined) throw new Error('the test has no request')
-  const line = await lines.line(sent)
   return { ...answer, line, calls: upstreams.calls }
 }
 
@@ -136,20 +135,34 @@ function touched(
   return { models, targets, keys }
 }
 
+/** Longest wait for a line, milliseconds of real time. */
+const LINE_TIMEOUT_MS = 10_000
+
 /** Waits for the log's lines about the requests of a test. */
 class RequestLines extends Writable {
   readonly all: JsonObject[] = []
   /** Answers that do not fit the schema of their route. */
   readonly differing: string[] = []
+  readonly #given = new Set<JsonObject>()
   #rest = ''
   #onLine: () => void = () => undefined
 
-  /** The line of the request with that number, from 1: each has settled before the next one is sent, or soon after. */
-  line(number: number): Promise<JsonObject> {
-    return new Promise(resolve => {
+  /**
+   * The line of the request that was answered so; empty where the gateway answers without one. Copies of the request, and requests that the
+   * gateway makes for it, have lines of their own.
+   */
+  of({ headers: { 'x-request-id': id } }: ClientAnswer): Promise<JsonObject> {
+    if (id === undefined) return Promise.resolve({})
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => reject(new Error(`the log has no line of the request ${id}`)), LINE_TIMEOUT_MS)
       this.#onLine = () => {
-        const line = this.all[number - 1]
-        if (line !== undefined) resolve(line)
+        // Clients may give several requests one id.
+        const line = this.all.find(one => one.id === id && !this.#given.has(one))
+        if (line === undefined) return
+        clearTimeout(timer)
+        this.#onLine = () => undefined
+        this.#given.add(line)
+        resolve(line)
       }
       this.#onLine()
     })

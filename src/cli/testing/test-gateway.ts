@@ -4,7 +4,7 @@ import { PassThrough } from 'node:stream'
 import { type Gateway, startGateway } from '../../runtime/gateway.js'
 import { loadLocated } from '../../runtime/load.js'
 import { ConfigError } from '../../runtime/problems.js'
-import { keyVariable, OfflineConfig, UPSTREAM_VARIABLE } from './offline-config.js'
+import { keyVariable, OfflineConfig } from './offline-config.js'
 import { answerer, type ScriptedModel } from './scripted-models.js'
 import { type Call, ScriptedUpstreams } from './scripted-upstreams.js'
 import type { Script } from './test-file.js'
@@ -63,11 +63,10 @@ export async function testGateway(options: TestGatewayOptions): Promise<TestGate
     },
   ]
   const secrets = Object.values(keys).map((secret, at) => [keyVariable(at), secret])
-  const upstreamSecret = randomBytes(SECRET_BYTES).toString('hex')
   const gateway = await startGateway({
     file,
     documents,
-    env: { ...process.env, ...Object.fromEntries(secrets), [UPSTREAM_VARIABLE]: upstreamSecret },
+    env: { ...process.env, ...Object.fromEntries(secrets) },
     overrides: { host: '127.0.0.1', port: 0 },
     secrets: 'assume',
     watch: false,

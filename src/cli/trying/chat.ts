@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises'
 import { isObject, type Json, type JsonObject, parseJson } from '../../core/json.js'
 import { eventsOf } from '../events.js'
-import { CommandError, coloured, EXIT, type Io, paints, plainMessage, print, printable } from '../io.js'
+import { CommandError, coloured, EXIT, type Io, paints, plainMessage, print, printable, printableLines } from '../io.js'
 import { ask, droppedBy, errorMessage } from './ask.js'
 import type { Target } from './target.js'
 
@@ -49,7 +49,7 @@ export async function chatOn(target: Target, options: ChatOptions, io: Io): Prom
       } catch (error) {
         const message = plainMessage(error)
         if (message === undefined) throw error
-        print(io.stderr, `${red('error:')} ${message}`)
+        print(io.stderr, `${red('error:')} ${printableLines(message)}`)
       }
     }
     if (!hasEnded) lines.prompt()
@@ -82,18 +82,13 @@ async function turn(target: Target, model: string, messages: readonly JsonObject
     const piece = contentOf(event)
     if (piece !== '') first ??= performance.now() - begun
     text += piece
-    io.stdout.write(safe(piece))
+    io.stdout.write(printableLines(piece))
     if (isObject(event) && isObject(event.usage)) usage = event.usage
   }
   if (!text.endsWith('\n')) io.stdout.write('\n')
   if (!isWhole) throw new CommandError('the answer broke off', EXIT.failed)
   tell({ first, total: performance.now() - begun, usage, dropped: droppedBy(answer) }, io)
   return text
-}
-
-/** Lines and tabs stay; nothing else that a model says steers the terminal. */
-function safe(text: string): string {
-  return text.replace(/[^\n\t]+/g, printable)
 }
 
 function contentOf(event: Json): string {

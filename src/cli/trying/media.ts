@@ -1,7 +1,7 @@
-import { writeFile } from 'node:fs/promises'
-import { basename, extname } from 'node:path'
+import { access, constants, stat, writeFile } from 'node:fs/promises'
+import { basename, dirname, extname, sep } from 'node:path'
 import { isObject, type Json } from '../../core/json.js'
-import { CommandError, EXIT, type Io, print, printable } from '../io.js'
+import { CommandError, EXIT, type Io, print, printableLines } from '../io.js'
 import { readAll } from '../read-all.js'
 import { type Asked, ask, askObject } from './ask.js'
 import { bytesOf, imageType } from './attachments.js'
@@ -68,7 +68,7 @@ export async function transcribe(target: Target, model: string, file: string, io
   form.set('file', new Blob([new Uint8Array(await bytesOf(file))]), basename(file))
   const answer = await askObject(target, '/v1/audio/transcriptions', form)
   const text = typeof answer.text === 'string' ? answer.text : JSON.stringify(answer)
-  print(io.stdout, text.replace(/[^\n\t]+/g, printable))
+  print(io.stdout, printableLines(text))
 }
 
 /** What an answer holds. */
@@ -76,10 +76,23 @@ export function bytesFrom({ body }: Response): Promise<Buffer> {
   return readAll((body ?? []) as AsyncIterable<Uint8Array>, MAX_ANSWER_BYTES, TOO_LARGE)
 }
 
+/** Throws {@link CommandError} where a file could not be written: what is written there has its price. */
+export async function mustBeWritable(file: string): Promise<void> {
+  const found = await stat(file).catch(() => undefined)
+  // By the separator a file in the path is an error.
+  const place = found === undefined ? dirname(file) + sep : file
+  const code = found?.isDirectory() === true ? 'EISDIR' : await access(place, constants.W_OK).catch(error => error.code)
+  if (code !== undefined) throw notWritten(file, code)
+}
+
+function notWritten(file: string, code: string): CommandError {
+  return new CommandError(`${file} cannot be written (${code})`, EXIT.failed)
+}
+
 /** Writes a file, and says so. */
 export async function keep(file: string, bytes: Buffer, io: Io): Promise<void> {
   await writeFile(file, bytes).catch(error => {
-    throw new CommandError(`${file} cannot be written (${error.code})`, EXIT.failed)
+    throw notWritten(file, error.code)
   })
   print(io.stdout, `${file}: ${bytes.length} bytes`)
 }
