@@ -118,8 +118,8 @@ t.test('what a variable brings is held against the same rules and never printed'
   const trial = async (base: string): Promise<Trial> =>
     withUpstream(t, '{ kind: compass, base: "${' + 'BASE}" }', { BASE: base })
   t.match((await trial('https://x.example/v1/')).config?.upstreams.north, { base: 'https://x.example/v1' })
+  t.same((await trial('')).told, ['unset-variable 6:33'])
   for (const base of [
-    '',
     'x',
     'ftp://canary',
     'https://user:canary@x',
