@@ -45,7 +45,10 @@ export function readLimits(raw: RawLimits | undefined, site: Site, context: Cont
 
 export function readTimeouts(raw: RawTimeouts | undefined, site: Site, context: Context): Partial<Timeouts> {
   const timeouts: Partial<Record<keyof Timeouts, number>> = {}
-  for (const [name, written] of membersOf(raw)) timeouts[name] = readDuration(written, site.child(name), context)
+  for (const [name, written] of membersOf(raw)) {
+    const time = readDuration(written, site.child(name), context)
+    if (!context.report.unfilled.has(written)) timeouts[name] = time
+  }
   return timeouts
 }
 

@@ -115,7 +115,7 @@ t.test('what is off need not have its variables set', async t => {
   })
 })
 
-const WRONG = `limits: { requests: 60/m }, timeouts: { total: 99d }, retry: { budget: 200% }, proxy: "foo://bar", pool: { age: 99d }`
+const WRONG = `limits: { requests: 60/m }, timeouts: { total: 999h }, retry: { budget: 200% }, proxy: "foo://bar", pool: { age: 999h }`
 
 t.test(
   'what is wrong with an upstream is an error also where its secret is absent, assumed or in a manager',
