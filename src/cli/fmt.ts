@@ -1,9 +1,8 @@
-import { readFile } from 'node:fs/promises'
 import { shownFile } from '../config/problems.js'
 import { FileChange, UnwrittenError } from '../runtime/file-change.js'
 import { DEFAULT_FILE, type Define, example } from './command.js'
 import { CommandError, coloured, EXIT, type Io, paints, print } from './io.js'
-import { check, oneFile, ownFiles, printProblems, STANDARD_INPUT } from './loading.js'
+import { check, oneText, ownFiles, printProblems, STANDARD_INPUT } from './loading.js'
 
 interface Options {
   readonly check?: true
@@ -37,15 +36,15 @@ async function defaultFiles(io: Io): Promise<readonly string[]> {
 }
 
 async function one(file: string, options: Options, io: Io): Promise<Result> {
-  const { text: given } = await oneFile(file, io)
-  const text = (given ?? (await readFile(file))).toString('utf8')
+  const read = await oneText(file, io)
+  if (read === undefined) return 'failed'
   const { formatYaml } = await import('../config/formatting/format.js')
-  const formatted = formatYaml(file, text.replace(/^\ufeff/, ''))
+  const formatted = formatYaml(file, read.text)
   if ('problems' in formatted) {
     await printProblems(formatted.problems, io.stderr, io)
     return 'failed'
   }
-  const isSame = formatted.text === text
+  const isSame = read.bytes.equals(Buffer.from(formatted.text))
   if (file === STANDARD_INPUT && options.check !== true) io.stdout.write(formatted.text)
   else if (!isSame) {
     if (options.check !== true) await replace(file, formatted.text)

@@ -1,4 +1,4 @@
-import { access, constants, stat } from 'node:fs/promises'
+import { access, constants, readFile, stat } from 'node:fs/promises'
 import { sep } from 'node:path'
 import type { SecretsMode, WithoutSecret } from '../config/context.js'
 import type { SourceFile } from '../config/files.js'
@@ -57,6 +57,23 @@ export async function oneFile(file: string, io: Io): Promise<Given> {
   if (given.text === undefined && (await stat(file)).isDirectory())
     throw new CommandError(`${file} is a folder; name the file in it`)
   return given
+}
+
+/** What such a file holds, and its text; undefined where it is not UTF-8, which is printed on stderr. */
+export async function oneText(
+  file: string,
+  io: Io,
+): Promise<{ readonly bytes: Buffer; readonly text: string } | undefined> {
+  const { text: given } = await oneFile(file, io)
+  const bytes = given ?? (await readFile(file))
+  const [{ decodedSource }, { Report }] = await Promise.all([
+    import('../config/decode.js'),
+    import('../config/report.js'),
+  ])
+  const report = new Report()
+  const source = decodedSource(file, bytes, report)
+  await printProblems(report.sorted(), io.stderr, io)
+  return source && { bytes, text: source.text }
 }
 
 /** Reads and compiles a file without making keys. Throws {@link CommandError} where there is no such file. */

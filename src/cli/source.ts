@@ -79,7 +79,7 @@ async function textOf(file: string): Promise<string> {
     throw new CommandError(`${file} cannot be read (${error.code})`)
   })
   if (bytes.length > MAX_ENV_FILE_BYTES) throw new CommandError(`${file} is larger than ${MAX_ENV_FILE_BYTES} bytes`)
-  return bytes.toString('utf8')
+  return bytes.toString('utf8').replace(/^\ufeff/, '')
 }
 
 /** A name that a declared model matches, which may be a glob. */

@@ -4,7 +4,7 @@ import type { AdminConfig, MetricsConfig } from '../core/process-config.js'
 import { type Context, interpolate } from './context.js'
 import type { Site } from './document.js'
 import { readKeySecret } from './keys.js'
-import { readPort, readTls } from './listen.js'
+import { readHost, readPort, readTls } from './listen.js'
 import type { RawAdmin, RawKeySecret } from './raw.generated.js'
 import { quoted } from './report.js'
 import { readSignIn } from './sign-in.js'
@@ -21,7 +21,7 @@ export function readAdmin(
 ): { readonly admin?: AdminConfig } {
   if (written === undefined && port === undefined) return {}
   const raw = interpolate(written ?? {}, site, context)
-  const host = raw.host ?? DEFAULTS.admin.host
+  const host = readHost(raw.host, DEFAULTS.admin.host, site.child('host'), context)
   const tls = raw.tls && readTls(raw.tls, site.child('tls'), context)
   const filePort = readPort(raw.port, DEFAULTS.admin.port, site.child('port'), context)
   const secret = readKeySecret(raw.secret ?? DEFAULT_SECRET, site.child('secret'), context)[0]

@@ -92,6 +92,8 @@ export function readRevocations(path: string, site: Site, context: Context): Fil
 const NO_CERTIFICATE = 'this file does not contain a PEM certificate'
 
 function readPem(written: string, site: Site, { files, report }: Context): FileContent | undefined {
+  // A variable that is not set has already been reported.
+  if (report.unfilled.has(written)) return undefined
   const path = resolve(site.document.source.folder, written)
   const result = files.read(path, MAX_PEM_BYTES)
   if ('bytes' in result) return { path, content: new Secret(result.bytes.toString('utf8')) }

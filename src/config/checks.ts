@@ -30,8 +30,8 @@ export function readChecks(main: Document, known: Known, context: Context): read
 }
 
 function readCheck(name: string, written: RawCheck, site: Site, known: Known, context: Context): CheckConfig {
-  const { when, timeout, ...raw } = written
-  const { type, options, routes, models, when_it_fails } = interpolate(raw, site, context)
+  const { timeout, ...raw } = written
+  const { type, options, routes, models, when, when_it_fails } = interpolate(raw, site, context)
   if (!isModulePath(type) && !context.report.unfilled.has(type)) {
     context.report.error(
       'bad-value',
@@ -50,7 +50,7 @@ function readCheck(name: string, written: RawCheck, site: Site, known: Known, co
   })
   const condition = readWhen(when, site.child('when'), context)
   for (const [at, group] of (condition.when?.group ?? []).entries()) {
-    if (Object.hasOwn(known.groups, group)) continue
+    if (Object.hasOwn(known.groups, group) || context.report.unfilled.has(group)) continue
     const place = site.child('when', 'group', at)
     const meant = (): string | undefined => suggest(group, Object.keys(known.groups))
     context.report.error('dangling-reference', place, `no group is called ${quoted(group)}`, { meant })

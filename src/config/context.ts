@@ -38,8 +38,8 @@ export interface Context {
 }
 
 /**
- * A value with the variables in all its texts filled in. A variable that is not set is an error at its place, and its
- * text stays as it was written.
+ * A value with the variables in all its texts filled in. A variable that is not set, or leaves its text empty, is an error
+ * at its place, and its text stays as it was written.
  */
 export function interpolate<T>(value: T, site: Site, context: Context): T {
   return mentionsVariable(value as Json) ? (interpolateValue(value as Json, site, context) as T) : value
@@ -67,8 +67,9 @@ function interpolateString(text: string, site: Site, { report, variables }: Cont
   const result = interpolateText(text, variables)
   if ('text' in result) return result.text
   report.unfilled.add(text)
-  if ('unset' in result) {
-    const message = `the variable ${result.unset} is not set; set it, or write a default: \${${result.unset}:-default}`
+  if (!('malformed' in result)) {
+    const [name, fault] = 'unset' in result ? [result.unset, 'not set'] : [result.empty, 'empty']
+    const message = `the variable ${name} is ${fault}; set it, or write a default: \${${name}:-default}`
     report.error('unset-variable', site, message)
   } else {
     report.error(

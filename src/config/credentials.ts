@@ -4,7 +4,7 @@ import type { Secret } from '../core/secret.js'
 import { type Context, interpolate } from './context.js'
 import { furtherSecrets, readTypedCredential } from './credential-source.js'
 import type { Site } from './document.js'
-import { type Layer, last } from './kinds.js'
+import { type Layer, last, readLayer } from './kinds.js'
 import type { RawCredential, RawSecret, RawTypedCredential, RawUpstream } from './raw.generated.js'
 import { readSecret } from './secrets.js'
 
@@ -104,12 +104,11 @@ export function mergeCredential(
   const layer = last(layers, 'credential')
   const raw = layer?.value.credential
   if (layer !== undefined && raw !== undefined && 'type' in raw) {
-    return readTypedCredential(
-      withSecret(withRegion(inherited(layers, raw), layers), layers),
-      layer.site.child('credential'),
-      secret,
-      context,
-    )
+    const upstream = layers.at(-1)?.site ?? layer.site
+    // Files of a shipped kind are beside the file of the upstream.
+    const site = layer.site.document.shipped ? upstream.child('kind') : layer.site.child('credential')
+    const whole = withSecret(withRegion(inherited(layers, raw), layers), layers)
+    return readLayer(layer, upstream, context, scoped => readTypedCredential(whole, site, secret, scoped))
   }
   if (raw !== undefined && !('type' in raw)) return { place: placeOf(raw), ...(secret === undefined ? {} : { secret }) }
   const holder = last(layers, 'secret') ?? last(layers, 'secrets')

@@ -1,5 +1,5 @@
 import type { GroupConfig } from '../core/accounting-config.js'
-import type { Context } from './context.js'
+import { type Context, interpolate } from './context.js'
 import type { Site } from './document.js'
 import type { Entries } from './entries.js'
 import { KnownModels } from './known-models.js'
@@ -19,12 +19,12 @@ export function readGroups(
   const known = new KnownModels(models)
   for (const { name, site, value } of entries.values()) {
     if (value === undefined) continue
+    const allowed = readModelNames(value.models, site.child('models'), known, context)
     groups[name] = {
-      ...(value.models === undefined ? {} : { models: value.models }),
+      ...(allowed === undefined ? {} : { models: allowed }),
       ...readCallerRules(value, site, entries, context),
     }
     refuseCircle(name, value, site, entries, context)
-    warnOfUnknownModels(value.models ?? [], site.child('models'), known, context)
   }
   return groups
 }
@@ -71,6 +71,18 @@ function refuseCircle(name: string, raw: RawGroup, site: Site, groups: Entries<R
   }
 }
 
+/** `models` of a key or group. */
+export function readModelNames(
+  written: readonly string[] | undefined,
+  site: Site,
+  known: KnownModels,
+  context: Context,
+): readonly string[] | undefined {
+  const models = interpolate(written, site, context)
+  warnOfUnknownModels(models ?? [], site, known, context)
+  return models
+}
+
 export function warnOfUnknownModels(
   patterns: readonly string[],
   site: Site,
@@ -78,7 +90,7 @@ export function warnOfUnknownModels(
   { report }: Context,
 ): void {
   for (const [index, pattern] of patterns.entries()) {
-    if (models.has(pattern)) continue
+    if (models.has(pattern) || report.unfilled.has(pattern)) continue
     const message = `no model is called ${quoted(pattern)}, so it permits nothing`
     report.warn('unknown-model', site.child(index), message, {
       meant: () => suggest(pattern, models.names),

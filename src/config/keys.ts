@@ -4,7 +4,7 @@ import type { KeySecret } from '../core/process-config.js'
 import { type Context, interpolate } from './context.js'
 import type { Site } from './document.js'
 import type { Entries, Entry } from './entries.js'
-import { readCallerRules, warnOfUnknownModels } from './groups.js'
+import { readCallerRules, readModelNames } from './groups.js'
 import { KnownModels } from './known-models.js'
 import type { RawGroup, RawKey, RawKeySecret } from './raw.generated.js'
 import { readCapture } from './receipts.js'
@@ -28,16 +28,22 @@ export function readKeys(
   const known = new KnownModels(models)
   for (const entry of entries.values()) {
     if (entry.value === undefined) continue
+    const models = readModelNames(entry.value.models, entry.site.child('models'), known, context)
     keys[entry.name] = {
       ...readKey(entry, entry.value, owners, context),
       ...readCallerRules(entry.value, entry.site, groups, context),
+      models: models ?? DEFAULTS.key.models,
     }
-    warnOfUnknownModels(entry.value.models ?? [], entry.site.child('models'), known, context)
   }
   return keys
 }
 
-function readKey(entry: Entry<RawKey>, raw: RawKey, owners: Map<string, string>, context: Context): KeyConfig {
+function readKey(
+  entry: Entry<RawKey>,
+  raw: RawKey,
+  owners: Map<string, string>,
+  context: Context,
+): Omit<KeyConfig, 'models'> {
   const { site, name } = entry
   const disabled = raw.disabled ?? false
   const expires = readExpiry(raw, site, context)
@@ -47,7 +53,6 @@ function readKey(entry: Entry<RawKey>, raw: RawKey, owners: Map<string, string>,
   for (const secret of secrets) refuseShared(secret, name, site.child('secret'), owners, context)
   return {
     secrets,
-    models: raw.models ?? DEFAULTS.key.models,
     disabled,
     strict: raw.strict ?? false,
     ...(raw.expose === undefined ? {} : { expose: raw.expose }),

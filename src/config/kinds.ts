@@ -6,7 +6,7 @@ import { Site } from './document.js'
 import type { Entries } from './entries.js'
 import { openFile } from './open.js'
 import type { RawKind, RawUpstream } from './raw.generated.js'
-import { listed, quoted } from './report.js'
+import { listed, quoted, Report } from './report.js'
 import { suggest } from './suggest.js'
 
 /** One layer of an upstream: itself, its kind, the kind's kind. */
@@ -105,6 +105,19 @@ function onlyOneStarting(name: string, kinds: readonly string[]): string | undef
 /** The layer nearest to the upstream that has a field. */
 export function last(layers: readonly Layer[], field: keyof RawUpstream): Layer | undefined {
   return layers.findLast(layer => layer.value[field] !== undefined)
+}
+
+/** Reads something of a layer. What is wrong with a shipped one is reported at the upstream that needs it. */
+export function readLayer<T>(layer: Layer, upstream: Site, context: Context, read: (context: Context) => T): T {
+  if (!layer.site.document.shipped) return read(context)
+  const report = new Report(context.report.unfilled)
+  const result = read({ ...context, report })
+  const [place, kind] = [upstream.child('kind'), quoted(layer.kind ?? '')]
+  for (const { severity, rule, message } of report.sorted()) {
+    if (severity === 'error') context.report.error(rule, place, `the kind ${kind} cannot be used: ${message}`)
+    else context.report.warn(rule, place, `of the kind ${kind}: ${message}`)
+  }
+  return result
 }
 
 /** Names of the YAML files in a shipped folder; none where there is no such folder. */

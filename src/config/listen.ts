@@ -29,7 +29,7 @@ export function readListen(written: RawListen, site: Site, overrides: ListenOver
     readNetwork(network, site.child('trusted_proxies', index), context),
   )
   return {
-    host: overrides.host ?? raw.host ?? DEFAULTS.listen.host,
+    host: readHost(overrides.host ?? raw.host, DEFAULTS.listen.host, site.child('host'), context),
     port: overrides.port ?? readPort(raw.port, DEFAULTS.listen.port, site.child('port'), context),
     backlog: raw.backlog ?? DEFAULTS.listen.backlog,
     ...(tls === undefined ? {} : { tls }),
@@ -50,6 +50,12 @@ function readRevoked(
   const message = 'no client is asked for a certificate: client_ca is missing'
   context.report.error('missing-key', place, message, { on: 'key' })
   return undefined
+}
+
+export function readHost(raw: string | undefined, usual: string, site: Site, { report }: Context): string {
+  if (raw !== '') return raw ?? usual
+  report.error('bad-value', site, 'an empty host would be every address: write 0.0.0.0 or :: for that')
+  return usual
 }
 
 export function readPort(raw: number | string | undefined, usual: number, site: Site, { report }: Context): number {

@@ -34,15 +34,15 @@ function scopeLimits(raw: Written, tell: Tell, place: Site, report: Report): Sco
   for (const name of COUNTS) if (raw[name] !== undefined) limits[name] = raw[name]
   if (raw.body !== undefined) {
     const body = parseSize(raw.body)
-    if (body === undefined)
+    if (body !== undefined) limits.body = body
+    else if (!report.unfilled.has(String(raw.body)))
       tell(['body'], 'bad-value', 'expected a size such as 32MiB, 16KiB or 1024 (bytes), under 4GiB')
-    else limits.body = body
   }
   if (raw.queue !== undefined) {
     const queue = parseDuration(raw.queue)
-    if (queue === undefined)
+    if (queue !== undefined) limits.queue = queue
+    else if (!report.unfilled.has(raw.queue))
       tell(['queue'], 'bad-value', 'expected a duration such as 500ms, 30s or 5m, from 1ms to 24 days')
-    else limits.queue = queue
   }
   if (raw.unpriced !== undefined) limits.unpriced = raw.unpriced
   if (raw.when_store_fails !== undefined) limits.when_store_fails = raw.when_store_fails

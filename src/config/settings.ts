@@ -45,7 +45,10 @@ export function readLimits(raw: RawLimits | undefined, site: Site, context: Cont
 
 export function readTimeouts(raw: RawTimeouts | undefined, site: Site, context: Context): Partial<Timeouts> {
   const timeouts: Partial<Record<keyof Timeouts, number>> = {}
-  for (const [name, written] of membersOf(raw)) timeouts[name] = readDuration(written, site.child(name), context)
+  for (const [name, written] of membersOf(raw)) {
+    const time = readDuration(written, site.child(name), context)
+    if (!context.report.unfilled.has(written)) timeouts[name] = time
+  }
   return timeouts
 }
 
@@ -80,25 +83,36 @@ function membersOf<K extends string, V>(raw: Partial<Readonly<Record<K, V>>> | u
 
 /** Bytes. */
 export function readSize(written: string | number, site: Site, context: Context): number {
-  const bytes = parseSize(interpolate(written, site, context))
-  if (bytes === undefined)
-    context.report.error('bad-value', site, 'expected a size such as 32MiB, 16KiB or 1024 (bytes), under 4GiB')
-  return bytes ?? 1
+  return readWith(parseSize, written, 'a size such as 32MiB, 16KiB or 1024 (bytes), under 4GiB', site, context)
 }
 
 /** A share, over 0 and at most 1. */
 export function readShare(written: string, site: Site, context: Context): number {
-  const share = parsePercentage(interpolate(written, site, context))
-  if (share === undefined)
-    context.report.error('bad-value', site, 'expected a share over 0% and up to 100%, such as 50%')
-  return share ?? 1
+  return readWith(parsePercentage, written, 'a share over 0% and up to 100%, such as 50%', site, context)
 }
 
 /** Milliseconds. */
 export function readDuration(written: string, site: Site, context: Context): number {
-  const milliseconds = parseDuration(interpolate(written, site, context))
-  if (milliseconds === undefined) {
-    context.report.error('bad-value', site, 'expected a duration such as 500ms, 30s, 5m or 24h, from 1ms to 24 days')
-  }
-  return milliseconds ?? 1
+  return readWith(
+    parseDuration,
+    written,
+    'a duration such as 500ms, 30s, 5m or 24h, from 1ms to 24 days',
+    site,
+    context,
+  )
+}
+
+function readWith<T extends string | number>(
+  parse: (text: T) => number | undefined,
+  written: T,
+  expected: string,
+  site: Site,
+  context: Context,
+): number {
+  const text = interpolate(written, site, context)
+  const value = parse(text)
+  // A variable that is not set has already been reported.
+  if (value === undefined && !context.report.unfilled.has(String(text)))
+    context.report.error('bad-value', site, `expected ${expected}`)
+  return value ?? 1
 }

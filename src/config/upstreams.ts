@@ -8,18 +8,19 @@ import { mergeSpeaks, type ReadEndpoint } from './endpoints.js'
 import type { Entries, Entry } from './entries.js'
 import { checkForward, checkHeaders } from './headers.js'
 import { readLayers } from './health.js'
-import { type Kinds, type Layer, last } from './kinds.js'
+import { type Kinds, type Layer, last, readLayer } from './kinds.js'
 import { mergePrices } from './prices.js'
 import type { RawUpstream } from './raw.generated.js'
 import { RECORDED_BASE, readRecordings, withoutWay } from './recordings.js'
-import { quoted, Report } from './report.js'
+import { Report } from './report.js'
 import { readScopeLimits } from './scope-limits.js'
+import { ABSENT_SECRET } from './secret-rule.js'
 import { readRetry, readTimeouts } from './settings.js'
 import { readTask } from './tasks.js'
 import { readVerbs } from './verbs.js'
 
 /** Stands for the address of an upstream that is off and whose address needs a variable that is not set (RFC 2606). */
-const NOWHERE = 'http://off.invalid'
+const NOWHERE = 'https://off.invalid'
 
 /** The name of a kind, as the schema has it. */
 const KIND = /^[a-z0-9][a-z0-9._-]{0,63}$/
@@ -68,8 +69,8 @@ function readUpstream(
   const written = recordings === undefined ? whole : whole.map(withoutWay)
   const own = written.at(-1)?.value ?? raw
   const { secret, others = [], off, assumed = false } = readCredentialSecret(own, written, context)
-  // Disabled upstreams need no variables: missing ones are reported only for enabled ones.
-  const scoped = off === undefined && !assumed ? context : { ...context, report: new Report(context.report.unfilled) }
+  const lacksSecret = off !== undefined || (assumed && context.secrets === 'assume')
+  const scoped = lacksSecret ? { ...context, report: new Report(context.report.unfilled) } : context
   const layers = written.map(layer => filled(layer, own, entry.site, scoped))
   const endpoints = mergeSpeaks(layers, context)
   const credential = mergeCredential(layers, secret, context)
@@ -111,7 +112,21 @@ function readUpstream(
     ...(raw.region === undefined ? {} : { region: raw.region }),
     ...(recordings === undefined ? {} : { recordings }),
   }
+  if (lacksSecret) retell(scoped.report, off, context)
   return { config, sites: layers.map(layer => layer.site).reverse(), endpoints }
+}
+
+/**
+ * What is wrong with an upstream that lacks its secret, without what may be set or put there with the secret: variables count
+ * as set, and a file that is not there is an error only with the secret.
+ */
+function retell(scoped: Report, off: string | undefined, { report }: Context): void {
+  for (const problem of scoped.sorted()) {
+    const { rule } = problem
+    if (rule === 'unset-variable') continue
+    if (off === 'disabled' && (rule === 'unreadable-file' || rule === ABSENT_SECRET)) continue
+    report.add(rule === 'unreadable-file' ? { ...problem, severity: 'warning' } : problem)
+  }
 }
 
 function checkSpeaks(raw: RawUpstream, layers: readonly Layer[], site: Site, { report }: Context): void {
@@ -127,17 +142,8 @@ function verbsOf(layers: readonly Layer[], direction: 'request' | 'response', co
 
 /** Fills in a layer's variables. Those of a shipped kind are reported at the upstream that needs them. */
 function filled(layer: Layer, own: RawUpstream, upstream: Site, context: Context): Layer {
-  if (!layer.site.document.shipped) return { ...layer, value: interpolate(layer.value, layer.site, context) }
-  const report = new Report(context.report.unfilled)
-  const value = interpolate(withoutReplaced(layer.value, own), layer.site, { ...context, report })
-  for (const problem of report.sorted()) {
-    context.report.error(
-      problem.rule,
-      upstream.child('kind'),
-      `the kind ${quoted(layer.kind ?? '')} cannot be used: ${problem.message}`,
-    )
-  }
-  return { ...layer, value }
+  const raw = layer.site.document.shipped ? withoutReplaced(layer.value, own) : layer.value
+  return { ...layer, value: readLayer(layer, upstream, context, scoped => interpolate(raw, layer.site, scoped)) }
 }
 
 /** What the upstream says of the credential itself needs no variables of its kind. */

@@ -21,19 +21,22 @@ export class Variables {
   }
 }
 
-/** Text with its variables filled in, or what hinders that: a variable that is not set, or `${` of another form. */
+/** Text with its variables filled in, or what hinders that: a variable that is not set or leaves nothing, or `${` of another form. */
 type Interpolated =
   | { readonly text: string }
   | { readonly unset: string; readonly at: string }
+  | { readonly empty: string; readonly at: string }
   | { readonly malformed: string }
 
 /**
  * Fills in `${NAME}` and `${NAME:-default}` (the default counts where the variable is unset or empty). `$${` is a
- * literal `${`. Defaults are plain texts without `}`.
+ * literal `${`. Defaults are plain texts without `}`. A text that an empty variable leaves empty would mean something else
+ * (an empty host is every address), so only the default can say that.
  */
 export function interpolateText(text: string, variables: Variables): Interpolated {
   let result = ''
   let from = 0
+  let empty: { readonly empty: string; readonly at: string } | undefined
   for (let at = text.indexOf('${'); at !== -1; at = text.indexOf('${', from)) {
     if (text[at - 1] === '$' && at - 1 >= from) {
       result += `${text.slice(from, at - 1)}\${`
@@ -46,10 +49,12 @@ export function interpolateText(text: string, variables: Variables): Interpolate
     const value = variables.get(name)
     const chosen = fallback !== undefined && (value === undefined || value === '') ? fallback : value
     if (chosen === undefined) return { unset: name, at: whole }
+    if (value === '' && fallback === undefined) empty ??= { empty: name, at: whole }
     result += text.slice(from, at) + chosen
     from = at + whole.length
   }
-  return { text: result + text.slice(from) }
+  result += text.slice(from)
+  return result === '' && empty !== undefined ? empty : { text: result }
 }
 
 const VARIABLE = /^\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/

@@ -149,8 +149,11 @@ export class Masker {
   constructor(mask: readonly MaskName[], words: readonly string[], isKept: (text: string) => boolean = () => false) {
     this.#isKept = isKept
     const named = NAMES.filter(name => mask.includes(name)).map(name => ruleOf(MASKS[name], MARKS[name]))
-    // The longest first: a word may be part of another one.
-    const texts = words.toSorted((one, other) => other.length - one.length).map(escaped)
+    // The longest first: a word may be part of another one. An empty one would be everywhere.
+    const texts = words
+      .filter(word => word !== '')
+      .toSorted((one, other) => other.length - one.length)
+      .map(escaped)
     const own = texts.length === 0 ? [] : [ruleOf({ pattern: new RegExp(texts.join('|'), 'gi') }, '[word]')]
     this.#masks = [...own, ...named]
   }

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { run } from './bin.js'
@@ -41,4 +41,26 @@ t.test('fmt leaves broken YAML as it is, and reports line and column', async t =
   t.equal(code, 1)
   t.match(stderr, 'gateway.yaml:1:4')
   t.equal((await run(['fmt', 'none.yaml'], { cwd })).code, 2)
+})
+
+t.test('fmt leaves files that are not UTF-8 as they are, and reports the byte', async t => {
+  const cwd = t.testdir({ 'other.yaml': UNTIDY })
+  const file = join(cwd, 'gateway.yaml')
+  const bytes = Buffer.concat([Buffer.from('# caf'), Buffer.from([0xe9]), Buffer.from('\nversion:   1\n')])
+  writeFileSync(file, bytes)
+  const { code, stdout, stderr } = await run(['fmt', 'gateway.yaml', 'other.yaml'], { cwd })
+  t.equal(code, 1)
+  t.match(stderr, 'gateway.yaml:1:6  the byte 0xE9 is not UTF-8; save the file as UTF-8')
+  t.equal(stdout, 'formatted other.yaml\n')
+  t.same(readFileSync(file), bytes)
+  const imported = await run(['import', 'litellm', 'gateway.yaml'], { cwd })
+  t.equal(imported.code, 1)
+  t.equal(imported.stdout, '')
+  t.match(imported.stderr, 'the byte 0xE9 is not UTF-8')
+})
+
+t.test('fmt removes a byte order mark', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': `\ufeff${TIDY}` })
+  t.match(await run(['fmt'], { cwd }), { code: 0, stdout: 'formatted gateway.yaml\n' })
+  t.equal(readFileSync(join(cwd, 'gateway.yaml'), 'utf8'), TIDY)
 })

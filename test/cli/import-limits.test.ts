@@ -286,3 +286,18 @@ for (const { from, file, holds } of REAL) {
     t.ok(JSON.stringify(made).includes(holds), JSON.stringify(made))
   })
 }
+
+t.test('import: of amounts for one window the smallest holds', async t => {
+  const { made } = await imported(
+    t,
+    'litellm',
+    `model_list:
+  - { model_name: m, litellm_params: { model: openai/m, api_key: os.environ/K, max_budget: 10, budget_duration: 1d } }
+router_settings: { provider_budget_config: { openai: { budget_limit: 5, time_period: 1d } } }
+litellm_settings: { max_budget: 9, budget_duration: 30d }
+general_settings: { max_budget: 20, budget_duration: 31d }
+`,
+  )
+  t.strictSame(made.upstreams.openai?.limits, { budget: '5 USD/day' })
+  t.strictSame(made.groups, { everyone: { limits: { budget: '9 USD/month' } } })
+})

@@ -196,7 +196,7 @@ t.test('validate reads standard input, with its includes', async t => {
 t.test('validate reads variables from files; the environment wins', async t => {
   const cwd = t.testdir({
     'gateway.yaml': GOOD,
-    '.env': `TEST_KEY=${TEST_KEY}\nNORTH_KEY=""\n`,
+    '.env': `\ufeffTEST_KEY=${TEST_KEY}\nNORTH_KEY=""\n`,
     more: 'NORTH_KEY=abc\n',
   })
   const args = ['validate', '--secrets', 'require', '--env-file', '.env', '--env-file', 'more']

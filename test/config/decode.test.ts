@@ -1,5 +1,5 @@
 import t from 'tap'
-import { decode } from '../../src/config/open.js'
+import { decode } from '../../src/config/decode.js'
 import { BASE, tryLoad } from './support.js'
 
 t.test('a byte order mark is not a part of the text', async t => {

@@ -119,3 +119,28 @@ t.test('secrets never show in what is printed', async t => {
   const { config } = await withKeys(t, '  a: { secret: { env: A } }\n', { A: LONG })
   t.notMatch(JSON.stringify(config), LONG)
 })
+
+t.test('models of keys and groups are filled in', async t => {
+  const yaml = `version: 1
+groups: { team: { models: ["$\{TEAM}-*"] } }
+keys: { a: { secret: { env: A, generate: true }, group: team, models: ["$\{MODEL}"] } }
+${REST}`
+  const { config, text } = await tryLoad(t, yaml, { env: { TEAM: 'sim', MODEL: 'sim-text' } })
+  t.equal(text, '')
+  t.same(config?.keys.a?.models, ['sim-text'])
+  t.same(config?.groups.team?.models, ['sim-*'])
+  t.same((await tryLoad(t, yaml)).told, ['unset-variable 2:28', 'unset-variable 3:72'])
+})
+
+t.test('what a check is for is filled in', async t => {
+  const yaml = `version: 1
+groups: { blue: {} }
+keys: { a: { secret: { env: A, generate: true } } }
+checks: { guard: { type: ./guard.mjs, when: { group: ["$\{GROUP}"], header: { x-tenant: "$\{TENANT}" } } } }
+${REST}`
+  const files = { 'gateway.yaml': yaml, 'guard.mjs': '' }
+  const { config, told } = await tryLoad(t, files, { env: { GROUP: 'blue', TENANT: 'acme' } })
+  t.same(told, [])
+  t.match(config?.checks[0]?.when, { group: ['blue'], header: { 'x-tenant': { in: ['acme'] } } })
+  t.same((await tryLoad(t, files)).told, ['unset-variable 4:55', 'unset-variable 4:88'])
+})

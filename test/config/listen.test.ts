@@ -73,3 +73,17 @@ t.test('the backlog is a count, 4,096 unless the file says otherwise', async t =
   t.equal((await tryLoad(t, `${BASE}listen: { backlog: 128 }\n`)).config?.listen.backlog, 128)
   t.match((await tryLoad(t, `${BASE}listen: { backlog: 0 }\n`)).text, /gateway\.yaml:8:20 {2}listen\.backlog/)
 })
+
+t.test('a variable that is empty does not open a listener to the network', async t => {
+  const trial = (host: string, section = 'listen'): Promise<Trial> =>
+    tryLoad(t, `${BASE}${section}: { host: "${host}" }\n`, { env: { GW_HOST: '' } })
+  for (const section of ['listen', 'admin']) {
+    const [empty, said] = [await trial(`$\{GW_HOST}`, section), await trial(`$\{GW_HOST:-}`, section)]
+    t.match(empty.text, `${section}.host  the variable GW_HOST is empty; set it, or write a default`)
+    t.match(said.text, `${section}.host  an empty host would be every address`)
+    t.same([empty.config, said.config], [undefined, undefined])
+  }
+  t.equal((await trial(`$\{GW_HOST:-127.0.0.1}`)).config?.listen.host, '127.0.0.1')
+  const given = await tryLoad(t, BASE, { overrides: { host: '' } })
+  t.match(given.text, 'an empty host would be every address', 'of the command line, too')
+})

@@ -1,8 +1,9 @@
 import { chmodSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { load } from '../../src/config/load.js'
+import { type LoadOptions, load } from '../../src/config/load.js'
 import type { UpstreamConfig } from '../../src/core/config.js'
+import { packageRoot } from '../../src/core/package-root.js'
 import { BASE, faults, folderWith, SHIPPED, type Trial, tryLoad } from './support.js'
 
 async function withUpstream(
@@ -100,12 +101,12 @@ t.test('what is checked without its secret need not have its variables set eithe
   const yaml = BASE.replace('models:', `${own}models:`)
   const { config, told } = await tryLoad(t, yaml, { secrets: 'assume' })
   t.same(told, ['unused-upstream 6:3'])
-  t.equal(config?.upstreams.north?.base, 'http://off.invalid')
+  t.equal(config?.upstreams.north?.base, 'https://off.invalid')
 })
 
 t.test('what is off need not have its variables set', async t => {
   t.match(await withUpstream(t, '{ kind: tenant, secret: { env: KEY } }'), {
-    north: { off: 'KEY is not set', base: 'http://off.invalid' },
+    north: { off: 'KEY is not set', base: 'https://off.invalid' },
     problems: [],
   })
   t.match((await withUpstream(t, '{ kind: tenant, secret: { env: KEY } }', { KEY: 'n' })).told, ['unset-variable 6:18'])
@@ -114,12 +115,77 @@ t.test('what is off need not have its variables set', async t => {
   })
 })
 
+const WRONG = `limits: { requests: 60/m }, timeouts: { total: 999h }, retry: { budget: 200% }, proxy: "foo://bar", pool: { age: 999h }`
+
+t.test(
+  'what is wrong with an upstream is an error also where its secret is absent, assumed or in a manager',
+  async t => {
+    const rules = (told: readonly string[]): readonly string[] => told.map(one => one.replace(/ .*/, ''))
+    const expected = Array.from({ length: 5 }, () => 'bad-value')
+    for (const [secret, secrets] of [
+      ['{ env: KEY }', 'assume'],
+      ['{ env: KEY }', 'leave'],
+      ['{ vault: secret/data/north, field: key }', 'leave'],
+    ] as const) {
+      const own = `  north: { kind: compass, secret: ${secret}, ${WRONG} }\n`
+      const { told } = await tryLoad(t, BASE.replace('models:', `${own}models:`), { secrets })
+      t.same(
+        rules(told).filter(rule => rule === 'bad-value'),
+        expected,
+        `${secret} ${secrets}`,
+      )
+    }
+    t.same(rules((await withUpstream(t, `{ kind: compass, disabled: true, ${WRONG} }`)).told), expected)
+  },
+)
+
+t.test(
+  'a file that is not there is an error of an upstream that has its secret, and a warning of one that lacks it',
+  async t => {
+    const own = '{ kind: compass, secret: { env: KEY }, tls: { ca: ./absent.pem } }'
+    const yaml = BASE.replace('models:', `  north: ${own}\nmodels:`)
+    const severities = async (options: Partial<LoadOptions>): Promise<readonly string[]> =>
+      faults(await tryLoad(t, yaml, options)).map(({ rule, severity }) => `${rule} ${severity}`)
+    t.same(await severities({ env: { KEY: 'n' } }), ['unreadable-file error'])
+    t.same(await severities({}), ['unreadable-file warning'])
+    t.same(await severities({ secrets: 'assume' }), ['unreadable-file warning'])
+    const disabled = await withUpstream(t, own.replace('kind:', 'disabled: true, kind:'))
+    t.same(faults(disabled), [], 'nothing needs it')
+  },
+)
+
+t.test(
+  'of a value whose variable is not set, only that is reported, and nothing where the secret is absent',
+  async t => {
+    const value = (name: string): string => `"$\{${name}}"`
+    const words = `tls: { ca: ${value('CA')} }, timeouts: { total: ${value('T')} }, retry: { budget: ${value('R')} }, limits: { queue: ${value('Q')} }`
+    const own = `{ kind: compass, http2: true, base: ${value('HOST')}, secret: { env: KEY }, ${words} }`
+    const { told } = await withUpstream(t, own, { KEY: 'n' })
+    t.same(
+      told.map(one => one.replace(/ .*/, '')),
+      Array.from({ length: 5 }, () => 'unset-variable'),
+    )
+    t.same(faults(await withUpstream(t, own)), [])
+  },
+)
+
+t.test('what is wrong with the credential of a shipped kind is reported at the upstream', async t => {
+  const own = '{ kind: kling-signed, secret: { env: KEY } }'
+  const yaml = BASE.replace('models:', `  north: ${own}\nmodels:`)
+  const env = { KEY: 'too-short', KLING_ACCESS_KEY: 'a' }
+  const { text } = await tryLoad(t, yaml, { env, shipped: packageRoot() })
+  t.match(
+    text,
+    /^gateway\.yaml:6:18 {2}upstreams\.north\.kind {2}the kind "kling-signed" cannot be used: a key for HS256/,
+  )
+})
+
 t.test('what a variable brings is held against the same rules and never printed', async t => {
   const trial = async (base: string): Promise<Trial> =>
     withUpstream(t, '{ kind: compass, base: "${' + 'BASE}" }', { BASE: base })
   t.match((await trial('https://x.example/v1/')).config?.upstreams.north, { base: 'https://x.example/v1' })
+  t.same((await trial('')).told, ['unset-variable 6:33'])
   for (const base of [
-    '',
     'x',
     'ftp://canary',
     'https://user:canary@x',

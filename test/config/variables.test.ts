@@ -21,8 +21,11 @@ t.test('a default counts where the variable is unset or empty', async t => {
   t.same(fill('[${ABSENT:-}]'), { text: '[]' })
 })
 
-t.test('a variable that is set and empty is empty', async t => {
+t.test('a variable that is set and empty is empty, but must not leave the whole text empty', async t => {
   t.same(fill('[${EMPTY}]'), { text: '[]' })
+  t.match(fill('${EMPTY}'), { empty: 'EMPTY' })
+  t.match(fill('${EMPTY}${ABSENT:-}'), { empty: 'EMPTY' })
+  t.same(fill('${ABSENT:-}${EMPTY:-}'), { text: '' })
 })
 
 t.test('a variable that is not set and has no default is named', async t => {

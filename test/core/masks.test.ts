@@ -99,3 +99,8 @@ t.test('a megabyte of what nearly is something is read in a time that grows with
   ]
   for (const unit of units) t.type(MASKER.text(unit.repeat(1_000_000 / unit.length)), 'string', unit)
 })
+
+t.test('an empty word masks nothing', async t => {
+  t.equal(new Masker([], ['', 'north']).text('to the north'), 'to the [word]')
+  t.equal(new Masker([], ['']).text('to the north'), 'to the north')
+})

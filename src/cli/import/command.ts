@@ -1,10 +1,10 @@
-import { readdir, readFile } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { formatYaml } from '../../config/formatting/format.js'
 import { shownFile } from '../../config/problems.js'
 import { packageRoot } from '../../core/package-root.js'
 import { CommandError, coloured, EXIT, type Io, paints, print } from '../io.js'
-import { oneFile, printProblems } from '../loading.js'
+import { oneText, printProblems } from '../loading.js'
 import { findingLines } from './findings.js'
 import { importData } from './kinds.js'
 import { READERS } from './readers.js'
@@ -13,11 +13,10 @@ import { type Foreign, type Translated, translate } from './translate.js'
 /** Prints the translation on standard output, and what became of each setting on standard error. */
 export async function importFile(from: string, file: string, model: string, io: Io): Promise<number> {
   const foreign = await foreignOf(from)
-  const { text: given } = await oneFile(file, io)
-  const text = (given ?? (await readFile(file))).toString('utf8').replace(/^\ufeff/, '')
-  const result = await translate(foreign, shownFile(file), text, model)
-  if ('problems' in result) {
-    await printProblems(result.problems, io.stderr, io)
+  const read = await oneText(file, io)
+  const result = read && (await translate(foreign, shownFile(file), read.text, model))
+  if (result === undefined || 'problems' in result) {
+    await printProblems(result?.problems ?? [], io.stderr, io)
     throw new CommandError(`${file} cannot be read`, EXIT.failed)
   }
   const formatted = formatYaml('imported.yaml', result.text)

@@ -4,6 +4,7 @@ import { accountOf, type CloudWish, placeOf } from './clouds.js'
 import type { Spoken } from './custom-requests.js'
 import type { KindOf } from './kinds.js'
 import type { View } from './view.js'
+import { onePerWindow } from './windows.js'
 import { entryYaml, scalarYaml } from './yaml-text.js'
 
 export interface Target {
@@ -153,7 +154,7 @@ export class Draft {
     if (made === undefined) return
     const all = new Map(Object.entries(isObject(made.limits) ? made.limits : {}))
     for (const [unit, rates] of Object.entries(limits))
-      all.set(unit, all.has(unit) ? [all.get(unit) ?? [], rates].flat() : rates)
+      all.set(unit, all.has(unit) ? onePerWindow([all.get(unit) ?? [], rates].flat().map(String)) : rates)
     this.#upstreams.set(upstream, { ...made, limits: Object.fromEntries(all) })
   }
 

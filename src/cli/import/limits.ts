@@ -2,6 +2,7 @@ import type { Json } from '../../core/json.js'
 import type { Draft } from './draft.js'
 import type { Mark } from './findings.js'
 import type { View } from './view.js'
+import { onePerWindow } from './windows.js'
 
 type Unit = 'requests' | 'tokens' | 'budget'
 
@@ -114,8 +115,7 @@ export class Limits {
 
   #write(unit: Unit, text: string, view: View, [mark, reason]: readonly [Mark, string]): void {
     const before = this.value[unit]
-    const list = before === undefined ? [] : Array.isArray(before) ? before : [before]
-    if (!list.includes(text)) this.value[unit] = list.length === 0 ? text : [...list, text]
+    this.value[unit] = onePerWindow([before ?? [], text].flat().map(String))
     // Models without a price cost nothing elsewhere; here a budget over them has to say so.
     if (unit === 'budget') this.#draft.top.unpriced = 'free'
     const free = unit === 'budget' ? '; models without a price count as nothing' : ''

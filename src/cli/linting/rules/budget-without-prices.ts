@@ -40,7 +40,8 @@ function* budgetsOf({ keys, groups }: Config): Generator<Holder> {
       if (holder.limits?.bounds.some(({ unit }) => unit === 'budget') !== true) continue
       const all = [holder, ...groupsOf(holder, groups).map(([, group]) => group)]
       const lists = all.flatMap(({ models }) => (models === undefined ? [] : [models]))
-      yield { path: [section, name], lists, unpriced: holder.limits.unpriced }
+      const unpriced = all.map(({ limits }) => limits?.unpriced).find(one => one !== undefined)
+      yield { path: [section, name], lists, unpriced }
     }
   }
 }

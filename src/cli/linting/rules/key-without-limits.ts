@@ -6,7 +6,7 @@ export const keyWithoutLimits: Rule = {
   severity: 'note',
   finds: 'a key for which nothing is limited: not by itself, not by a group',
   why: 'A loop in one program, or a leaked key, may spend all that the providers allow.',
-  mend: 'Write `limits: { budget: 50/month }` or `limits: { requests: 600/minute }` at the key or a group of it.',
+  mend: 'Write `limits: { budget: 50 USD/month }` or `limits: { requests: 600/minute }` at the key or a group of it.',
   *check({ config: { keys, groups } }) {
     for (const [name, key] of Object.entries(keys)) {
       const chain = groupsOf(key, groups).map(([, group]) => group)
