@@ -1,7 +1,7 @@
 import { effect, signal } from '@preact/signals'
 import { type ComponentType, render } from 'preact'
 import { useEffect } from 'preact/hooks'
-import { call, whenSignedOut } from './api.js'
+import { call, messageOf, whenSignedOut } from './api.js'
 import { clock, short } from './format.js'
 import { Overview } from './pages/overview.js'
 import { followLinks, go, path } from './router.js'
@@ -13,7 +13,7 @@ import { Icon } from './ui/icon.js'
 import { PAGES } from './ui/pages.js'
 import { Palette } from './ui/palette.js'
 import { Empty } from './ui/parts.js'
-import { SignIn } from './ui/sign-in.js'
+import { ofFragment, SignIn } from './ui/sign-in.js'
 
 const isPalette = signal(false)
 
@@ -182,7 +182,7 @@ function Disturbed() {
 
 function App() {
   if (session.value === undefined) return <div class="loading" role="status" aria-label="Loading" />
-  if (session.value === 'none') return <SignIn onSignedIn={() => void begin()} />
+  if (session.value === 'none') return <SignIn failure={linkFailure.value} onSignedIn={() => void begin()} />
   return (
     <div class="app">
       <SideBar />
@@ -225,7 +225,18 @@ function press(event: KeyboardEvent): void {
   }
 }
 
+/** Why a link that the gateway printed opened no session. */
+const linkFailure = signal<string | undefined>(undefined)
+
+/** A link counts also where there is a session: that one may only look. */
 async function begin(): Promise<void> {
+  const code = ofFragment('code')
+  linkFailure.value = undefined
+  try {
+    if (code !== undefined) await call<Session>('/admin/session', { method: 'POST', body: { code } })
+  } catch (cause) {
+    linkFailure.value = messageOf(cause)
+  }
   try {
     session.value = await call<Session>('/admin/session')
     startLive()
@@ -241,6 +252,7 @@ whenSignedOut(() => {
   session.value = 'none'
 })
 document.addEventListener('keydown', press)
+addEventListener('hashchange', () => void begin())
 effect(() => {
   document.title = `${titleOf(path.value)} · Gateway console`
 })

@@ -24,6 +24,9 @@ const MAX_CONNECTIONS = 100
 const HEADERS_TIMEOUT_MS = 10_000
 const REQUEST_TIMEOUT_MS = 30_000
 
+/** How often it is looked whether those who read a stream still may, milliseconds. */
+const LOOK_AGAIN_MS = 2000
+
 /** One line for each request that had the admin key, and for each that had not. */
 type AdminLog = (fields: {
   readonly admin: string
@@ -57,11 +60,11 @@ export function createAdminServer(settings: AdminPlan, tools: AdminTools): Serve
   server.maxConnections = MAX_CONNECTIONS
   const digest = (): string | undefined => (tools.host.plan.admin ?? settings).digest
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
-    void serve(request, response, digest(), tools)
+    void serve(request, response, digest, tools)
   })
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on('error', () => socket.destroy())
-    if (wantsSocket(request)) void serveSocket(request, socket, head, digest(), tools)
+    if (wantsSocket(request)) void serveSocket(request, socket, head, digest, tools)
     else serveInPlace(server, request, socket, head)
   })
   knowAllConnections(server)
@@ -73,14 +76,17 @@ async function serveSocket(
   request: IncomingMessage,
   socket: Duplex,
   head: Buffer,
-  digest: string | undefined,
+  digest: () => string | undefined,
   { host, log }: AdminTools,
 ): Promise<void> {
   const client = request.socket.remoteAddress
-  const session = sessionFor(request, digest, host)
+  // What it sent as it was: the playground's request continues without its cookie.
+  const sent = { headers: { ...request.headers }, socket: request.socket }
+  const session = sessionFor(sent, digest(), host)
   const admin = `GET ${(request.url ?? '').split('?', 1)[0]?.slice(0, 200)}`
   try {
     await openRealtime(request, socket, head, { session, host })
+    endWithout(socket, () => sessionFor(sent, digest(), host))
     log({ admin, status: 101, client, by: session?.name })
   } catch (cause) {
     const { status, type, message } = errorOf(cause)
@@ -99,7 +105,7 @@ async function serveSocket(
 async function serve(
   request: IncomingMessage,
   response: ServerResponse,
-  digest: string | undefined,
+  digest: () => string | undefined,
   tools: AdminTools,
 ): Promise<void> {
   const { method = '', url = '' } = request
@@ -116,7 +122,9 @@ async function serve(
   if (tools.host.plan.admin?.console === true && answerFile(request, response, path)) return
   try {
     const isEncrypted = 'encrypted' in request.socket
-    const session = isAllowed(request, digest) ? 'key' : sessionFor(request, digest, tools.host)
+    const allowed = (): Session | 'key' | undefined =>
+      isAllowed(request, digest()) ? 'key' : sessionFor(request, digest(), tools.host)
+    const session = allowed()
     if (session === undefined && !isOpen(tools, method, path))
       throw new AdminError(401, 'unauthenticated', 'send the admin key as a Bearer token')
     const { route, params } = routeOf(tools.table, method, path)
@@ -137,6 +145,7 @@ async function serve(
     if (route.stream !== undefined) {
       tools.log({ admin: `${method} ${path}`, status, client, by })
       if (cookies.length > 0) response.setHeader('set-cookie', cookies)
+      endWithout(response, allowed)
       await sendPieces(response, route.stream, body as StreamAnswer)
       return
     }
@@ -165,9 +174,16 @@ async function sendPieces(response: ServerResponse, usual: string, given: Stream
   source.destroy()
 }
 
+/** Breaks a stream off when its session, or the key that opened it, holds no longer. */
+function endWithout(stream: ServerResponse | Duplex, session: () => Session | 'key' | undefined): void {
+  if (stream.destroyed) return
+  const timer = setInterval(() => session() ?? stream.destroy(), LOOK_AGAIN_MS).unref()
+  stream.once('close', () => clearInterval(timer))
+}
+
 /** A session of the console, where the plan has one. */
 function sessionFor(
-  { headers, socket }: IncomingMessage,
+  { headers, socket }: Pick<IncomingMessage, 'headers' | 'socket'>,
   digest: string | undefined,
   { plan: { admin } }: AdminHost,
 ): Session | undefined {

@@ -1,5 +1,5 @@
 import { DEFAULTS } from '../core/defaults.generated.js'
-import { type CallerMapping, IDENTITY_TERMS, type IdentityTerm, type Said } from '../core/identity.js'
+import { type CallerMapping, type ClaimRule, IDENTITY_TERMS, type IdentityTerm, type Said } from '../core/identity.js'
 import { isObject, type Json } from '../core/json.js'
 import type { Context } from './context.js'
 import type { Site } from './document.js'
@@ -31,7 +31,7 @@ export function readMapping(raw: RawIdentityCaller, site: Site, named: Named, co
       const message = `the key has ${term} of its own: leave this out, or leave key out`
       context.report.error('terms-beside-key', site.child(term), message, { on: 'key' })
     }
-    terms[term] = saidOf(written)
+    terms[term] = saidOf(written, site.child(term))
     for (const [value, place] of placed(written, site.child(term))) checkTerm(term, value, place, named, context)
   }
   if (key !== undefined) {
@@ -39,13 +39,32 @@ export function readMapping(raw: RawIdentityCaller, site: Site, named: Named, co
   }
   return {
     name: raw.name ?? DEFAULTS.identityCaller.name,
-    ...(key === undefined ? {} : { key: saidOf(key as Json) }),
+    ...(key === undefined ? {} : { key: saidOf(key as Json, site.child('key')) }),
     terms,
   }
 }
 
-function saidOf(written: Json): Said {
-  return isObject(written) && typeof written.claim === 'string' ? (written as unknown as Said) : { value: written }
+function saidOf(written: Json, site: Site): Said {
+  const isRule = isObject(written) && typeof written.claim === 'string'
+  return isRule ? ruleOf(written as unknown as WrittenRule, site) : { value: written }
+}
+
+type WrittenRule = Omit<ClaimRule, 'map'> & { readonly map?: Readonly<Record<string, Json>> }
+
+/** The rule as it counts: with its map in the order of the file. */
+export function ruleOf({ map, ...rule }: WrittenRule, site: Site): ClaimRule {
+  return map === undefined ? rule : { ...rule, map: inFileOrder(map, site.child('map')) }
+}
+
+const WHOLE_NUMBER = /^\d+$/
+
+/** An object has its names that are numbers, such as those of groups, before all others. */
+function inFileOrder(map: Readonly<Record<string, Json>>, { document, path }: Site): NonNullable<ClaimRule['map']> {
+  const entries = Object.entries(map)
+  const startOf = ([name]: readonly [string, Json]): number => document.tree.range([...path, name], 'key').start
+  // Asking the tree parses the whole file again.
+  if (!entries.some(([name]) => WHOLE_NUMBER.test(name))) return entries
+  return entries.sort((one, other) => startOf(one) - startOf(other))
 }
 
 /** Every value that the file has, and where. */

@@ -1,9 +1,9 @@
 import { DEFAULTS } from '../core/defaults.generated.js'
-import type { ClaimRule } from '../core/identity.js'
 import type { Secret } from '../core/secret.js'
 import type { SignInConfig } from '../core/sign-in.js'
 import type { Context } from './context.js'
 import type { Site } from './document.js'
+import { ruleOf } from './identity-terms.js'
 import type { RawAdminSignIn } from './raw.generated.js'
 import { readSecret } from './secrets.js'
 import { readDuration } from './settings.js'
@@ -34,7 +34,7 @@ export function readSignIn(raw: RawAdminSignIn, site: Site, context: Context): S
     scopes: raw.scopes ?? defaults.scopes,
     ...(address === undefined ? {} : { address: address.replace(/\/$/, '') }),
     name: raw.name ?? defaults.name,
-    role: role as ClaimRule,
+    role: ruleOf(role, site.child('role')),
   }
 }
 

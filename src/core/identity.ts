@@ -88,15 +88,15 @@ export type Said = { readonly value: Json } | ClaimRule
 export interface ClaimRule {
   /** A claim's name, or a JSON pointer. */
   readonly claim: string
-  /** What its values mean, in order. Absent: the claim has it as it is. */
-  readonly map?: Readonly<Record<string, Json>>
+  /** What its values mean, in the order of the file. Absent: the claim has it as it is. */
+  readonly map?: readonly (readonly [value: string, meaning: Json])[]
   readonly default?: Json
 }
 
 /** Every value of the file that a rule may give. */
 export function valuesOf(said: Said): readonly Json[] {
   if ('value' in said) return [said.value]
-  return [...Object.values(said.map ?? {}), ...(said.default === undefined ? [] : [said.default])]
+  return [...(said.map ?? []).map(([, meaning]) => meaning), ...(said.default === undefined ? [] : [said.default])]
 }
 
 /** Between the name of a provider and the name of a caller; no name of a key contains it. */

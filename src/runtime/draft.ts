@@ -11,7 +11,7 @@ import { packageRoot } from '../core/package-root.js'
 import type { Problem } from '../core/problems.js'
 import { inSlices } from '../core/steps.js'
 import { changesBetween } from './changes.js'
-import { FileChange, UnwrittenError } from './file-change.js'
+import { ConflictError, FileChange, UnwrittenError, type Wanted } from './file-change.js'
 import type { PastDocument } from './history.js'
 import { type LoadedPlan, type LoadOptions, reloadPlan } from './load.js'
 import { meaningOf } from './meaning.js'
@@ -85,9 +85,10 @@ export class FileDrafts {
 
   /** Beside requests, and one at a time: what is large is read on a thread of its own. */
   async #load(given: Pick<LoadOptions, 'text' | 'documents'>): Promise<LoadedPlan> {
-    const read = this.#reading.then(() => {
-      const { running, loaded } = this.#plans()
-      return reloadPlan({ ...this.#options, ...given }, running, loaded.parsed)
+    const read = this.#reading.then(async () => {
+      const plans = this.#plans()
+      const options = { ...this.#options, ...given, held: await plans.held() }
+      return await reloadPlan(options, plans.running, plans.loaded.parsed)
     })
     this.#reading = read.catch(() => undefined)
     return await read
@@ -101,7 +102,7 @@ export class FileDrafts {
     try {
       const whole = completed(text, before)
       const checked = await this.check(whole, false)
-      const file = { path: placeOf(this.#options.file), text: whole }
+      const file = { path: placeOf(this.#options.file), text: whole, before }
       return !checked.isValid || whole === before ? checked : await this.#write([file], checked)
     } finally {
       this.#isWriting = false
@@ -109,7 +110,7 @@ export class FileDrafts {
   }
 
   /** Writes files, those that are there no more among them, and reloads; if that fails, all are as they were before. */
-  async #write(files: readonly PastDocument[], checked: Checked): Promise<Checked> {
+  async #write(files: readonly Wanted[], checked: Checked): Promise<Checked> {
     const change = await FileChange.stage(files).catch(error => {
       throw notWritten(error)
     })
@@ -145,14 +146,17 @@ export class FileDrafts {
   /** As {@link apply}, with what all files of the configuration said at a former generation. */
   async back(generation: number, digest: string): Promise<Checked | undefined> {
     const files = await this.#plans().pastDocuments(generation)
-    if (files === undefined || digestOf(await this.#text()) !== digest || this.#isWriting) return undefined
+    const before = await this.#text()
+    if (files === undefined || digestOf(before) !== digest || this.#isWriting) return undefined
     this.#isWriting = true
     try {
       const documents = files.map(({ path, text }) => ({ path, bytes: Buffer.from(text) }))
       const later = await this.#laterThan(documents)
       if (later.length > 0) throw new AdminError(409, 'conflict', laterText(generation, later))
       const checked = await this.#check({ documents })
-      return checked.isValid ? await this.#write(files.filter(isOwn), checked) : checked
+      const main = placeOf(this.#options.file)
+      const wanted = files.filter(isOwn).map(file => (file.path === main ? { ...file, before } : file))
+      return checked.isValid ? await this.#write(wanted, checked) : checked
     } finally {
       this.#isWriting = false
     }
@@ -195,6 +199,7 @@ function isOwn({ path }: PastDocument): boolean {
 
 function notWritten(error: unknown): unknown {
   if (!(error instanceof UnwrittenError)) return error
+  if (error instanceof ConflictError) return new AdminError(409, 'conflict', `${error.message}; nothing was written`)
   return new AdminError(500, 'not_written', `${error.message}; all files are as they were`)
 }
 

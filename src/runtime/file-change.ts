@@ -1,16 +1,17 @@
+import { randomUUID } from 'node:crypto'
 import { chmod, chown, constants, copyFile, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { makeFolder } from '../core/folders.js'
 
-/** A file as it shall be. Without a text it shall not be there. */
-interface Wanted {
+/** A file as it shall be. Without a text it shall not be there. `before`: what it must say until then. */
+export interface Wanted {
   readonly path: string
   readonly text: string | undefined
+  readonly before?: string
 }
 
-interface Step {
-  /** As it was named, and the file itself where that is a link. */
-  readonly path: string
+interface Step extends Wanted {
+  /** The file itself where `path` is a link. */
   readonly real: string
   /** Beside the file: its new text, and its former one. */
   readonly fresh: string | undefined
@@ -22,6 +23,18 @@ export class UnwrittenError extends Error {
   override readonly name = 'UnwrittenError'
 }
 
+/** Someone else has changed a file, or writes it at the moment. */
+export class ConflictError extends UnwrittenError {
+  readonly code = 'it has changed meanwhile'
+
+  constructor(path: string) {
+    super(`${path} has changed meanwhile`)
+  }
+}
+
+/** What a process that was killed has left is in no one's way after so long, milliseconds. */
+const LEFT_BEHIND_MS = 60_000
+
 /**
  * Several files that change together, or not at all. What takes room or rights is done beside them first; then each
  * only takes another name, both forward and back. A link still leads to its file.
@@ -30,8 +43,8 @@ export class FileChange {
   readonly #steps: readonly Step[]
   /** Those that have changed, in that order. */
   readonly #made: Step[] = []
-  /** Former texts that are the only ones left. */
-  readonly #kept = new Set<string>()
+  /** Files beside them that the end removes. */
+  readonly #beside = new Set<string>()
 
   private constructor(steps: readonly Step[]) {
     this.#steps = steps
@@ -54,14 +67,22 @@ export class FileChange {
     const steps: Step[] = []
     const change = new FileChange(steps)
     try {
-      for (const { path, text } of files) {
+      for (const { path, text, before: expected } of files) {
         const before = await textAt(path)
+        if (expected !== undefined && before !== expected) throw new ConflictError(path)
         if (text === before) continue
         const real = before === undefined ? path : await realpath(path)
-        const fresh = text === undefined ? undefined : `${real}.new-${process.pid}`
-        const former = before === undefined ? undefined : `${real}.old-${process.pid}`
-        steps.push({ path, real, fresh, former })
-        await named(path, () => beside({ real, fresh, former }, text ?? ''))
+        const fresh = text === undefined ? undefined : `${real}.being-written`
+        const former = before === undefined ? undefined : `${real}.old-${randomUUID()}`
+        const step = { path, text, ...(before === undefined ? {} : { before }), real, fresh, former }
+        await named(path, async () => {
+          if (former === undefined) await makeFolder(dirname(real))
+          else change.#beside.add(former)
+          if (fresh !== undefined) await claim(fresh, path)
+          if (fresh !== undefined) change.#beside.add(fresh)
+          await fill(step)
+        })
+        steps.push(step)
       }
     } catch (error) {
       await change.end()
@@ -72,21 +93,27 @@ export class FileChange {
 
   async make(): Promise<void> {
     for (const step of this.#steps) {
-      const { path, real, fresh } = step
-      await named(path, () => (fresh === undefined ? rm(real) : rename(fresh, real)))
+      const { path, before, real, fresh } = step
+      await named(path, async () => {
+        if ((await textAt(path)) !== before) throw new ConflictError(path)
+        await (fresh === undefined ? rm(real) : rename(fresh, real))
+      })
       this.#made.push(step)
+      // From now on the name may be another process's.
+      if (fresh !== undefined) this.#beside.delete(fresh)
     }
   }
 
   /** Every file that can be is as it was. Of the others it returns where their former text is. */
   async undo(): Promise<readonly string[]> {
     const lost: string[] = []
-    for (const { path, real, former } of this.#made.splice(0).reverse()) {
+    for (const { path, text, real, former } of this.#made.splice(0).reverse()) {
       try {
+        if ((await textAt(path)) !== text) throw new ConflictError(path)
         if (former === undefined) await rm(real, { force: true })
         else await rename(former, real)
       } catch (error) {
-        if (former !== undefined) this.#kept.add(former)
+        if (former !== undefined) this.#beside.delete(former)
         lost.push(`${path} (${codeOf(error)}${former === undefined ? '' : `; its former text is in ${former}`})`)
       }
     }
@@ -95,11 +122,7 @@ export class FileChange {
 
   /** Nothing remains beside the files but what could not be put back. */
   async end(): Promise<void> {
-    for (const { fresh, former } of this.#steps) {
-      for (const path of [fresh, former]) {
-        if (path !== undefined && !this.#kept.has(path)) await rm(path, { force: true }).catch(() => undefined)
-      }
-    }
+    for (const path of this.#beside) await rm(path, { force: true }).catch(() => undefined)
   }
 }
 
@@ -111,11 +134,19 @@ async function textAt(path: string): Promise<string | undefined> {
   })
 }
 
-async function beside({ real, fresh, former }: Omit<Step, 'path'>, text: string): Promise<void> {
-  if (former === undefined) await makeFolder(dirname(real))
-  else await copyFile(real, former, constants.COPYFILE_EXCL)
+/** All processes that would write a file need the same name for it: one of them gets it. */
+async function claim(fresh: string, path: string): Promise<void> {
+  const left = await stat(fresh).catch(() => undefined)
+  if (left !== undefined && Date.now() - left.mtimeMs > LEFT_BEHIND_MS) await rm(fresh, { force: true })
   // Of a file that is new no one knows who may read it but its owner.
-  if (fresh !== undefined) await writeFile(fresh, text, { flag: 'wx', mode: 0o600 })
+  await writeFile(fresh, '', { flag: 'wx', mode: 0o600 }).catch(error => {
+    throw error.code === 'EEXIST' ? new ConflictError(path) : error
+  })
+}
+
+async function fill({ real, fresh, former, text = '' }: Step): Promise<void> {
+  if (former !== undefined) await copyFile(real, former, constants.COPYFILE_EXCL)
+  if (fresh !== undefined) await writeFile(fresh, text)
   if (former === undefined) return
   const { mode, uid, gid } = await stat(real)
   for (const copy of [former, ...(fresh === undefined ? [] : [fresh])]) {
@@ -129,6 +160,7 @@ async function named(path: string, work: () => Promise<unknown>): Promise<void> 
   try {
     await work()
   } catch (cause) {
+    if (cause instanceof ConflictError) throw cause
     throw new UnwrittenError(`${path} cannot be written (${codeOf(cause)})`, { cause })
   }
 }

@@ -8,6 +8,7 @@ import type { Config } from '../core/config.js'
 import type { LogFormat, LogLevel } from '../core/log-config.js'
 import type { Problem } from '../core/problems.js'
 import type { Secret } from '../core/secret.js'
+import type { Held } from '../core/secret-managers.js'
 import { atOnce, inSlices, type Steps } from '../core/steps.js'
 import type { WorkerCount } from '../core/worker-count.js'
 import { Egress } from '../net/egress.js'
@@ -47,6 +48,8 @@ export interface LoadOptions {
   readonly without?: WithoutSecret
   /** Fetches secrets of managers. Absent: nothing is fetched, and they are assumed to be there. */
   readonly keeper?: SecretKeeper
+  /** What is known of them where nothing is fetched. */
+  readonly held?: ReadonlyMap<string, Held>
   /** Modules of the user's own are loaded, to see whether they are what they should be. Absent: they are only read. */
   readonly loadsModules?: true
   /** Returns the generated key of that name, created on first start; absent if keys must not be created (`validate`). */
@@ -199,13 +202,13 @@ function readOf({ problems, sources, watch, digest, parsed, documents }: Loaded)
   return { problems, sources, watch, digest, parsed, documents }
 }
 
-function orderOf({ file, env, overrides, text, documents, keeper }: LoadOptions): Order {
+function orderOf({ file, env, overrides, text, documents, keeper, held = keeper?.held }: LoadOptions): Order {
   return {
     ...{ file, env },
     ...(overrides === undefined ? {} : { overrides }),
     ...(text === undefined ? {} : { text }),
     ...(documents === undefined ? {} : { documents }),
-    ...(keeper === undefined ? {} : { held: keeper.held }),
+    ...(held === undefined ? {} : { held }),
   }
 }
 

@@ -1,3 +1,4 @@
+import type { Held } from '../core/secret-managers.js'
 import type { History, PastDocument } from './history.js'
 import type { LoadedPlan, Running } from './load.js'
 
@@ -23,6 +24,8 @@ export interface PlanSource {
   rollback(number: number): Promise<LoadedPlan | undefined>
   /** What the files said at that generation, the main one first; undefined where it is no longer known. */
   pastDocuments(number: number): Promise<readonly PastDocument[] | undefined>
+  /** What is known of secrets in managers, by their ids; nothing is fetched. */
+  held(): Promise<ReadonlyMap<string, Held>>
   /** Keys of the store have limits: from now on requests are counted, also if the files have none. */
   count(): Promise<void>
   /** A rotated secret may have been missed; it is looked for once a generation. */

@@ -171,6 +171,10 @@ export class Reloads implements PlanSource {
     return this.#history.documents(number)
   }
 
+  async held(): ReturnType<PlanSource['held']> {
+    return this.#options.keeper?.held ?? new Map()
+  }
+
   async count(): Promise<void> {
     const { overrides } = this.#options
     if (overrides === undefined || isCounting(this.#running.plan)) return

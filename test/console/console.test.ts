@@ -79,6 +79,23 @@ t.test('a link opens a session once', async t => {
   await page.getByText('the link has been used').waitFor()
 })
 
+t.test('a link counts also beside a session that only looks', async t => {
+  const test = await openConsole(t)
+  const { page, admin } = test
+  await page.goto(admin)
+  await page.getByLabel('Admin key').fill(ADMIN_SECRET)
+  await page.getByLabel(/^Look only/).check()
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByText('Looks only').waitFor()
+  for (const leave of [() => page.goto('about:blank'), async () => undefined]) {
+    const made = await request(t, admin, '/admin/session/link', { method: 'POST', key: ADMIN_SECRET })
+    await leave()
+    await test.open((JSON.parse(made.text) as { readonly path: string }).path)
+    await page.getByText('May change').waitFor()
+    await page.waitForURL(`${admin}/`)
+  }
+})
+
 t.test('the first page is small, and its policy allows no script and no style that is written into it', async t => {
   const test = await openConsole(t)
   const { page } = test

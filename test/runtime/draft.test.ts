@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
 import t, { type Test } from 'tap'
@@ -22,8 +22,28 @@ async function drafts(t: Test): Promise<FileDrafts> {
   const loaded = await loadPlan({ file, env: {} })
   const { plan, config } = loaded
   if (plan === undefined || config === undefined) throw new Error(JSON.stringify(loaded.problems))
-  return new FileDrafts({ file, env: {} }, () => ({ loaded, running: { plan, config } }) as unknown as PlanSource)
+  const source = { loaded, running: { plan, config }, held: async () => new Map() }
+  return new FileDrafts({ file, env: {} }, () => source as unknown as PlanSource)
 }
+
+t.test('a file that someone edits while a draft of it is checked, is not written', async t => {
+  const file = join(temporary(t), 'gateway.yaml')
+  writeFileSync(file, BASE.replace('include: [keys.yaml]\n', ''))
+  const loaded = await loadPlan({ file, env: {} })
+  const edited = `${BASE}# edited by hand\n`
+  const held = async () => {
+    writeFileSync(file, edited)
+    return new Map()
+  }
+  const source = { loaded, running: loaded, held, reload: async () => loaded } as unknown as PlanSource
+  const drafts = new FileDrafts({ file, env: {} }, () => source)
+  const { text, digest } = await drafts.file()
+  await t.rejects(drafts.apply(`${text}timeouts: { total: 1m }\n`, digest), {
+    ...{ status: 409, message: /gateway\.yaml has changed meanwhile; nothing was written$/ },
+  })
+  t.equal(readFileSync(file, 'utf8'), edited)
+  t.same(readdirSync(join(file, '..')), ['gateway.yaml'])
+})
 
 t.test('a draft of a large configuration is checked beside requests', async t => {
   const made = await drafts(t)

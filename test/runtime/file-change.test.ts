@@ -1,11 +1,12 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { FileChange, UnwrittenError } from '../../src/runtime/file-change.js'
 import { fillDisk, smallDisk } from '../helpers/small-disk.js'
 
 const PAGE_BYTES = 4096
+const CHANGED = /a\.yaml has changed meanwhile$/
 
 function filesIn(folder: string): Readonly<Record<string, string>> {
   return Object.fromEntries(
@@ -56,6 +57,45 @@ t.test('a file keeps its rights and its owner', async t => {
   await change.undo()
   t.same([rights(), readFileSync(path, 'utf8')], [before, 'a'])
   await change.end()
+})
+
+t.test('what someone else writes meanwhile stays', async t => {
+  const folder = t.testdir({ 'a.yaml': 'a' })
+  const path = join(folder, 'a.yaml')
+  const said = (): string => readFileSync(path, 'utf8')
+  await unwritten(t, FileChange.stage([{ path, text: 'A', before: 'other' }]), CHANGED)
+
+  const late = await FileChange.stage([{ path, text: 'A', before: 'a' }])
+  // Also where another process stages it.
+  await unwritten(t, FileChange.stage([{ path, text: 'B' }]), CHANGED)
+  writeFileSync(path, 'edited')
+  await unwritten(t, late.make(), CHANGED)
+  await late.end()
+  t.same([said(), readdirSync(folder)], ['edited', ['a.yaml']])
+
+  const first = await FileChange.stage([{ path, text: 'A' }])
+  await first.make()
+  const second = await FileChange.stage([{ path, text: 'B' }])
+  await first.end()
+  await second.make()
+  await second.end()
+  t.equal(said(), 'B', 'the end of one takes nothing from the next')
+
+  const undone = await FileChange.stage([{ path, text: 'C' }])
+  await undone.make()
+  writeFileSync(path, 'edited again')
+  t.match(await undone.undo(), [/a\.yaml \(it has changed meanwhile; its former text is in \S+\)$/])
+  await undone.end()
+  t.equal(said(), 'edited again')
+})
+
+t.test('what a process that was killed has left beside a file is in no one’s way for long', async t => {
+  const folder = t.testdir({ 'a.yaml': 'a', 'a.yaml.being-written': 'half of' })
+  const path = join(folder, 'a.yaml')
+  await unwritten(t, FileChange.apply([{ path, text: 'A' }]), CHANGED)
+  utimesSync(`${path}.being-written`, 0, 0)
+  await FileChange.apply([{ path, text: 'A' }])
+  t.same([readFileSync(path, 'utf8'), readdirSync(folder)], ['A', ['a.yaml']])
 })
 
 t.test('what cannot be put back is named, with the place of its former text', async t => {

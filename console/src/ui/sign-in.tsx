@@ -3,12 +3,8 @@ import { useEffect } from 'preact/hooks'
 import { call, messageOf } from '../api.js'
 import type { Session } from '../types.js'
 
-/** A link that the gateway printed opens a session once; its code is in the fragment, which is never sent or logged. */
-function codeOfLink(): string | undefined {
-  return ofFragment('code')
-}
-
-function ofFragment(name: string): string | undefined {
+/** A fragment is never sent or logged; what is read of it is gone from the address. */
+export function ofFragment(name: string): string | undefined {
   const value = new URLSearchParams(location.hash.slice(1)).get(name) ?? undefined
   if (value !== undefined) history.replaceState(null, '', location.pathname + location.search)
   return value
@@ -26,10 +22,17 @@ interface Ways {
   readonly oidc?: string
 }
 
-export function SignIn({ onSignedIn }: { readonly onSignedIn: () => void }) {
+/** `failure`: why a link opened no session. */
+export function SignIn({
+  failure,
+  onSignedIn,
+}: {
+  readonly failure: string | undefined
+  readonly onSignedIn: () => void
+}) {
   const key = useSignal('')
   const isViewer = useSignal(false)
-  const error = useSignal<string | undefined>(undefined)
+  const error = useSignal(failure)
   const isBusy = useSignal(false)
   const ways = useSignal<Ways | undefined>(undefined)
   const open = async (body: object): Promise<void> => {
@@ -44,8 +47,6 @@ export function SignIn({ onSignedIn }: { readonly onSignedIn: () => void }) {
     }
   }
   useEffect(() => {
-    const code = codeOfLink()
-    if (code !== undefined) void open({ code })
     const refused = ofFragment('refused')
     if (refused !== undefined) error.value = REFUSED[refused] ?? 'No session was opened.'
     void call<Ways>('/admin/session/ways').then(

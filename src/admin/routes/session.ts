@@ -46,6 +46,7 @@ export const startSession: AdminRoute = {
   status: 200,
   answer: SESSION,
   isOpen: hasConsole,
+  isReading: true,
   async handle({ body: { key, code, viewer }, isEncrypted, setCookie }, host) {
     const { digest } = host.plan.admin ?? {}
     if (digest === undefined) throw new AdminError(401, 'unauthenticated', 'the gateway has no admin key')

@@ -53,8 +53,21 @@ const LEAST_MS = 0.01
 export function noFigures(): Figures {
   return {
     ...{ requests: 0, failed: 0, limited: 0, rejected: 0, input: 0, output: 0, micro: 0 },
-    ...{ first: {}, own: {}, errors: {}, models: {}, upstreams: {}, keys: {}, groups: {} },
+    ...{
+      first: {},
+      own: {},
+      errors: byName(),
+      models: byName(),
+      upstreams: byName(),
+      keys: byName(),
+      groups: byName(),
+    },
   }
+}
+
+/** Without a prototype: a model may be called `constructor`. */
+function byName<Value>(): Record<string, Value> {
+  return Object.create(null)
 }
 
 /** Whether a value of the store has this form; a later version may have written another one. */
@@ -71,7 +84,7 @@ const COUNTED: ReadonlySet<string> = new Set(SUMS)
 export function rowOf(rows: Record<string, Row>, name: string): Row {
   const known = rows[name]
   if (known !== undefined) return known
-  const own = name in rows || Object.keys(rows).length < MAX_NAMES ? name : OTHER
+  const own = Object.keys(rows).length < MAX_NAMES ? name : OTHER
   rows[own] ??= { requests: 0, failed: 0, tokens: 0, micro: 0, times: {} }
   return rows[own]
 }

@@ -63,10 +63,10 @@ export function byClaim(rule: ClaimRule, claims: JsonObject): Json | undefined {
 }
 
 /** The first entry of the map that the claim has. */
-function mapped({ map = {} }: ClaimRule, found: Json | undefined): Json | undefined {
+function mapped({ map = [] }: ClaimRule, found: Json | undefined): Json | undefined {
+  if (found === undefined) return undefined
   const values = new Set((Array.isArray(found) ? found.slice(0, MAX_VALUES) : [found]).map(String))
-  const name = found === undefined ? undefined : Object.keys(map).find(one => values.has(one))
-  return name === undefined ? undefined : map[name]
+  return map.find(([value]) => values.has(value))?.[1]
 }
 
 function asWritten(term: IdentityTerm | 'key', found: Json | undefined): Json | undefined {

@@ -84,7 +84,7 @@ function keysText({ keys }: IdentityProvider): string {
 
 function saidText(said: Said): string {
   if ('value' in said) return valueText(said.value)
-  const entries = Object.entries(said.map ?? {}).map(([name, value]) => `${name} → ${valueText(value)}`)
+  const entries = (said.map ?? []).map(([name, value]) => `${name} → ${valueText(value)}`)
   const map = entries.length === 0 ? '' : `: ${entries.join('; ')}`
   const rest = said.default === undefined ? 'else refused' : `else ${valueText(said.default)}`
   return `claim ${said.claim}${map}, ${rest}`

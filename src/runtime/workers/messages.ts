@@ -1,11 +1,12 @@
 import { topic } from '../../core/peers.js'
 import type { Problem } from '../../core/problems.js'
+import type { Held } from '../../core/secret-managers.js'
 import type { MeasuredPair } from '../../features/generations/measured.js'
 import type { LogState } from '../../sinks/log.js'
 import type { SimulatorPlace } from '../embedded.js'
 import type { CommonHealth } from '../health.js'
 import type { History, PastDocument } from '../history.js'
-import type { Overrides } from '../load.js'
+import type { LoadOptions, Overrides } from '../load.js'
 import type { Asker } from '../plan-source.js'
 import type { Entries } from '../reading/messages.js'
 
@@ -46,6 +47,9 @@ export const PAST_DOCUMENT = topic<{ readonly number: number; readonly at: numbe
 )
 export const ROLLBACK = topic<{ readonly number: number }, ReloadOutcome | null>('rollback')
 
+/** A worker asks the supervisor what is known of secrets in managers. */
+export const HELD = topic<null, ReadonlyMap<string, Held>>('held secrets')
+
 /** An upstream has refused a credential. */
 export const REREAD = topic<null>('reread secrets')
 
@@ -66,6 +70,8 @@ interface Preparation {
 export interface StartOrder {
   readonly number: number
   readonly file: string
+  /** Of the supervisor: those of `--env-file`, too, which the process has not. */
+  readonly env: LoadOptions['env']
   readonly overrides: Overrides
   readonly health: CommonHealth
   readonly log: LogState

@@ -6,6 +6,7 @@ import type { Asker, PlanSource } from '../plan-source.js'
 import type { Prepared, Target } from '../swap.js'
 import type { Link } from './link.js'
 import {
+  HELD,
   HISTORY,
   PAST_DOCUMENT,
   PREPARE_TIMEOUT_MS,
@@ -63,6 +64,10 @@ export class RemotePlans implements PlanSource {
       if (next === null) return found.length === 0 ? undefined : found
       found.push(next)
     }
+  }
+
+  async held(): ReturnType<PlanSource['held']> {
+    return await this.#link.ask(HELD, null, STEP_TIMEOUT_MS)
   }
 
   async count(): Promise<void> {

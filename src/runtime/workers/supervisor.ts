@@ -15,6 +15,7 @@ import { Leases } from './leases.js'
 import {
   DRAIN,
   HEALTH,
+  HELD,
   HISTORY,
   PAST_DOCUMENT,
   RELOAD,
@@ -169,13 +170,15 @@ export class Supervisor {
       const loaded = await this.#reloads.rollback(generation)
       return loaded === undefined ? null : { isValid: loaded.plan !== undefined, problems: loaded.problems }
     })
+    link.on(HELD, () => this.#reloads.held())
     link.on(REREAD, () => this.#reloads.rereadSecrets())
     link.on(DRAIN, () => void this.close())
     link.on(RESTART, () => this.#restart())
     await this.#rollout.greet(member, async generation => {
-      const { file, overrides } = this.#options
+      const { file, env, overrides } = this.#options
       const health = { ...commonOf(this.#health), generation }
-      const started = await link.ask(START, { number, file, overrides, health, log: this.#log.state }, STEP_TIMEOUT_MS)
+      const order = { number, file, env: { ...env }, overrides, health, log: this.#log.state }
+      const started = await link.ask(START, order, STEP_TIMEOUT_MS)
       if (started.fault !== undefined) throw new StartError(started.fault)
       this.#started = started
     })

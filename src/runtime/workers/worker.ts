@@ -133,7 +133,7 @@ class Worker {
     return started
   }
 
-  async #open({ number, file, overrides, health, log }: StartOrder): Promise<Started> {
+  async #open({ number, file, env, overrides, health, log }: StartOrder): Promise<Started> {
     if (this.#first === undefined) return { fault: 'a worker has nothing to start with' }
     const { simulator, number: generation, ...running } = this.#first
     const seat: Seat = {
@@ -154,7 +154,7 @@ class Worker {
       const store = await openStore(running.plan.store, state)
       const { problems, digest } = { problems: health.problems, digest: running.plan.digest }
       const loaded = { ...running, problems, digest, sources: [], watch: [], parsed: new Map(), documents: undefined }
-      const options = { file, env: {}, overrides, seat }
+      const options = { file, env, overrides, seat }
       const gateway = await serveHere(options, { loaded, running, store, state })
       this.#gateway = gateway
       void gateway.closed.then(this.#onEnded)

@@ -102,6 +102,22 @@ ${line}
   t.equal((await ask('GET', '/admin/usage?name=caller&range=2h')).status, 400)
 })
 
+t.test('no name is special', t => {
+  for (const name of ['constructor', 'toString', 'valueOf', '__proto__']) {
+    const figures = noFigures()
+    rowOf(figures.models, name).requests += 2
+    figures.errors[name] = 1
+    const sum = noFigures()
+    const read: unknown = JSON.parse(JSON.stringify(figures))
+    if (isFigures(read)) addFigures(sum, read)
+    addFigures(sum, figures)
+    t.same(Object.entries(sum.models), [[name, { requests: 4, failed: 0, tokens: 0, micro: 0, times: {} }]])
+    t.same(Object.entries(sum.errors), [[name, 2]])
+  }
+  t.equal('requests' in Object.prototype, false)
+  t.end()
+})
+
 t.test('each bucket is one record of each process, and the longest is replaced while it is open', async t => {
   const store = new MemoryStore()
   const now = Date.now()

@@ -7,7 +7,7 @@ import { type Answer, request } from '../../helpers/raw-client.js'
 t.test('who signs in at the issuer has the role of the claims, and nothing else opens a session', async t => {
   const issuer = await startIssuer(t)
   const client = `issuer: "${issuer.origin}", client_id: ${CLIENT.id}, client_secret: { env: CONSOLE_SECRET }`
-  const role = 'role: { claim: /realm/roles, map: { ops: admin, staff: viewer } }'
+  const role = 'role: { claim: /realm/roles, map: { ops: admin, "2000": viewer, staff: viewer, "1000": admin } }'
   const { line, origin } = await adminLine(
     `, oidc: { ${client}, allow: [127.0.0.1], name: email, address: "https://console.example.com/", ${role} }`,
   )
@@ -62,6 +62,8 @@ ${line}
     await gateway.log.find(({ admin, by }) => admin === 'GET /admin/session' && by === 'ada@example.com')
     const viewer = kept(await back({ realm: { roles: ['staff'] } }), 'gateway_console')
     t.match((await get('/admin/session', viewer)).json(), { role: 'viewer' })
+    const numbered = kept(await back({ realm: { roles: ['staff', '2000', '1000'] } }), 'gateway_console')
+    t.match((await get('/admin/session', numbered)).json(), { role: 'viewer' }, 'in the order of the file')
     const change = { method: 'PUT', headers: { cookie: viewer, 'x-console': '1' }, body: { level: 'debug' } }
     t.equal((await request(t, origin, '/admin/log', change)).status, 403)
     const draft = {

@@ -82,6 +82,22 @@ t.test('claims say what the caller may do', async t => {
   await refused(t, gateway, await issuer.sign({ team: ['unknown'] }), /the claim team gives no group/)
 })
 
+t.test('the first entry of a map counts as the file has them, also where their names are numbers', async t => {
+  const limit = (requests: number): string => `{ requests: ${requests}/day }`
+  const map = `{ "2000": ${limit(1)}, ml: ${limit(2)}, "1000": ${limit(3)} }`
+  const { issuer, gateway } = await setUp(t, `{ limits: { claim: team, map: ${map} } }`)
+  const key = await issuer.sign({ team: ['ml', 2000, '1000'] })
+  t.equal((await gateway.chat({}, { key })).status, 200)
+  t.equal((await gateway.chat({}, { key })).status, 429)
+  const other = await issuer.sign({ sub: 'bob', team: ['1000', 'ml'] })
+  const statuses = [await gateway.chat({}, { key: other }), await gateway.chat({}, { key: other })]
+  t.equal((await gateway.chat({}, { key: other })).status, 429)
+  t.same(
+    statuses.map(({ status }) => status),
+    [200, 200],
+  )
+})
+
 t.test('claims lead to a key of the file', async t => {
   const { issuer, gateway } = await setUp(t, '{ key: { claim: plan, map: { gold: caller } } }')
   const answer = await gateway.chat({}, { key: await issuer.sign() })
