@@ -68,7 +68,7 @@ async function conversation({ gateway }: Stage, items: readonly object[], key = 
   return (made.json() as { id: string }).id
 }
 
-for (const path of ['/v1/responses', '/v1/responses/input_tokens']) {
+for (const path of ['/v1/responses', '/v1/responses/input_tokens', '/v1/responses/compact']) {
   t.test(`${path}: a file of another key is not found, whether the body or its conversation names it`, async t => {
     const at = await stage(t)
     const id = await conversation(at, [naming('file-ann')], BOB)
@@ -81,7 +81,7 @@ for (const path of ['/v1/responses', '/v1/responses/input_tokens']) {
   })
 }
 
-for (const path of ['/v1/responses']) {
+for (const path of ['/v1/responses', '/v1/responses/compact']) {
   t.test(`${path}: a conversation goes where its files are`, async t => {
     const at = await stage(t)
     const id = await conversation(at, [naming('file-ann')])
