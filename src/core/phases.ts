@@ -14,8 +14,13 @@ const WITH_BODY = ['readBody', 'onBody', 'source', 'narrow', 'serve'] as const
 export type Phase = (typeof ENTRY)[number] | (typeof WITH_BODY)[number]
 
 /** The phases of a route's requests, in order. `isServed`: a feature answers instead of an upstream. */
-export function phasesOf(route: Pick<Route, 'lane' | 'task'> | undefined, isServed: boolean): readonly Phase[] {
+export function phasesOf(
+  route: Pick<Route, 'lane' | 'task' | 'answer'> | undefined,
+  isServed: boolean,
+): readonly Phase[] {
   if (route === undefined) return ENTRY
+  // An upstream gets it: what sees the bodies of other requests sees this one, too.
+  if (isServed && route.answer === 'response.compact') return [...ENTRY, 'readBody', 'onBody', 'serve']
   // Such a feature reads the body itself, if it needs one.
   if (isServed && route.lane !== 'exchange' && route.task?.action !== 'submit') return [...ENTRY, 'serve']
   return [...ENTRY, ...WITH_BODY]

@@ -139,9 +139,12 @@ export class InnerExchange implements HttpExchange {
 
 function nothing(): void {}
 
-/** Headers of the connection or of its bytes, which the new request does not have. Subprotocols stay: one may be the key. */
+/**
+ * Headers of the connection, of its bytes or of that request alone, which the new one does not have. Subprotocols stay: one may be
+ * the key.
+ */
 const LEFT =
-  /^(connection|upgrade|keep-alive|te|trailer|transfer-encoding|content-length|content-type|expect|accept-encoding|x-request-id|sec-websocket-(?!protocol$).*)$/i
+  /^(connection|upgrade|keep-alive|te|trailer|transfer-encoding|content-length|content-type|expect|accept-encoding|x-request-id|idempotency-key|sec-websocket-(?!protocol$).*)$/i
 
 /** The headers of the new request. Flat name, value lists. */
 function innerHeaders(rawHeaders: readonly string[], type: string): string[] {

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { headersWithout } from '../core/header-list.js'
+import { plannedOf } from '../core/keeper.js'
 import type { Exchange } from '../core/plan.js'
 import { rewritten } from '../core/transform.js'
 import type { Call as UpstreamCall } from '../core/upstream-call.js'
@@ -15,12 +16,15 @@ import { sentForm } from './form.js'
 import type { Reach } from './generation.js'
 import { declaredLength } from './read-body.js'
 import { isTaken, shapedForm, shapedJson, withTaken } from './shaped-request.js'
+import { slot } from './slot.js'
 import type { AttemptView } from './stages.js'
 import { joined, yieldToEventLoop } from './translate/steps.js'
 import { UPLOAD_OBSERVER, Upload } from './upload.js'
 
+export const IDEMPOTENCY_KEY = 'idempotency-key'
+
 /** Client headers that pass to every upstream; an upstream's `forward` adds to them. */
-const PASSED = new Set(['content-type', 'accept', 'idempotency-key'])
+const PASSED = new Set(['content-type', 'accept', IDEMPOTENCY_KEY])
 
 /** The request as this exchange sends it: declared headers, placed credential, the client's bytes with declared edits. */
 export function buildRequest(attempt: AttemptView, body: Body): UpstreamRequest {
@@ -79,6 +83,7 @@ function headersFor(attempt: AttemptView, body: Body): string[] {
     if (name === 'content-type' && isMade) continue
     const passes = PASSED.has(name) || forward(name) || (inParts && OF_PARTS.has(name))
     if (!passes || (fixed.names.has(name) && !fixed.yielding.has(name))) continue
+    if (name === IDEMPOTENCY_KEY && !takesKey(attempt)) continue
     const value = given[name]
     if (typeof value === 'string') headers.push(name, value)
   }
@@ -90,6 +95,18 @@ function headersFor(attempt: AttemptView, body: Body): string[] {
   const length = body.type === 'stream' ? declaredLength(call.request) : undefined
   if (length !== undefined) headers.push('content-length', String(length))
   return headers
+}
+
+/** By upstream, the target that got the client's key there. */
+const KEYED = slot<Map<string, Exchange>>('idempotency key')
+
+/** Whether the client's key may go with the attempt. Another target of one upstream gets another body, which is not the key's. */
+export function takesKey({ call, exchange }: AttemptView): boolean {
+  const targets = call.get(KEYED) ?? new Map<string, Exchange>()
+  const target = plannedOf(exchange)
+  const first = targets.get(exchange.upstream.name) ?? target
+  call.set(KEYED, targets.set(exchange.upstream.name, first))
+  return first === target
 }
 
 /** The upstream's declared headers, except those that the client may set and did. */

@@ -1,4 +1,5 @@
 import { QUOTE } from '../core/ascii.js'
+import { isObject, type Json } from '../core/json.js'
 import { type MemberRule, memberName } from '../core/members.js'
 import type { DocumentPath } from '../core/path-text.js'
 import { asBuffer } from './bytes.js'
@@ -69,6 +70,16 @@ export function stringsAt(doc: Uint8Array, path: Path, found: (text: string) => 
     }
   }
   walk(cursor.root(), 0)
+}
+
+/** The same for parsed JSON. */
+export function stringsIn(value: Json | undefined, [segment, ...rest]: Path, found: (text: string) => void): void {
+  if (segment === undefined) {
+    for (const one of Array.isArray(value) ? value : [value]) if (typeof one === 'string') found(one)
+  } else if (typeof value === 'object' && value !== null) {
+    const members = segment === '*' ? Object.values(value) : isObject(value) ? [value[segment]] : []
+    for (const one of members) stringsIn(one, rest, found)
+  }
 }
 
 class Finder implements FoundMembers {

@@ -4,7 +4,7 @@ import OpenAI from 'openai'
 import t, { type Test } from 'tap'
 import { packageRoot } from '../../src/core/package-root.js'
 import { json } from '../helpers/answers.js'
-import { startTestGateway, type TestGateway } from '../helpers/gateway.js'
+import { oneUpstream, startTestGateway, type TestGateway } from '../helpers/gateway.js'
 import { startRawUpstream } from '../helpers/raw-upstream.js'
 
 // Conversations are made shorter on every text upstream. Where the upstream cannot, its model writes a summary.
@@ -202,6 +202,77 @@ t.test('a server of the protocol that does not compact has its model write the s
     JSON.stringify(up.requests.items.at(-1)?.json()),
     /All of it\./,
     'its own requests get the summary in place of the item',
+  )
+})
+
+t.test('an upstream that compacts gets the whole conversation that the gateway keeps', async t => {
+  const [up, other] = [await startRawUpstream(t), await startRawUpstream(t)]
+  const yaml = `version: 1
+keys: { ann: { secret: { env: CALLER_KEY } } }
+upstreams: { up: { base: "${up.origin}", speaks: { ${RESPONSES} } }, other: { base: "${other.origin}", speaks: { ${CHAT} } } }
+models: { m: up, translated: other }
+`
+  const gateway = await startTestGateway(t, yaml)
+  const sdk = sdkOf(gateway, gateway.key)
+  other.answer(chat('Ann likes tea.'))
+  const sealed = await sdk.responses.compact({ model: 'translated', input: 'I like tea.' })
+  other.answer(chat('Noted.'))
+  const kept = await sdk.responses.create({
+    ...{ model: 'translated' },
+    input: [...sealed.output.filter(({ type }) => type === 'compaction'), asked('And milk.')] as never,
+  })
+  const { id } = await sdk.conversations.create({ items: [asked('From a conversation.')] })
+  const [said] = kept.output
+  const compaction = { id: 'resp_c', object: 'response.compaction', created_at: 1, output: [], usage: null }
+  up.answer(json(compaction))
+  const SUMMARY = /summary of it:\n\nAnn likes tea\./
+  const cases: readonly (readonly [body: object, input: readonly unknown[]])[] = [
+    [{ previous_response_id: kept.id }, [SUMMARY, 'And milk.', 'Noted.']],
+    [{ conversation: id, input: 'And now?' }, ['From a conversation.', 'And now?']],
+    [{ input: sealed.output }, ['I like tea.', SUMMARY]],
+    [{ input: [{ type: 'item_reference', id: said?.id }] }, ['Noted.']],
+  ]
+  for (const [body, texts] of cases) {
+    const answer = await gateway.request('/v1/responses/compact', { body: { model: 'm', ...body } })
+    t.same(answer.json(), compaction, answer.text)
+    t.equal(up.last.target, '/v1/responses/compact')
+    const { input, ...rest } = up.last.json() as { input: { content: [{ text: string }] }[] }
+    t.same(rest, { model: 'm' })
+    t.match(
+      input.map(({ content: [part] }) => part.text),
+      texts,
+    )
+    t.equal(input.length, texts.length)
+  }
+  up.answer(json({ error: { message: 'no such page' } }, { status: 404 }))
+  const refused = await gateway.request('/v1/responses/compact', { body: { model: 'm', conversation: id } })
+  t.equal(refused.status, 404)
+  t.match(up.last.json(), { input: [{ content: [{ text: 'From a conversation.' }] }, { role: 'user' }], store: false })
+})
+
+t.test('checks are asked about what is compacted', async t => {
+  const up = await startRawUpstream(t)
+  up.answer(json({ id: 'resp_c', object: 'response.compaction', created_at: 1, output: [], usage: null }))
+  const words = `export const openCheck = () => ({
+    check: async request =>
+      JSON.stringify(await request.body()).includes('forbidden') ? { refuse: 'no', status: 422 } : 'pass',
+  })`
+  const checks = 'checks: { words: { type: ./words.mjs, models: [m] } }\n'
+  const gateway = await startTestGateway(t, oneUpstream(up.origin, checks), { files: { 'words.mjs': words } })
+  const compacted = (input: string) => gateway.request('/v1/responses/compact', { body: { model: 'm', input } })
+  t.equal((await compacted('forbidden')).status, 422)
+  t.equal(up.requests.items.length, 0)
+  t.equal((await compacted('hello')).status, 200)
+})
+
+t.test('a summary that the model writes is not asked for with the key of the client’s own request', async t => {
+  const { up, gateway } = await stage(t, RESPONSES)
+  up.answer(json({ error: {} }, { status: 404 }), json({ error: {} }, { status: 400 }))
+  const headers = { 'idempotency-key': 'one' }
+  await gateway.request('/v1/responses/compact', { body: { model: 'm', input: 'x' }, headers })
+  t.same(
+    up.requests.items.map(request => request.header('idempotency-key')),
+    ['one', undefined],
   )
 })
 

@@ -156,6 +156,38 @@ t.test('files are kept in its regions alone', async t => {
   t.same(asked(), [1, 0, 0])
 })
 
+t.test('stored responses and compactions are those of its regions alone', async t => {
+  const [eu, us] = [await startRawUpstream(t), await startRawUpstream(t)]
+  const yaml = (regions: string): string => `version: 1
+store: { type: memory }
+keys: { eu: { secret: { env: EU_KEY }${regions} } }
+upstreams: { us: ${upstreamYaml(us.origin, 'region: us')}, eu: ${upstreamYaml(eu.origin, 'region: eu')} }
+models: { m: [us, eu] }
+`
+  const gateway = await startTestGateway(t, yaml(''), { env: ENV })
+  const ask = (path: string, body?: object, method = 'POST') =>
+    gateway.request(path, { method, key: KEYS.eu, ...(body && { body: { model: 'm', ...body } }) })
+  us.answer(json({ id: 'resp_us', object: 'response', status: 'completed', output: [] }))
+  t.equal((await ask('/v1/responses', { input: 'hi' })).status, 200)
+  t.equal((await ask('/v1/responses/resp_us', undefined, 'GET')).status, 200)
+  t.equal(us.requests.items.length, 2)
+
+  await gateway.write('gateway.yaml', yaml(', regions: [eu]'))
+  await gateway.gateway.reload()
+  eu.answer(json({ id: 'resp_c', object: 'response.compaction', output: [] }))
+  for (const [method, below] of [
+    ['GET', ''],
+    ['GET', '/input_items'],
+    ['POST', '/cancel'],
+    ['DELETE', ''],
+  ] as const) {
+    t.equal((await ask(`/v1/responses/resp_us${below}`, undefined, method)).status, 404, `${method} ${below}`)
+  }
+  t.equal((await ask('/v1/responses/compact', { input: 'hi' })).status, 200)
+  t.equal((await ask('/v1/responses/compact', { previous_response_id: 'resp_us' })).status, 400)
+  t.same([us.requests.items.length, eu.requests.items.length], [2, 1])
+})
+
 for (const [region, status] of [
   ['', 400],
   [', region: us', 400],

@@ -1,11 +1,12 @@
 import { GatewayError } from '../../core/errors.js'
+import type { JsonObject } from '../../core/json.js'
 import { exchangeOfKeeper } from '../../core/keeper.js'
 import type { Exchange, Route } from '../../core/plan.js'
 import type { ResourceKind, ResourceReference } from '../../core/resources.js'
 import type { Body } from '../../kernel/body.js'
 import type { Call } from '../../kernel/call.js'
 import { yieldToEventLoop } from '../../kernel/translate/steps.js'
-import { stringsAt } from '../../wire/find-members.js'
+import { stringsAt, stringsIn } from '../../wire/find-members.js'
 import { BATCH_LINES } from '../batches/uploaded-lines.js'
 import { noObject, onOtherUpstream } from './faults.js'
 import { idIn, OWNERSHIP, type OwnedResource } from './ownership-store.js'
@@ -25,7 +26,26 @@ export async function narrowByReferences(
   body: Body,
   exchanges: readonly Exchange[],
 ): Promise<readonly Exchange[]> {
-  const named = await referencesIn(call, route, body, exchanges)
+  return holdersOf(call, await referencesIn(call, route, body, exchanges), exchanges)
+}
+
+/** The same for what the gateway sends beside the client's own body; `added` has the members of a body. */
+export async function narrowByAdded(
+  call: Call,
+  { references }: Route,
+  added: JsonObject,
+  exchanges: readonly Exchange[],
+): Promise<readonly Exchange[]> {
+  const named = referencesAt(call, exchanges)
+  for (const { kind, path } of references) stringsIn(added, path, text => named.add(text, kind))
+  return holdersOf(call, named.found, exchanges)
+}
+
+async function holdersOf(
+  call: Call,
+  named: References['found'],
+  exchanges: readonly Exchange[],
+): Promise<readonly Exchange[]> {
   if (named.size === 0) return exchanges
   let left = exchanges
   let lines = 0
@@ -50,9 +70,8 @@ async function referencesIn(
   { references }: Route,
   body: Body,
   exchanges: readonly Exchange[],
-): Promise<ReadonlyMap<string, readonly ResourceKind[]>> {
-  const hosts = new Set(exchanges.map(({ upstream }) => new URL(call.generation.reach(upstream).origin).hostname))
-  const named = new References(hosts)
+): Promise<References['found']> {
+  const named = referencesAt(call, exchanges)
   if (body.type === 'form') {
     for (const { part, field } of body.form.parts) {
       // A part that is not a text field names no resource.
@@ -63,6 +82,10 @@ async function referencesIn(
     for (const { kind, path } of references) stringsAt(body.bytes, path, text => named.add(text, kind))
   }
   return named.found
+}
+
+function referencesAt({ generation }: Call, exchanges: readonly Exchange[]): References {
+  return new References(new Set(exchanges.map(({ upstream }) => new URL(generation.reach(upstream).origin).hostname)))
 }
 
 class References {

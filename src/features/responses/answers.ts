@@ -101,7 +101,7 @@ async function outside(call: Call, route: Route, id: string): Promise<KeptRespon
 function ask(call: Call, route: Route, found: KeptResponse, below: string): void {
   const exchange = call.get(UNKNOWN)
     ? holderAmong(relayedAnywhere(route), found.upstream)
-    : exchangeOfOwner(call.generation.plan, found)
+    : exchangeOfOwner(call, found)
   if (exchange === undefined) throw noResponse(found.id)
   askOwner(call, route, exchange, `/${encodeURIComponent(found.id)}${below}`)
 }

@@ -10,17 +10,17 @@ import type { Call } from '../../kernel/call.js'
 import type { Failure } from '../../kernel/failure.js'
 import type { Serve } from '../../kernel/inner.js'
 import { newId } from '../../kernel/own-ids.js'
-import { readRequest } from '../../kernel/read-request.js'
 import { MUST_FINISH } from '../../kernel/relay/json.js'
 import { NOT_ALLOWED, whyNot } from '../../kernel/resolve.js'
 import { checkMembers, mayBeRuled } from '../members/index.js'
+import { mayReference, narrowByReferences } from '../resources/references.js'
 import { callInner, type InnerAnswer } from './inner-call.js'
 import { type Item, itemsOf, typeOf, withIds } from './items.js'
-import { openTurn } from './open-turn.js'
+import { narrowByEarlier, openTurn, relayedTo } from './open-turn.js'
 import { TURN, TURN_OPTIONS } from './response-turn.js'
 import { STATE } from './state.js'
 import { outputOf, sizeOf } from './stored.js'
-import { askOwner, createRoute, relayed } from './upstream-owned.js'
+import { askOwner, createRoute, exchangesOf } from './upstream-owned.js'
 
 /** Most bytes of the user's latest messages, as JSON, that are kept beside a summary. */
 const MAX_KEPT_BYTES = 64 * 1024
@@ -44,20 +44,23 @@ const CARRIED = [
  * client gets sealed.
  */
 export async function compact(call: Call, route: Route, serve: Serve): Promise<void> {
-  const body = await readRequest(call, route)
-  const { plan } = call.generation
-  const maker = createRoute(plan)
+  const { body } = call
+  const maker = createRoute(call.generation.plan)
   const isAllowed = call.caller?.may(call.model) === true
   if (!isAllowed || maker?.resolve(call.model) === undefined) {
     throw unknownModel(call.model, maker ?? route, isAllowed ? whyNot(call) : NOT_ALLOWED)
   }
   if (body.type !== 'bytes') throw new GatewayError('bad_request', 'The body must be a JSON object.')
-  const able = relayed(plan, call.model)
+  const all = exchangesOf(call, call.model)
+  // Where nothing is reached, the request for a summary is refused as any other one.
+  const isNamed = all.length > 0 && mayReference(body, route.references)
+  const named = isNamed ? await narrowByReferences(call, route, body, all) : all
   const options = call.get(TURN_OPTIONS)
-  const turn = options && (await openTurn(call, { ...options, store: false }, body, able))
+  const turn = options && (await openTurn(call, { ...options, store: false }, body, named))
   call.set(TURN, turn)
   if (turn !== undefined) addEarlierInput(call, () => turn.earlierInput)
   call.set(MUST_FINISH, turn?.options.background === false)
+  const able = relayedTo(turn === undefined ? named : await narrowByEarlier(call, route, turn, named))
   const exchanges = mayBeRuled(call, route, body) ? await checkMembers(call, route, body, able) : able
   const before = turn?.history.by
   const [exchange] = exchanges.length > 0 || before === 'upstream' ? (turn?.narrow(exchanges) ?? exchanges) : []

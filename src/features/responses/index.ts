@@ -15,7 +15,7 @@ import { forgetDeleted, STATE_ANSWERS } from './answers.js'
 import { refusesBackground } from './background.js'
 import { stateBounds } from './bounds.js'
 import { CONVERSATION_ANSWERS } from './conversation-answers.js'
-import { isStateful, openTurn, readsState, readTurnOptions } from './open-turn.js'
+import { isStateful, narrowByEarlier, openTurn, readsState, readTurnOptions } from './open-turn.js'
 import { referencesIn } from './references.js'
 import { ResponseObserver } from './response-observer.js'
 import { ResponseTap } from './response-tap.js'
@@ -39,12 +39,13 @@ export const responses: Feature = {
       checkState(route, member)
       call.set(TURN_OPTIONS, readTurnOptions(member, whole && referencesIn(whole('input'))))
     }
-    if (route.lane !== 'exchange') return { name: 'responses', onMembers, ...answers }
+    const onUpstreamBody: NonNullable<Stage['onUpstreamBody']> = (call, body) => call.get(TURN)?.relayed(body) ?? body
+    if (route.lane !== 'exchange') return { name: 'responses', onMembers, onUpstreamBody, ...answers }
     return {
       name: 'responses',
       onMembers,
-      narrow: (call, candidates, body) => openResponse(call, candidates, body, creates),
-      onUpstreamBody: (call, body) => call.get(TURN)?.relayed(body) ?? body,
+      narrow: (call, candidates, body) => openResponse(call, route, candidates, body, creates),
+      onUpstreamBody,
       // Upstreams that store responses choose their ids: record the owner of each.
       observe({ call, exchange }, events) {
         const turn = call.get(TURN)
@@ -84,6 +85,7 @@ function answersOf(route: Route, { serve }: Kernel): Pick<Stage, 'serve' | 'sett
 /** The candidates that can continue the conversation. A response that the gateway runs in the background is answered at once. */
 async function openResponse(
   call: Call,
+  route: Route,
   candidates: readonly Exchange[],
   body: Body,
   creates: boolean,
@@ -100,7 +102,7 @@ async function openResponse(
   addEarlierInput(call, () => turn.earlierInput)
   call.set(MUST_FINISH, !turn.options.background)
   addToTranslation(call, translatedTurn(turn))
-  const able = turn.narrow(candidates)
+  const able = await narrowByEarlier(call, route, turn, turn.narrow(candidates))
   if (turn.options.background && able[0]?.translation !== undefined && body.type === 'bytes') {
     call.cancellation.throwIfCancelled()
     await start(call, body, turn, false)

@@ -7,6 +7,7 @@ import { documentOfBody } from '../../kernel/body-document.js'
 import type { Call } from '../../kernel/call.js'
 import { yieldToEventLoop } from '../../kernel/translate/steps.js'
 import { findValue } from '../../wire/json-edit.js'
+import { narrowByAdded } from '../resources/references.js'
 import { isCompaction, mayHoldCompaction } from './compactions.js'
 import type { Conversations } from './conversations.js'
 import { tooLongConversation } from './faults.js'
@@ -60,6 +61,19 @@ export async function openTurn(
   return turn
 }
 
+/**
+ * The exchanges at which everything is that the turn's earlier items name: an upstream would open files for any key, since all have
+ * its one secret. Throws `not_found` for files of other callers.
+ */
+export async function narrowByEarlier(
+  call: Call,
+  route: Route,
+  { earlierItems: input }: ResponseTurn,
+  exchanges: readonly Exchange[],
+): Promise<readonly Exchange[]> {
+  return input.length === 0 ? exchanges : narrowByAdded(call, route, { input }, exchanges)
+}
+
 /** Whether the conversation may contain the gateway's compaction items. */
 function mayBeCompacted({ history }: ResponseTurn, body: Body): boolean {
   if (history.by === 'gateway' && history.conversation.items.some(isCompaction)) return true
@@ -101,7 +115,7 @@ async function findHistory(
 }
 
 /** The exchanges whose upstreams speak the protocol themselves, and may know ids that were made elsewhere. */
-function relayedTo(exchanges: readonly Exchange[]): readonly Exchange[] {
+export function relayedTo(exchanges: readonly Exchange[]): readonly Exchange[] {
   return exchanges.filter(({ translation }) => translation === undefined)
 }
 

@@ -100,11 +100,18 @@ export class ResponseTurn {
   }
 
   /** What upstreams get beside the client's own items: the conversation so far, and referenced items. */
+  get earlierItems(): readonly Item[] {
+    return [...(this.history.by === 'gateway' ? this.history.conversation.items : []), ...this.meant]
+  }
+
+  /** Their size. */
   get earlierInput(): InputSize {
-    const { history } = this
-    const { items, bytes } = history.by === 'gateway' ? history.conversation : { items: [], bytes: 0 }
-    const meant = [...this.#found.values()].flatMap(found => ('item' in found ? [found.item] : []))
-    return sizeOfJson([...items, ...meant], bytes + (meant.length === 0 ? 0 : sizeOf(meant)))
+    const { meant } = this
+    return sizeOfJson(this.earlierItems, this.inheritedBytes + (meant.length === 0 ? 0 : sizeOf(meant)))
+  }
+
+  private get meant(): readonly Item[] {
+    return [...this.#found.values()].flatMap(found => ('item' in found ? [found.item] : []))
   }
 
   /**
@@ -115,7 +122,7 @@ export class ResponseTurn {
     const { history } = this
     if (history.by === 'upstream') return undefined
     const { items, turns, bytes } = history.by === 'gateway' ? history.conversation : { items: [], turns: 0, bytes: 0 }
-    const own = this.#input.length > 0 ? this.#input : itemsOf(input)
+    const own = this.#input.length > 0 ? this.#input : itemsOf(input).flatMap(item => this.meantBy(item))
     const added = [...own, ...output]
     return { kind: 'own', items: [...items, ...added], turns: turns + 1, bytes: bytes + sizeOf(added) }
   }
@@ -186,8 +193,7 @@ export class ResponseTurn {
    */
   relayed(bytes: Uint8Array): Uint8Array {
     const { history } = this
-    const refersToUs = [...this.#found.values()].some(found => 'item' in found)
-    if (history.by !== 'gateway' && !refersToUs && this.open === undefined) return bytes
+    if (history.by !== 'gateway' && this.meant.length === 0 && this.open === undefined) return bytes
     const document = parseExact(Buffer.from(bytes).toString('utf8')) as JsonObject
     this.#input = itemsOf(document.input).flatMap(item => this.meantBy(item))
     this.#inputBytes = undefined

@@ -1,12 +1,13 @@
 import { copyWith, withOneSecret } from '../../core/keeper.js'
 import type { Exchange, Plan, Route } from '../../core/plan.js'
+import { mayReach } from '../../core/region.js'
 import type { Call as UpstreamCall } from '../../core/upstream-call.js'
 import type { Body } from '../../kernel/body.js'
 import type { Call } from '../../kernel/call.js'
 import { Dispatch } from '../../kernel/dispatch.js'
 import type { Failure } from '../../kernel/failure.js'
 import { holderAmong } from '../resources/holder.js'
-import { isStateful } from './open-turn.js'
+import { isStateful, relayedTo } from './open-turn.js'
 import type { KeptResponse } from './stored.js'
 
 const NO_BODY: Body = { type: 'none' }
@@ -16,21 +17,21 @@ export function createRoute({ routes }: Plan): Route | undefined {
   return routes.find(route => route.method === 'POST' && isStateful(route))
 }
 
-/** The exchange of the upstream that keeps a response; undefined if that upstream no longer serves the model. */
-export function exchangeOfOwner(plan: Plan, { model, upstream }: KeptResponse): Exchange | undefined {
-  return holderAmong(relayed(plan, model), upstream)
+/** The exchange of the upstream that keeps a response; undefined if that one no longer serves the model, or the caller's regions. */
+export function exchangeOfOwner(call: Call, { model, upstream }: KeptResponse): Exchange | undefined {
+  return holderAmong(relayedTo(exchangesOf(call, model)), upstream)
 }
 
-/** The exchanges of a model whose upstreams speak the protocol themselves. */
-export function relayed(plan: Plan, model: string): readonly Exchange[] {
-  const groups = createRoute(plan)?.resolve(model)?.groups ?? []
-  return groups.flatMap(group => group.exchanges).filter(exchange => exchange.translation === undefined)
+/** The exchanges by which a model creates responses, within the caller's regions. */
+export function exchangesOf({ caller, generation }: Call, model: string): readonly Exchange[] {
+  const groups = createRoute(generation.plan)?.resolve(model)?.groups ?? []
+  const all = groups.flatMap(({ exchanges }) => exchanges)
+  return all.filter(({ upstream }) => mayReach(caller?.regions, upstream.region))
 }
 
 /** For a route about responses: the exchanges of all upstreams that speak the protocol themselves. */
 export function relayedAnywhere(route: Route): readonly Exchange[] {
-  const groups = route.resolve('')?.groups ?? []
-  return groups.flatMap(group => group.exchanges).filter(exchange => exchange.translation === undefined)
+  return relayedTo((route.resolve('')?.groups ?? []).flatMap(({ exchanges }) => exchanges))
 }
 
 /**

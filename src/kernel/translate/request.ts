@@ -11,6 +11,7 @@ import type { Call } from '../call.js'
 import { chainOf } from '../chain.js'
 import { shapedJson, withTaken } from '../shaped-request.js'
 import type { AttemptView } from '../stages.js'
+import { IDEMPOTENCY_KEY, takesKey } from '../upstream-request.js'
 import { OtherCalls } from './other-calls.js'
 import { jsonBytes, yieldToEventLoop } from './steps.js'
 
@@ -47,7 +48,7 @@ export async function translatedRequest(
 }
 
 /** Headers that clients of any protocol may send to upstreams. */
-const PASSED = new Set(['idempotency-key'])
+const PASSED = new Set([IDEMPOTENCY_KEY])
 
 function headersFor(attempt: AttemptView, isFirst: boolean): string[] {
   const { call, exchange } = attempt
@@ -57,6 +58,7 @@ function headersFor(attempt: AttemptView, isFirst: boolean): string[] {
   const forward = exchange.upstream.forward.request
   for (const [name, value] of Object.entries(call.request.headers)) {
     if ((!PASSED.has(name) && !forward(name)) || fixed.names.has(name) || typeof value !== 'string') continue
+    if (name === IDEMPOTENCY_KEY && !takesKey(attempt)) continue
     if (name !== 'content-type') headers.push(name, value)
   }
   headers.push('x-request-id', call.id)
@@ -74,7 +76,7 @@ export async function othersOf(
   const requests: UpstreamRequest[] = []
   for (let nth = 1; nth < (translator.calls ?? 1); nth++) {
     const { headers, ...request } = await translatedRequest(attempt, translator, decoded, nth)
-    requests.push({ ...request, headers: headersWithout(headers, name => name === 'idempotency-key') })
+    requests.push({ ...request, headers: headersWithout(headers, name => name === IDEMPOTENCY_KEY) })
   }
   return requests.length === 0 ? undefined : new OtherCalls(call, exchange, requests)
 }

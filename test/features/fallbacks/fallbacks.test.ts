@@ -57,6 +57,29 @@ t.test('what is too long for the model goes to the fallback at once, although re
   t.match(long.requests.items[0]?.json(), { model: 'long' }, 'by the name of the fallback model')
 })
 
+for (const path of ['/v1/chat/completions', '/v1/messages']) {
+  t.test(`${path}: of the targets at one upstream the first alone gets the idempotency key`, async t => {
+    const models = 'm: [{ upstream: a, as: x }, { upstream: a, as: y }, b]'
+    const { gateway, a, b } = await started(t, models, '["*"]', 'retry: { attempts: 4, on: [5xx] }\n')
+    const full = refuse(503, { message: 'full' })
+    a.answer(full)
+    const headers = { 'idempotency-key': 'one', 'anthropic-version': '2023-06-01' }
+    const body = { model: 'm', max_tokens: 5, messages: [{ role: 'user', content: 'hi' }] }
+    await gateway.request(path, { body, headers })
+    t.same(
+      [...a.requests.items, ...b.requests.items].map(request => [
+        (request.json() as { model: string }).model,
+        request.header('idempotency-key'),
+      ]),
+      [
+        ['x', 'one'],
+        ['y', undefined],
+        ['m', 'one'],
+      ],
+    )
+  })
+}
+
 t.test('refused content goes to its own list', async t => {
   const { gateway, a, b, other } = await started(t, M)
   a.answer(refuse(400, { message: 'No.', code: 'content_filter' }))

@@ -84,6 +84,17 @@ t.test('a copy goes to the mirror by the name that it has there, and has a log l
   t.equal(a.requests.items.length, 1)
 })
 
+t.test(
+  'a copy has no idempotency key: at the upstream of its original it would be another request with it',
+  async t => {
+    const { gateway, a, b } = await started(t)
+    t.equal((await gateway.chat({ model: 'm' }, { headers: { 'idempotency-key': 'one' } })).status, 200)
+    const [copy] = await b.requests.count(1)
+    t.equal(a.last.header('idempotency-key'), 'one')
+    t.equal(copy?.header('idempotency-key'), undefined)
+  },
+)
+
 t.test('the client does not wait for the mirror, and its leaving does not end the copy', async t => {
   const { gateway, a, b } = await started(t)
   const held = withResolvers<void>()

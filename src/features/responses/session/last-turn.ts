@@ -7,15 +7,17 @@ import type { Conversation } from '../conversations.js'
 import { blankResponse } from '../echo.js'
 import { noPrevious } from '../faults.js'
 import type { LocalMemory } from '../inside.js'
-import { itemsOf } from '../items.js'
+import { type Item, itemsOf } from '../items.js'
 import type { ResponseTurn } from '../response-turn.js'
+import { sizeOf } from '../stored.js'
 
 /**
  * The last response of one connection, for clients that do not let it be stored (`store: false`): it can be continued while
  * the connection is open. A turn that continues it and fails removes it, as the protocol demands.
  */
 export class LastTurn implements LocalMemory {
-  #last: { readonly id: string; readonly conversation: Conversation } | undefined
+  /** `ahead`: input for the turn that continues it, which no stage has seen yet. */
+  #last: { readonly id: string; readonly conversation: Conversation; readonly ahead: readonly Item[] } | undefined
   #turn: ResponseTurn | undefined
   #message: JsonObject = {}
 
@@ -23,10 +25,13 @@ export class LastTurn implements LocalMemory {
     return this.#last?.id === id ? this.#last.conversation : undefined
   }
 
-  /** A request was received. */
-  asked(message: JsonObject): void {
-    this.#message = message
+  /** A request was received. Returns it with the input that was sent ahead for it, which passes the same stages. */
+  asked(message: JsonObject): JsonObject {
+    const { id, ahead = [] } = this.#last ?? {}
+    const isAhead = ahead.length > 0 && message.previous_response_id === id
+    this.#message = isAhead ? { ...message, input: [...ahead, ...itemsOf(message.input)] } : message
     this.#turn = undefined
+    return this.#message
   }
 
   began(turn: ResponseTurn): void {
@@ -56,14 +61,14 @@ export class LastTurn implements LocalMemory {
    */
   warm(message: JsonObject): readonly JsonObject[] {
     const previous = message.previous_response_id
-    const before = typeof previous === 'string' ? this.find(previous) : undefined
+    const before = typeof previous === 'string' && this.#last?.id === previous ? this.#last : undefined
     if (typeof previous === 'string' && before === undefined) throw noPrevious(previous)
-    const own = itemsOf(message.input)
-    const { items, turns, bytes } = before ?? { items: [], turns: 0, bytes: 0 }
+    const { conversation, ahead } = before ?? NOTHING_BEFORE
+    const input = [...ahead, ...itemsOf(message.input)]
     const id = newId('resp_')
-    const size = bytes + Buffer.byteLength(JSON.stringify(own))
-    if (size > STATE_BOUNDS.bytes) throw new GatewayError('too_large', 'The conversation is too large.')
-    this.keep(id, { kind: 'own', items: [...items, ...own], turns, bytes: size })
+    if (conversation.bytes + sizeOf(input) > STATE_BOUNDS.bytes)
+      throw new GatewayError('too_large', 'The conversation is too large.')
+    this.keep(id, conversation, input)
     const now = Date.now()
     return [
       { type: 'response.created', sequence_number: 0, response: blankResponse(id, now, message, 'in_progress') },
@@ -71,9 +76,12 @@ export class LastTurn implements LocalMemory {
     ]
   }
 
-  private keep(id: string, conversation: Conversation | undefined): void {
+  private keep(id: string, conversation: Conversation | undefined, ahead: readonly Item[] = []): void {
     const { bytes, items } = STATE_BOUNDS
-    const fits = conversation !== undefined && conversation.bytes <= bytes && conversation.items.length <= items
-    this.#last = fits ? { id, conversation } : undefined
+    const count = ahead.length + (conversation?.items.length ?? 0)
+    const fits = conversation !== undefined && conversation.bytes <= bytes && count <= items
+    this.#last = fits ? { id, conversation, ahead } : undefined
   }
 }
+
+const NOTHING_BEFORE = { conversation: { kind: 'own', items: [], turns: 0, bytes: 0 }, ahead: [] } as const

@@ -11,7 +11,7 @@ import { SOCKET_METHOD } from '../../../kernel/upgrade.js'
 import type { FramedSocket, SocketHandler } from '../../../net/framed-socket.js'
 import type { HttpRequest } from '../../../transport/exchange.js'
 import { textFrames } from '../../../wire/frames.js'
-import { replaceMembers } from '../../../wire/json-edit.js'
+import { replaceMembers, setValue } from '../../../wire/json-edit.js'
 import { withLocal } from '../inside.js'
 import { LastTurn } from './last-turn.js'
 import { readMessage, streamId } from './socket-message.js'
@@ -171,10 +171,12 @@ export class ResponseSession implements SocketHandler {
       return
     }
     await yieldToEventLoop(text.length)
-    const body = replaceMembers(bytes, ENVELOPE, 'stream', 'true')
+    const sent = replaceMembers(bytes, ENVELOPE, 'stream', 'true')
     // The session may have begun to end meanwhile.
     if (this.#state !== 'open') return
-    this.#last.asked(message)
+    const { input } = this.#last.asked(message)
+    const isOther = input !== undefined && input !== message.input
+    const body = isOther ? setValue(sent, ['input'], jsonText(input), 'always') : sent
     const { target } = this.#request
     const turn = new SocketTurn(stream, this.#socket, this.#last, () => this.ended())
     const asked = { method: SOCKET_METHOD, target, body, inside: { slots: withLocal(this.#last) } }
