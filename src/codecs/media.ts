@@ -1,8 +1,8 @@
 import type { Traits } from '../core/codec.js'
 import type { MediaKind, MediaPart, MediaSource } from '../core/text.js'
 
-/** `data:image/png;base64,…`, with or without parameters between; RFC 2397. */
-const HEAD = /^data:([^;,\s]*)((?:;[^;,\s]*)*),/
+/** `data:image/png;base64,…`, with or without parameters between, and blanks around them; RFC 2397. */
+const HEAD = /^data:([^;,\s]*)[ \t]*((?:;[^;,]*)*),/
 
 /** Media type (lower case, `''` where it is left out) and base64 of a `data:` URL; undefined where it is not one. */
 export function parseDataUrl(url: string): { readonly mime: string; readonly base64: string } | undefined {
@@ -11,7 +11,7 @@ export function parseDataUrl(url: string): { readonly mime: string; readonly bas
   const [all, type = '', parameters = ''] = head
   const rest = url.slice(all.length)
   const mime = type.toLowerCase()
-  if (parameters.toLowerCase().endsWith(';base64')) return { mime, base64: rest }
+  if (/;[ \t]*base64[ \t]*$/i.test(parameters)) return { mime, base64: rest }
   try {
     return { mime, base64: Buffer.from(decodeURIComponent(rest), 'utf8').toString('base64') }
   } catch {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Part, TextEvent, TextRequest, TextResult, Tool, ToolChoice } from '../core/text.js'
+import { encodeCallId } from './messages/names.js'
 
 /** Protocols whose upstreams take names of tools of at most 64 letters, digits, `_` and `-`. */
 const NARROW: ReadonlySet<string> = new Set(['chat', 'responses', 'converse'])
@@ -33,12 +34,14 @@ export function narrowed(name: string): string {
 const MAX_ID_CHARS: ReadonlyMap<string, number> = new Map([
   ['chat', 40],
   ['responses', 64],
+  ['converse', 64],
 ])
 
 /** The request with ids of calls that an upstream of `protocol` takes, in calls and results alike: long ones as digests. */
 export function shortIds(request: TextRequest, protocol: string): TextRequest {
   const most = MAX_ID_CHARS.get(protocol) ?? Number.POSITIVE_INFINITY
-  const isLong = (part: Part): boolean => (part.type === 'call' || part.type === 'result') && part.id.length > most
+  const lengthOf = (id: string): number => (protocol === 'converse' ? encodeCallId(id) : id).length
+  const isLong = (part: Part): boolean => (part.type === 'call' || part.type === 'result') && lengthOf(part.id) > most
   if (!request.turns.some(({ parts }) => parts.some(isLong))) return request
   const short = (part: Part): Part =>
     (part.type === 'call' || part.type === 'result') && isLong(part) ? { ...part, id: idDigest(part.id) } : part

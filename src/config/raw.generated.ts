@@ -743,6 +743,7 @@ export type RawTraits = {
   readonly structured?: 'schema' | 'tool'
   readonly sampling?: boolean
   readonly system_role?: 'system' | 'developer'
+  readonly prompt_cache?: true | false | 'text'
   readonly moderates?: boolean
   readonly images?: 'generate' | 'predict' | 'chat'
   readonly audio?: 'generate'

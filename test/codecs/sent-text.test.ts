@@ -15,6 +15,7 @@ t.test('ids of calls that are too long for the upstream become digests, in calls
   for (const [protocol, most] of [
     ['chat', 40],
     ['responses', 64],
+    ['converse', 64],
   ] as const) {
     const fits = 'a'.repeat(most)
     const [calls, results] = idsOf(protocol, fits, `${fits}b`, `${fits}c`)
@@ -22,5 +23,8 @@ t.test('ids of calls that are too long for the upstream become digests, in calls
     t.match(calls, [fits, /^call_[0-9a-f]{32}$/, /^call_[0-9a-f]{32}$/])
     t.equal(new Set(calls).size, 3, 'each has its own')
   }
+  // 46 characters of another alphabet become 62 of base64url, behind four.
+  const [[fits, long] = []] = idsOf('converse', '|'.repeat(45), '|'.repeat(46))
+  t.same([fits, /^call_/.test(long ?? '')], ['|'.repeat(45), true], 'ids count as they are written')
   t.same(idsOf('messages', 'a'.repeat(99))[0], ['a'.repeat(99)], 'another protocol takes any length')
 })

@@ -2,6 +2,7 @@ import { jsonText } from '../../core/exact-json.js'
 import { isObject } from '../../core/json.js'
 import type { Left, Part } from '../../core/text.js'
 import { decodeBorrowedSeal, SealedParts } from '../borrowed-seal.js'
+import { decodeCallId } from '../messages/names.js'
 import { invalid, isBounded, type Reader } from '../read.js'
 import { unwrapThought } from '../seal.js'
 import { decodeCitations } from './citations.js'
@@ -72,7 +73,7 @@ export class BlocksIn {
     const input = call.raw('input') ?? {}
     if (!isObject(input)) throw invalid(call.path('input'), 'expected an object')
     if (!isBounded(input)) throw invalid(call.path('input'), 'it is nested too deeply')
-    const [id, name] = [call.required('toolUseId'), call.required('name')]
+    const [id, name] = [decodeCallId(call.required('toolUseId')), call.required('name')]
     this.#parts.add({ type: 'call', id, name, arguments: jsonText(input), at: call.at })
   }
 
@@ -91,7 +92,7 @@ export class BlocksIn {
     const object = blocks.length === 1 ? only?.object('json')?.value : undefined
     this.#parts.add({
       type: 'result',
-      id: result.required('toolUseId'),
+      id: decodeCallId(result.required('toolUseId')),
       parts,
       at: result.at,
       ...(object !== undefined && { object }),

@@ -1,7 +1,7 @@
 import type { Target } from '../../core/codec.js'
 import type { JsonObject } from '../../core/json.js'
-import type { CacheMark, CallPart, Part, ReasoningPart, ResultPart, TextPart } from '../../core/text.js'
-import { encodeCallId, inputOf } from '../messages/names.js'
+import type { CallPart, Part, ReasoningPart, ResultPart, TextPart, Tool } from '../../core/text.js'
+import { encodeCallId, inputOf, refuse } from '../messages/names.js'
 import { PROTOCOL } from './media-in.js'
 import { type DocumentNames, encodeMedia } from './media-out.js'
 
@@ -14,15 +14,15 @@ export function encodePart(part: Part, names: DocumentNames, target: Target): re
     case 'text':
       return encodeText(part, target)
     case 'refusal':
-      return isBlank(part.text) ? [] : marked({ text: part.text }, part.cache)
+      return isBlank(part.text) ? [] : marked({ text: part.text }, part, target)
     case 'media':
-      return marked(encodeMedia(part, names, target), part.cache)
+      return marked(encodeMedia(part, names, target), part, target)
     case 'reasoning':
       return encodeThought(part, target)
     case 'call':
-      return marked(encodeCall(part, target), part.cache)
+      return marked(encodeCall(part, target), part, target)
     case 'result':
-      return marked(encodeResult(part, names, target), part.cache)
+      return marked(encodeResult(part, names, target), part, target)
     case 'hosted':
       if (part.of === PROTOCOL) return [part.value]
       target.lose('hostedParts', part.at)
@@ -31,12 +31,13 @@ export function encodePart(part: Part, names: DocumentNames, target: Target): re
 }
 
 /** The service refuses blocks without a visible character. */
-export function encodeText({ text, citations, cache, at }: TextPart, target: Target): readonly JsonObject[] {
+export function encodeText(part: TextPart, target: Target): readonly JsonObject[] {
+  const { text, citations, at } = part
   if (isBlank(text)) return []
   const own = (citations ?? []).flatMap(({ own }) => (own?.of === PROTOCOL ? [own.value] : []))
   if (own.length < (citations ?? []).length) target.lose('turns', at, 'citations of another protocol have no place')
   const block = own.length === 0 ? { text } : { citationsContent: { content: [{ text }], citations: own } }
-  return marked(block, cache)
+  return marked(block, part, target)
 }
 
 function encodeThought({ text, seal, redacted, torn, at }: ReasoningPart, target: Target): readonly JsonObject[] {
@@ -58,7 +59,9 @@ function encodeCall({ id, name, arguments: text, custom, at }: CallPart, target:
 function encodeResult({ id, parts, object, error }: ResultPart, names: DocumentNames, target: Target): JsonObject {
   const content = parts.map((part): JsonObject => {
     if (part.type === 'text') return { text: part.text }
-    return encodeMedia(part, names, target)
+    if (part.kind === 'audio') throw refuse(part.at, 'it accepts no audio in results')
+    if (part.cite === true) target.lose('cite', part.at, 'documents in results are not cited')
+    return encodeMedia({ ...part, cite: false }, names, target)
   })
   const said = object !== undefined && parts.length <= 1 ? [{ json: object }] : content
   return {
@@ -70,9 +73,15 @@ function encodeResult({ id, parts, object, error }: ResultPart, names: DocumentN
   }
 }
 
-/** A mark is a block of its own, behind what it marks. */
-export function marked(block: JsonObject, cache: CacheMark | undefined): readonly JsonObject[] {
-  return cache === undefined ? [block] : [block, { cachePoint: { type: 'default', ...cache } }]
+/** A mark is a block of its own, behind what it marks. A model that caches no prompts refuses a request with one. */
+export function marked(block: JsonObject, { cache, at, type }: Part | Tool, target: Target): readonly JsonObject[] {
+  if (cache === undefined) return [block]
+  const caches = target.traits.prompt_cache ?? true
+  if (caches === true || (caches === 'text' && type === 'text')) {
+    return [block, { cachePoint: { type: 'default', ...cache } }]
+  }
+  target.lose('cacheMarks', at, `the model takes ${caches === 'text' ? 'marks only behind text' : 'no marks'}`)
+  return [block]
 }
 
 function isBlank(text: string): boolean {

@@ -77,16 +77,18 @@ export const CONVERSE_FIELDS: Readonly<Record<string, FieldMapping>> = {
 
 /** What becomes of each canonical field in a request. */
 export const CONVERSE_CARRIES: Readonly<Record<Field, Carry>> = {
-  ...carried('system imageData audioData videoData documentText documentContext cite calls results resultError'),
-  ...carried('cacheMarks maxTokens topP stop metadata sealedReasoning'),
+  ...carried('system imageData audioData videoData documentContext cite calls results resultError'),
+  ...carried('maxTokens topP stop metadata sealedReasoning'),
+  cacheMarks: approximated('for models that cache prompts'),
   midSystem: approximated('they move before the first turn'),
-  turns: approximated('a user turn is inserted before a conversation that the assistant begins'),
+  turns: approximated('one full stop is inserted where a user turn, or a text beside a document, is missing'),
   participant: dropped('turns have no names'),
   prefill: approximated('without the white space at its end'),
   imageUrl: refused('it accepts images only as bytes, or from its own store'),
   imageDetail: dropped('it has no resolution'),
   mediaUrl: refused('it accepts media only as bytes, or from its own store'),
   documentData: approximated('with a name of letters, digits, spaces and hyphens'),
+  documentText: approximated('as bytes, unless it is cited'),
   documentUrl: refused('it accepts files only as bytes, or from its own store'),
   fileId: refused('the file is at another upstream'),
   tools: approximated('alternatives at the top of a schema are merged'),

@@ -17,6 +17,8 @@ const URLS: Readonly<Record<MediaKind, Field>> = {
 /** Names of the documents of one request: each has to be another. */
 export class DocumentNames {
   readonly #taken = new Set<string>()
+  /** The number that the next document of a name tries first: it is asked for thousands of times in a row. */
+  readonly #next = new Map<string, number>()
 
   /** Letters, digits, single spaces, hyphens, brackets. */
   of(name: string | undefined): string {
@@ -27,7 +29,9 @@ export class DocumentNames {
       .slice(0, MAX_NAME_CHARS)
     const wanted = plain === '' ? 'document' : plain
     let free = wanted
-    for (let next = 2; this.#taken.has(free); next++) free = `${wanted} (${next})`
+    let next = this.#next.get(wanted) ?? 2
+    for (; this.#taken.has(free); next++) free = `${wanted} (${next})`
+    this.#next.set(wanted, next)
     this.#taken.add(free)
     return free
   }
@@ -58,12 +62,12 @@ interface Source {
   readonly source: JsonObject
 }
 
-function sourceOf({ kind, source, mime, at }: MediaPart, target: Target): Source {
+function sourceOf({ kind, source, mime, cite, at }: MediaPart, target: Target): Source {
   if ('url' in source) {
     target.lose(URLS[kind], at)
     throw refuse(at, 'it accepts no URLs')
   }
-  if ('text' in source) return { format: 'txt', source: { text: source.text } }
+  if ('text' in source) return textSource(source.text, cite)
   if ('file' in source) {
     const format = formatOf(kind, mime ?? '') ?? source.file.split('.').at(-1)
     if (source.of === PROTOCOL && format !== undefined) return { format, source: { s3Location: { uri: source.file } } }
@@ -74,9 +78,14 @@ function sourceOf({ kind, source, mime, at }: MediaPart, target: Target): Source
   const format = formatOf(kind, type)
   if (format !== undefined) return { format, source: { bytes: source.base64 } }
   if (kind === 'document' && isText(type)) {
-    return { format: 'txt', source: { text: Buffer.from(source.base64, 'base64').toString('utf8') } }
+    return textSource(Buffer.from(source.base64, 'base64').toString('utf8'), cite)
   }
   throw refuse(at, `it accepts ${formatsOf(kind)}, not ${type || 'what has no type'}`)
+}
+
+/** The service takes `text` only of documents that it shall cite. */
+function textSource(text: string, cite: boolean | undefined): Source {
+  return { format: 'txt', source: cite === true ? { text } : { bytes: Buffer.from(text, 'utf8').toString('base64') } }
 }
 
 function isText(mime: string): boolean {

@@ -3,12 +3,13 @@ import type { Target } from '../../core/codec.js'
 import { jsonText } from '../../core/exact-json.js'
 import type { Json, JsonObject } from '../../core/json.js'
 import type { Format, TextRequest } from '../../core/text.js'
-import { encodeReasoning, type ReasoningOut } from '../messages/reasoning-out.js'
+import { type Circumstances, encodeReasoning, type ReasoningOut } from '../messages/reasoning-out.js'
 import { strictSchema } from '../messages/strict-schema.js'
+import { demandsCall } from '../messages/tools-out.js'
 import { encodeSampling } from '../messages/turns-out.js'
 import { compact } from '../read.js'
 import { encodeTools } from './tools-out.js'
-import { encodeSystem, encodeTurns } from './turns-out.js'
+import { continuesWithoutThoughts, encodeSystem, encodeTurns } from './turns-out.js'
 
 /** What is said for an answer in JSON of any form. */
 const ONLY_JSON = 'Answer with one JSON object and nothing else.'
@@ -22,7 +23,13 @@ export function encodeRequest(request: TextRequest, target: Target): JsonObject 
   }
   const messages = encodeTurns(request.turns, target)
   const toolConfig = encodeTools(request, target)
-  const { thinking, effort } = reasoningOf(request, messages.at(-1)?.role === 'assistant', target)
+  const circumstances = {
+    maxTokens: request.maxTokens ?? target.traits.max_output,
+    demandsCall: toolConfig?.toolChoice !== undefined && demandsCall(request.toolChoice),
+    prefilled: messages.at(-1)?.role === 'assistant',
+    thoughtless: continuesWithoutThoughts(messages),
+  }
+  const { thinking, effort } = reasoningOf(request.reasoning, circumstances, target)
   loseOthers(request, target)
   return compact({
     messages: messages.map(({ role, content }) => ({ role, content })),
@@ -40,17 +47,12 @@ export function encodeRequest(request: TextRequest, target: Target): JsonObject 
  * Models of several vendors are asked by this protocol. It has an effort of its own; `thinking` goes to those alone that
  * are declared to take it.
  */
-function reasoningOf(request: TextRequest, prefilled: boolean, target: Target): ReasoningOut {
-  const { reasoning, toolChoice, maxTokens } = request
+function reasoningOf(reasoning: TextRequest['reasoning'], circumstances: Circumstances, target: Target): ReasoningOut {
   const declared = target.traits.reasoning
   if (declared === undefined && (reasoning?.effort === 'none' || reasoning?.budget === 0)) return {}
   const terms = declared === undefined || declared === 'level' ? 'effort' : declared
-  const demandsCall = toolChoice?.type === 'required' || toolChoice?.type === 'tool'
-  const out = encodeReasoning(
-    reasoning,
-    { maxTokens, demandsCall, prefilled, thoughtless: false },
-    { model: target.model, traits: { ...target.traits, reasoning: terms }, lose: target.lose },
-  )
+  const traits = { ...target.traits, reasoning: terms }
+  const out = encodeReasoning(reasoning, circumstances, { model: target.model, traits, lose: target.lose })
   const isSeen = reasoning?.show === undefined || reasoning.show === 'none'
   if (out.thinking === undefined && !isSeen) target.lose('showReasoning', undefined, 'the model decides that by itself')
   return out

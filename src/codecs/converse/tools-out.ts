@@ -5,6 +5,7 @@ import type { FunctionTool, TextRequest, Tool } from '../../core/text.js'
 import { describedCustom, FREE_TEXT_SCHEMA } from '../free-text-tools.js'
 import { loseHosted } from '../hosted-settings.js'
 import { objectSchema, strictSchema } from '../messages/strict-schema.js'
+import { demandsCall } from '../messages/tools-out.js'
 import { marked } from './blocks-out.js'
 import { PROTOCOL } from './media-in.js'
 
@@ -24,9 +25,7 @@ export function encodeTools(request: TextRequest, target: Target): JsonObject | 
   const chosen = toolChoice?.type === 'subset' ? subset(request.tools, toolChoice.names, target) : request.tools
   const tools = chosen.flatMap(tool => encodeTool(tool, request, target))
   if (tools.length === 0) {
-    if (toolChoice?.type === 'tool' || toolChoice?.type === 'required') {
-      target.lose('toolChoice', undefined, 'there are no tools')
-    }
+    if (demandsCall(toolChoice)) target.lose('toolChoice', undefined, 'there are no tools')
     return called.length === 0 ? undefined : { tools: called.map(standIn) }
   }
   const choice = choiceOf(toolChoice)
@@ -66,12 +65,13 @@ function choiceOf(choice: TextRequest['toolChoice']): JsonObject | undefined {
 function encodeTool(tool: Tool, request: TextRequest, target: Target): readonly JsonObject[] {
   switch (tool.type) {
     case 'function':
-      return marked({ toolSpec: encodeFunction(tool, target) }, tool.cache)
+      return marked({ toolSpec: encodeFunction(tool, target) }, tool, target)
     case 'custom':
       target.lose('customTools', tool.at, tool.format && 'the grammar of its input is not enforced')
       return marked(
         { toolSpec: { name: tool.name, ...describedCustom(tool), inputSchema: { json: FREE_TEXT_SCHEMA } } },
-        tool.cache,
+        tool,
+        target,
       )
     case 'hosted': {
       if (tool.of === PROTOCOL) return [tool.value]

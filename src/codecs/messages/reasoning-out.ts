@@ -8,7 +8,7 @@ import { budgetOf, budgetWished, effortOf } from '../effort.js'
 const MIN_BUDGET_TOKENS = 1024
 
 /** What else in a request decides whether the model may think. */
-interface Circumstances {
+export interface Circumstances {
   /** Undefined where tokens are only counted. */
   readonly maxTokens: number | undefined
   /** A call is demanded. */

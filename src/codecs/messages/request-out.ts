@@ -54,7 +54,7 @@ function encodeQuestion(
     request.reasoning,
     {
       maxTokens,
-      demandsCall: tools.tools !== undefined && toolChoice !== undefined && demandsCall(toolChoice),
+      demandsCall: tools.tools !== undefined && demandsCall(toolChoice),
       prefilled: messages.at(-1)?.role === 'assistant',
       thoughtless: continuesWithoutThoughts(messages),
     },

@@ -21,7 +21,7 @@ export function encodeTools(request: TextRequest, target: Target): ToolsOut {
   const listed = chosen.filter(tool => !isServers(tool))
   const tools = listed.map(tool => encodeTool(tool, request, target)).filter(tool => tool !== undefined)
   if (tools.length === 0) {
-    if (toolChoice !== undefined && demandsCall(toolChoice)) target.lose('toolChoice', undefined, 'there are no tools')
+    if (demandsCall(toolChoice)) target.lose('toolChoice', undefined, 'there are no tools')
     return servers
   }
   const choice = encodeChoice(toolChoice, request.parallelTools, chosen)
@@ -33,10 +33,8 @@ function isServers(tool: Tool): tool is HostedTool {
   return tool.type === 'hosted' && tool.of === 'messages' && tool.name === SERVERS
 }
 
-export function demandsCall(choice: ToolChoice): boolean {
-  return (
-    choice.type === 'required' || choice.type === 'tool' || (choice.type === 'subset' && choice.mode === 'required')
-  )
+export function demandsCall(choice: ToolChoice | undefined): boolean {
+  return choice?.type === 'subset' ? choice.mode === 'required' : choice?.type === 'required' || choice?.type === 'tool'
 }
 
 function subset(tools: readonly Tool[], names: readonly string[], target: Target): readonly Tool[] {

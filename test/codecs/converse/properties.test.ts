@@ -15,7 +15,7 @@ const foreignSeal = fc.record({ by: fc.constantFrom('generate', 'responses', 'ch
 
 const text = words.map((text): Part => ({ type: 'text', text }))
 const call = fc
-  .record({ id: fc.stringMatching(/^[a-z]{1,8}$/), name: fc.stringMatching(/^[a-z_]{1,8}$/), input: object })
+  .record({ id: fc.stringMatching(/^[a-z|.]{1,8}$/), name: fc.stringMatching(/^[a-z_]{1,8}$/), input: object })
   .map(({ id, name, input }): Part => ({ type: 'call', id, name, arguments: JSON.stringify(input) }))
 
 function thoughts(seal: fc.Arbitrary<Seal>): fc.Arbitrary<Part> {
@@ -59,6 +59,27 @@ t.test('a stream adds up to what it was made of', async t => {
       const events = decodeAll(converse, encodeAll(converse, unfold(result), answerTo(requestOf({ stream: true }))))
       t.same(faultsOf(events), [])
       t.same(said(fold(events)), said(result))
+    }),
+    RUNS,
+  )
+})
+
+t.test('results have the ids of their calls', async t => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 8 }), id => {
+      const part: Part = { type: 'call', id, name: 'f', arguments: '{}' }
+      const answer = { id: 'x', model: 'up', candidates: [{ parts: [part], end: { reason: 'tool' as const } }] }
+      const body = plain(converse.server.encodeResult(answer, answerTo(requestOf()))) as {
+        output: { message: { content: [{ toolUse: { toolUseId: string } }] } }
+      }
+      const { message } = body.output
+      const toolResult = { toolUseId: message.content[0].toolUse.toolUseId, content: [{ text: 'Noon.' }] }
+      const asked = { messages: [message, { role: 'user', content: [{ toolResult }] }] }
+      const { turns } = converse.server.decodeRequest(asked, requestOf())
+      t.match(
+        turns.map(({ parts }) => parts),
+        [[{ type: 'call', id }], [{ type: 'result', id }]],
+      )
     }),
     RUNS,
   )
