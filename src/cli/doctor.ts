@@ -63,14 +63,14 @@ async function doctor(file: string, options: Options, io: Io): Promise<number> {
   return results.some(({ state }) => state === 'fault') ? EXIT.failed : EXIT.ok
 }
 
-/** With credentials to try, secrets are fetched from their managers: one that cannot be is why its upstream is off. */
+/** Of secret managers. With credentials to try, all secrets are fetched: one that cannot be is why its upstream is off. */
 async function keeperOf(
   { tryCredentials, offline }: Options,
   { env }: Io,
 ): Promise<{ readonly keeper?: SecretKeeper }> {
-  if (tryCredentials !== true || offline === true) return {}
+  if (offline === true) return {}
   const { SecretKeeper: Keeper } = await import('../runtime/managed-secrets.js')
-  return { keeper: new Keeper(env) }
+  return { keeper: tryCredentials === true ? new Keeper(env) : new Keeper(env, ['store']) }
 }
 
 async function checks(): Promise<readonly Check[]> {

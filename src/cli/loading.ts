@@ -100,6 +100,23 @@ export async function mustLoad(file: string, io: Io, overrides: Overrides = {}, 
   return { plan, config }
 }
 
+/** The same for commands that use the secrets of some sections: of these alone, those in secret managers are fetched. */
+export async function loadWithSecrets(
+  sections: readonly string[],
+  file: string,
+  io: Io,
+  overrides: Overrides = {},
+  given?: Given,
+): Promise<Ready> {
+  const { SecretKeeper: Keeper } = await import('../runtime/managed-secrets.js')
+  const keeper = new Keeper(io.env, sections)
+  try {
+    return await mustLoad(file, io, overrides, { ...(given ?? (await givenText(file, io))), keeper })
+  } finally {
+    keeper.close()
+  }
+}
+
 export function invalid(file: string): CommandError {
   return new CommandError(`${shownSource(file)} is not valid`, EXIT.failed)
 }
