@@ -28,7 +28,7 @@ export interface ManagedConfig {
   readonly secrets: readonly WantedSecret[]
 }
 
-export interface WantedSecret extends ManagedSecret {
+interface WantedSecret extends ManagedSecret {
   /** Of the file, that name it: `store`, `upstreams`. */
   readonly sections: readonly string[]
 }
