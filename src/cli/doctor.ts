@@ -35,8 +35,9 @@ export const doctorCommand: Define = (parent, io, end) => {
 async function doctor(file: string, options: Options, io: Io): Promise<number> {
   const ready = await withVariables(io, options)
   const given = await givenText(file, ready)
-  const triesCredentials = options.tryCredentials === true && options.offline !== true
-  const keeper = triesCredentials ? await keeperOf(ready) : {}
+  // With credentials to try, all secrets are fetched: one that cannot be is why its upstream is off.
+  const sections = options.tryCredentials === true ? undefined : ['store']
+  const keeper = options.offline === true ? {} : await keeperOf(ready, sections)
   const { plan, config, problems, sources } = await checkGiven(file, { ...given, ...keeper }, ready)
   if (plan === undefined || config === undefined) {
     await printProblems(problems, io.stderr, io)

@@ -3,11 +3,12 @@ import { readFile } from 'node:fs/promises'
 import { InvalidArgumentError } from 'commander'
 import type { Caller } from '../core/caller.js'
 import { isObject, parseJson } from '../core/json.js'
+import type { Overrides } from '../runtime/load.js'
 import { adminApiOf } from './admin-api.js'
 import { type Define, example } from './command.js'
 import { generationNumber } from './generations.js'
 import { CommandError, EXIT, type Io, print } from './io.js'
-import { mustLoad, type Ready, STANDARD_INPUT } from './loading.js'
+import { type Given, givenText, loadWithSecrets, mustLoad, type Ready, STANDARD_INPUT } from './loading.js'
 import { readAll } from './read-all.js'
 import { servedDocuments } from './served-documents.js'
 import { fileOf, type SourceOptions, takesAddress, takesSource, withVariables } from './source.js'
@@ -60,10 +61,13 @@ async function explain(first: string | undefined, path: string | undefined, opti
     throw new CommandError('standard input can be the file or the body, not both')
   }
   const from = await withVariables(io, options)
-  const loaded = options.at === undefined ? await mustLoad(file, from) : await loadedAt(options.at, file, options, from)
+  const given = await (options.at === undefined ? givenText(file, from) : givenAt(options.at, file, options, from))
+  const loaded = await mustLoad(file, from, {}, given)
   const { plan, config, caller } =
     options.claims === undefined
-      ? await withStoredKey(loaded, file, options, io)
+      ? await withStoredKey(loaded, options.key, io, overrides =>
+          loadWithSecrets(['store'], file, from, overrides, given),
+        )
       : await withClaims(loaded, options.claims, io)
   const { explainPlan, explainRequest, planFacts, requestFacts } = await import('../plan/explain.js')
   if (first === undefined || path === undefined) {
@@ -84,10 +88,10 @@ async function explain(first: string | undefined, path: string | undefined, opti
 }
 
 /** What the files of a running gateway said at that generation, with the variables of now. */
-async function loadedAt(generation: number, file: string, { admin, body }: Options, io: Io): Promise<Ready> {
+async function givenAt(generation: number, file: string, { admin, body }: Options, io: Io): Promise<Given> {
   if (file === STANDARD_INPUT || body === STANDARD_INPUT)
     throw new CommandError('with --at nothing can come through standard input')
-  return mustLoad(file, io, {}, await servedDocuments(await adminApiOf(file, admin, io), file, generation))
+  return servedDocuments(await adminApiOf(file, admin, io), file, generation)
 }
 
 interface Asked extends Ready {
@@ -105,10 +109,17 @@ async function withClaims(loaded: Ready, file: string, io: Io): Promise<Asked> {
   return { ...loaded, caller: found.caller }
 }
 
-/** Looks for a key in the store that the file does not have. Keys in the memory of a gateway are out of reach. */
-async function withStoredKey(loaded: Ready, file: string, options: Options, io: Io): Promise<Asked> {
+/**
+ * Looks for a key in the store that the file does not have. Keys in the memory of a gateway are out of reach. `again`: loads
+ * the same with the secrets of the store.
+ */
+async function withStoredKey(
+  loaded: Ready,
+  key: string | undefined,
+  io: Io,
+  again: (overrides: Overrides) => Promise<Ready>,
+): Promise<Asked> {
   const { plan } = loaded
-  const { key } = options
   if (key === undefined || !('refused' in plan.keys.find(key, Date.now())) || loaded.config.keys[key] !== undefined)
     return loaded
   if (plan.store.type === 'memory') {
@@ -119,14 +130,11 @@ async function withStoredKey(loaded: Ready, file: string, options: Options, io: 
     return loaded
   }
   const { callerOf, faultsOf, openStoredKeys } = await import('../runtime/store-keys.js')
-  const { keys, store } = await openStoredKeys(plan)
+  const { keys, store } = await openStoredKeys(plan.store.absent === undefined ? plan : (await again({})).plan)
   try {
     const found = await keys.find(key)
     if (found === undefined) return loaded
-    const counting =
-      callerOf(found, plan) === undefined
-        ? await mustLoad(file, await withVariables(io, options), { counted: true })
-        : loaded
+    const counting = callerOf(found, plan) === undefined ? await again({ counted: true }) : loaded
     const caller = callerOf(found, counting.plan)
     if (caller === undefined) {
       const faults = faultsOf(key, found.terms, plan).join('; ')

@@ -1,7 +1,7 @@
 import { type Define, example } from './command.js'
 import { coloured, EXIT, type Io, paints, print } from './io.js'
 import { usd, withLedger } from './ledger-source.js'
-import { mustLoad } from './loading.js'
+import { loadWithSecrets } from './loading.js'
 import { FILE_WORDS, fileOf, type SourceOptions, takesSource, withVariables } from './source.js'
 import { table } from './table.js'
 
@@ -21,7 +21,7 @@ export const ledgerCommand: Define = (parent, io, end) => {
 }
 
 async function verify(file: string, options: Options, io: Io): Promise<number> {
-  const { plan, config } = await mustLoad(file, await withVariables(io, options))
+  const { plan, config } = await loadWithSecrets(['store'], file, await withVariables(io, options))
   const { budgetAccounts, checkLedger } = await import('../runtime/ledger-check.js')
   return await withLedger(plan, async ledger => {
     const { timeZone = 'UTC' } = plan.accounting ?? {}

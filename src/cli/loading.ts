@@ -103,10 +103,10 @@ export async function checkGiven(
   return loadLocated({ file, env: io.env, generated, secrets, overrides, ...(without && { without }), ...given })
 }
 
-/** For commands that ask upstreams: their secrets are fetched from managers. One that cannot be is why its upstream is off. */
-export async function keeperOf({ env }: Io): Promise<Required<Pick<Given, 'keeper'>>> {
+/** Secrets are fetched from managers: those of these sections, or all. One that cannot be is why its upstream is off. */
+export async function keeperOf({ env }: Io, sections?: readonly string[]): Promise<Required<Pick<Given, 'keeper'>>> {
   const { SecretKeeper: Keeper } = await import('../runtime/managed-secrets.js')
-  return { keeper: new Keeper(env) }
+  return { keeper: new Keeper(env, sections) }
 }
 
 /** For commands that need a plan: prints the problems on stderr, and ends the command if there is no plan. */
@@ -121,6 +121,22 @@ export async function mustLoad(file: string, io: Io, overrides: Overrides = {}, 
   await printProblems(problems, io.stderr, io)
   if (plan === undefined || config === undefined) throw invalid(file)
   return { plan, config }
+}
+
+/** The same for commands that use the secrets of some sections: of these alone, those in secret managers are fetched. */
+export async function loadWithSecrets(
+  sections: readonly string[],
+  file: string,
+  io: Io,
+  overrides: Overrides = {},
+  given?: Given,
+): Promise<Ready> {
+  const { keeper } = await keeperOf(io, sections)
+  try {
+    return await mustLoad(file, io, overrides, { ...(given ?? (await givenText(file, io))), keeper })
+  } finally {
+    keeper.close()
+  }
 }
 
 export function invalid(file: string): CommandError {

@@ -8,7 +8,7 @@ import type { Shelf } from '../sinks/receipts/shelf.js'
 import { type Define, example } from './command.js'
 import { CommandError, coloured, EXIT, type Io, paints, print, printable } from './io.js'
 import { usd } from './ledger-source.js'
-import { mustLoad } from './loading.js'
+import { loadWithSecrets } from './loading.js'
 import { FILE_WORDS, fileOf, type SourceOptions, takesSource, withVariables } from './source.js'
 import { table } from './table.js'
 
@@ -63,8 +63,9 @@ function shared(command: Command): Command {
 
 type Work = (shelf: Shelf, receipts: ReceiptsConfig) => Promise<number>
 
-async function withReceipts(file: string, options: Options, io: Io, work: Work): Promise<number> {
-  const { plan } = await mustLoad(file, await withVariables(io, options))
+async function withReceipts(file: string, options: ShowOptions, io: Io, work: Work): Promise<number> {
+  const sections = options.content === true ? ['store', 'receipts'] : ['store']
+  const { plan } = await loadWithSecrets(sections, file, await withVariables(io, options))
   const { receipts } = plan
   if (receipts === undefined) throw new CommandError(`${file} has no receipts: add receipts: on`)
   const { openShelf } = await import('../runtime/receipts.js')

@@ -4,7 +4,7 @@ import type { SignedUrls } from '../core/signed-url.js'
 import { signUrl } from '../core/signed-url.js'
 import { type Define, duration, example } from './command.js'
 import { CommandError, EXIT, type Io, print } from './io.js'
-import { mustLoad, type Ready } from './loading.js'
+import { loadWithSecrets, type Ready } from './loading.js'
 import { FILE_WORDS, fileOf, type SourceOptions, takesSource, withVariables } from './source.js'
 
 interface Options extends SourceOptions {
@@ -29,7 +29,7 @@ export const signUrlCommand: Define = (parent, io, end) => {
       example('gateway sign-url https://models.example/v1/videos/task_1/content --key web --for 10m'),
     )
     .action(async (url: URL, file: string | undefined, options: Options) => {
-      const ready = await mustLoad(fileOf(file, options), await withVariables(io, options))
+      const ready = await loadWithSecrets(['identity'], fileOf(file, options), await withVariables(io, options))
       print(io.stdout, signed(url, options, ready, io))
       end(EXIT.ok)
     })

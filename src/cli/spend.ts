@@ -5,7 +5,7 @@ import { SPENT_BY, Spending, type Spent, type SpentBy, unitsOf } from '../runtim
 import { type Define, example } from './command.js'
 import { coloured, EXIT, type Io, paints, print } from './io.js'
 import { usd, withLedger } from './ledger-source.js'
-import { mustLoad } from './loading.js'
+import { loadWithSecrets } from './loading.js'
 import { FILE_WORDS, fileOf, type SourceOptions, takesSource, withVariables } from './source.js'
 import { table } from './table.js'
 
@@ -38,7 +38,7 @@ export const spendCommand: Define = (parent, io, end) => {
 }
 
 async function spend(file: string, options: Options, io: Io): Promise<number> {
-  const { plan } = await mustLoad(file, await withVariables(io, options))
+  const { plan } = await loadWithSecrets(['store'], file, await withVariables(io, options))
   return await withLedger(plan, async ledger => {
     const spending = new Spending(options.by)
     for await (const { day, records } of ledger.pages(rangeOf(options))) {

@@ -1,7 +1,7 @@
 import type { StoreEvents } from '../core/store-config.js'
 import { type Define, example } from './command.js'
 import { coloured, EXIT, type Io, paints, print } from './io.js'
-import { mustLoad } from './loading.js'
+import { loadWithSecrets } from './loading.js'
 import { FILE_WORDS, fileOf, type SourceOptions, takesSource, withVariables } from './source.js'
 import { examineStore, type StoreTools } from './store-check.js'
 
@@ -42,7 +42,7 @@ async function withStore(
   act: (tools: Tools) => Promise<void>,
 ): Promise<number> {
   const [{ plan }, { inspectStore, openStore }] = await Promise.all([
-    withVariables(io, options).then(ready => mustLoad(file, ready)),
+    withVariables(io, options).then(ready => loadWithSecrets(['store'], file, ready)),
     import('../runtime/stores.js'),
   ])
   const { yellow } = paints(coloured(io.stderr, io.env))

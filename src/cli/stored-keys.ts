@@ -8,7 +8,7 @@ import type { KeyCursor, NewKey, StoredKeys } from '../features/keys/stored-keys
 import { example } from './command.js'
 import { CommandError, coloured, EXIT, type Io, paints, print } from './io.js'
 import { keyName, type TermOptions, takesLimits, takesTerms, termsOf } from './key-terms.js'
-import { mustLoad, type Ready } from './loading.js'
+import { loadWithSecrets, type Ready } from './loading.js'
 import { FILE_WORDS, fileOf, type SourceOptions, takesSource, withVariables } from './source.js'
 import { table } from './table.js'
 
@@ -206,7 +206,8 @@ function unknown(name: string, { plan }: Ready): CommandError {
 
 async function withKeys(file: string | undefined, options: Options, io: Io, work: Work): Promise<number> {
   // Keys of the store may have limits: then the gateway counts, and knows prices.
-  const ready = await mustLoad(fileOf(file, options), await withVariables(io, options), { counted: true })
+  const from = await withVariables(io, options)
+  const ready = await loadWithSecrets(['store'], fileOf(file, options), from, { counted: true })
   const { openStoredKeys } = await import('../runtime/store-keys.js')
   let store: Store | undefined
   try {

@@ -3,7 +3,7 @@ import { TASK_STATES } from '../core/task.js'
 import type { Task, TaskStore } from '../runtime/task-store.js'
 import { type Define, example } from './command.js'
 import { CommandError, coloured, EXIT, type Io, paints, print } from './io.js'
-import { mustLoad } from './loading.js'
+import { loadWithSecrets } from './loading.js'
 import { FILE_WORDS, fileOf, type SourceOptions, takesSource, withVariables } from './source.js'
 import { table } from './table.js'
 
@@ -108,7 +108,7 @@ async function withStore(
   io: Io,
   work: (store: TaskStore) => Promise<number>,
 ): Promise<number> {
-  const { plan } = await mustLoad(file, await withVariables(io, options))
+  const { plan } = await loadWithSecrets(['store'], file, await withVariables(io, options))
   const { TaskStore } = await import('../runtime/task-store.js')
   const store = await TaskStore.open(plan)
   try {

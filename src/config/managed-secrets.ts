@@ -10,17 +10,24 @@ const WORDS: readonly (readonly [Manager, 'vault' | 'aws_secret' | 'gcp_secret']
   ['gcp', 'gcp_secret'],
 ]
 
+interface Wanted {
+  readonly secret: ManagedSecret
+  readonly site: Site
+  /** That name it. */
+  readonly sections: Set<string>
+}
+
 /** Secrets in managers: those that are known, and those that one load asks for. */
 export class ManagedSecrets {
   readonly #held: ReadonlyMap<string, Held>
-  readonly #wanted = new Map<string, { readonly secret: ManagedSecret; readonly site: Site }>()
+  readonly #wanted = new Map<string, Wanted>()
 
   constructor(held: ReadonlyMap<string, Held>) {
     this.#held = held
   }
 
   /** Without repetitions, each with the first place that names it. */
-  get wanted(): readonly { readonly secret: ManagedSecret; readonly site: Site }[] {
+  get wanted(): readonly Wanted[] {
     return [...this.#wanted.values()]
   }
 
@@ -30,7 +37,9 @@ export class ManagedSecrets {
     site: Site,
   ): { readonly secret: Secret; readonly assumed?: true } | { readonly absent: string; readonly empty: false } {
     const id = managedId(secret)
-    if (!this.#wanted.has(id)) this.#wanted.set(id, { secret, site })
+    const wanted = this.#wanted.get(id) ?? { secret, site, sections: new Set() }
+    this.#wanted.set(id, wanted)
+    wanted.sections.add(String(site.path[0]))
     const held = this.#held.get(id)
     if (held === undefined) return { secret: new Secret(`assumed secret of ${id}`), assumed: true }
     if ('fault' in held) return { absent: `${id} could not be fetched: ${held.fault}`, empty: false }

@@ -743,7 +743,7 @@ export type RawTraits = {
   readonly structured?: 'schema' | 'tool'
   readonly sampling?: boolean
   readonly system_role?: 'system' | 'developer'
-  readonly prompt_cache?: true | false | 'text'
+  readonly prompt_cache?: true | false | 'text' | Readonly<Record<string, RawCacheMarks>>
   readonly moderates?: boolean
   readonly images?: 'generate' | 'predict' | 'chat'
   readonly audio?: 'generate'
@@ -753,6 +753,7 @@ export type RawTraits = {
   readonly embedding_tasks?: { readonly field: string; readonly words: Readonly<Record<string, string>> }
   readonly fetches_urls?: true | false | 'https'
 }
+export type RawCacheMarks = true | false | 'text'
 export type RawUpstreams = Readonly<Record<string, RawUpstream>>
 export type RawUpstream = {
   readonly description?: string

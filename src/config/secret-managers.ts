@@ -32,7 +32,9 @@ export function readManaged(main: Document, context: Context): { readonly manage
     report.error('too-many-secrets', site, `${wanted.length} secrets are in managers; the most is ${MAX_MANAGED}`)
   }
   if (wanted.length === 0) return {}
-  return { managed: { managers, secrets: wanted.map(({ secret }) => secret) } }
+  return {
+    managed: { managers, secrets: wanted.map(({ secret, sections }) => ({ ...secret, sections: [...sections] })) },
+  }
 }
 
 function readManagers(raw: RawSecretManagers, site: Site, context: Context): ManagersConfig {

@@ -170,8 +170,15 @@ function secretOf(raw: RawSecret | undefined, site: Site, context: Context, abse
   if (raw === undefined) return undefined
   const result = readSecret(raw, site, context)
   if (result === 'broken') return undefined
-  // An assumed one has no address in it, and nothing connects with it.
-  if ('secret' in result) return result.assumed === true ? undefined : result.secret
+  if ('secret' in result) {
+    if (result.assumed !== true) return result.secret
+    // It has no address in it, and nothing connects with it.
+    const place = raw.env ?? raw.file
+    absent.push(
+      place === undefined ? `${site.text} is in a secret manager and was not fetched` : `${place} is not here`,
+    )
+    return undefined
+  }
   absent.push(result.absent)
   context.report.warn('absent-secret', site, `${result.absent}; the gateway cannot start without it`)
   return undefined

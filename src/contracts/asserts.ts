@@ -37,7 +37,7 @@ class ContractError extends Error {
   override readonly name = 'ContractError'
 }
 
-export function hold(isTrue: boolean, message: string, ...values: readonly unknown[]): void {
+export function hold(isTrue: boolean, message: string, ...values: readonly unknown[]): asserts isTrue {
   if (isTrue) return
   throw new ContractError([message, ...values.map(shown)].join('\n  '))
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import {
   type CredentialModule,
   isCredentialModule,
+  type ReadCredential,
   type RequestToSign,
   readCredential,
   readHeaders,
@@ -35,19 +36,31 @@ export function credentialContract(declare: Declare, open: () => CredentialModul
     await given(module)
   })
   test('it signs requests with a body, without one, and with one that is a stream', async module => {
-    for (const body of [BODY, '', undefined]) await signature(module, request(body))
+    const headers = await headersOf(module)
+    for (const body of [BODY, '', undefined]) await signature(module, request(headers, body))
   })
   test('it signs many requests at once', async module => {
-    await Promise.all(Array.from({ length: AT_ONCE }, () => signature(module, request(BODY))))
+    const headers = await headersOf(module)
+    await Promise.all(Array.from({ length: AT_ONCE }, () => signature(module, request(headers, BODY))))
   })
 }
 
-async function given(module: CredentialModule): Promise<void> {
+async function given(module: CredentialModule): Promise<ReadCredential> {
   const now = Date.now()
   const read = readCredential(await module.get?.(), now)
   // What is wrong is said without a value: that is a secret.
-  hold(typeof read !== 'string', `get: ${typeof read === 'string' ? read : ''}`)
-  hold(typeof read !== 'string' && read.expires > now, 'get: what it gives has expired')
+  hold(typeof read !== 'string', `get: ${read}`)
+  hold(read.expires > now, 'get: what it gives has expired')
+  return read
+}
+
+/** What a request has before it is signed: the gateway signs none without the credential. */
+async function headersOf(module: CredentialModule): Promise<RequestToSign['headers']> {
+  const own = { 'content-type': 'application/json', host: 'api.example.com' }
+  if (module.get === undefined) return own
+  const { token, headers } = await given(module)
+  const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` }
+  return { ...own, ...Object.fromEntries(headers), ...authorization }
 }
 
 async function signature(module: CredentialModule, signed: RequestToSign): Promise<void> {
@@ -57,10 +70,9 @@ async function signature(module: CredentialModule, signed: RequestToSign): Promi
 }
 
 /** `body` absent: it is a stream. */
-function request(body: string | undefined): RequestToSign {
+function request(headers: RequestToSign['headers'], body: string | undefined): RequestToSign {
   return {
-    ...{ method: 'POST', url: 'https://api.example.com/v1/chat/completions?trace=1' },
-    headers: { 'content-type': 'application/json', host: 'api.example.com' },
+    ...{ method: 'POST', url: 'https://api.example.com/v1/chat/completions?trace=1', headers },
     sha256: () => (body === undefined ? undefined : createHash('sha256').update(body).digest('hex')),
   }
 }

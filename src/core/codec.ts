@@ -232,8 +232,8 @@ export interface Traits {
   readonly sampling?: boolean
   /** The role of instructions in chat. Default: `system`. */
   readonly system_role?: 'system' | 'developer'
-  /** Whether converse takes marks for its cache; `text`: only behind text. Default: true. */
-  readonly prompt_cache?: boolean | 'text'
+  /** Whether converse takes marks for its cache; `text`: only behind text. Of patterns of models the first one decides. Default: true. */
+  readonly prompt_cache?: boolean | 'text' | Readonly<Record<string, boolean | 'text'>>
   /** Whether the upstream fetches images and files by URL itself; `https`: by no other. */
   readonly fetches_urls?: boolean | 'https'
   /** True: a model of texts that judges content; requests for moderation are put to it as a question. */

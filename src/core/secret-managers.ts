@@ -25,7 +25,12 @@ export type Held = { readonly text: string } | { readonly fault: string }
 /** Secrets that a configuration needs from managers, and where these are. */
 export interface ManagedConfig {
   readonly managers: ManagersConfig
-  readonly secrets: readonly ManagedSecret[]
+  readonly secrets: readonly WantedSecret[]
+}
+
+interface WantedSecret extends ManagedSecret {
+  /** Of the file, that name it: `store`, `upstreams`. */
+  readonly sections: readonly string[]
 }
 
 /** Durations in milliseconds. */

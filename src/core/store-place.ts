@@ -15,15 +15,25 @@ export const NEVER_EXPIRES_MS = Date.UTC(9999, 0, 1)
 /** Largest value of one record, bytes. */
 export const MAX_VALUE_BYTES = 32 * 1024 * 1024
 
+const FAULTS = ['refused', 'newer', 'corrupt', 'full', 'unavailable'] as const
+
 /**
  * `refused`: the place cannot be used at all; `newer`: a later version of this program wrote what is there; `corrupt`:
  * what is there is no store; `full`: no space is left, or the record is too large; `unavailable`: anything else.
  */
-export type StoreFault = 'refused' | 'newer' | 'corrupt' | 'full' | 'unavailable'
+export type StoreFault = (typeof FAULTS)[number]
 
 export class StoreError extends Error {
   override readonly name = 'StoreError'
   readonly fault: StoreFault
+
+  /**
+   * By name and fault: the gateway is one script, and the package that a store of the user's own imports has another class for
+   * the same.
+   */
+  static override [Symbol.hasInstance](value: unknown): value is StoreError {
+    return value instanceof Error && value.name === 'StoreError' && FAULTS.includes(Reflect.get(value, 'fault'))
+  }
 
   constructor(fault: StoreFault, message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause })

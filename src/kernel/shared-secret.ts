@@ -21,7 +21,7 @@ export class SharedSecret {
   /** Throws `unavailable` if the store does not answer. */
   bytes(): Promise<Uint8Array> {
     if (this.#bytes !== undefined) return this.#bytes
-    const bytes = this.read()
+    const bytes = this.stored()
     this.#bytes = bytes
     bytes.catch(() => {
       this.#bytes = undefined
@@ -34,7 +34,8 @@ export class SharedSecret {
     return (await stored(this.#store.get(NAMESPACE, OWNER, this.#key)))?.value
   }
 
-  private async read(): Promise<Uint8Array> {
+  /** The same as the store has it now: it may have lost what it had. Throws as {@link bytes}. */
+  async stored(): Promise<Uint8Array> {
     const place = { namespace: NAMESPACE, owner: OWNER, key: this.#key }
     const draft = { ...place, created: Date.now(), expires: NEVER_EXPIRES_MS, value: randomBytes(SECRET_BYTES) }
     const made = await stored(this.#store.create(draft))

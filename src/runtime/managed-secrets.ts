@@ -40,6 +40,7 @@ export class SecretKeeper {
   /** Called when a secret cannot be fetched any more, and when it can again (undefined). */
   onFault: (id: string, fault: string | undefined) => void = () => undefined
   readonly #env: Readonly<Record<string, string | undefined>>
+  readonly #sections: readonly string[] | undefined
   #held: ReadonlyMap<string, Held> = new Map()
   #faults: ReadonlyMap<string, string> = new Map()
   #needs: Needs | undefined
@@ -49,8 +50,10 @@ export class SecretKeeper {
   #isFresh = false
   #changed: (() => Promise<unknown>) | undefined
 
-  constructor(env: Readonly<Record<string, string | undefined>>) {
+  /** `sections`: of the file, to fetch only the secrets that these name. */
+  constructor(env: Readonly<Record<string, string | undefined>>, sections?: readonly string[]) {
     this.#env = setVariables(env)
+    this.#sections = sections
   }
 
   /** By their ids. */
@@ -128,7 +131,10 @@ export class SecretKeeper {
   }
 
   async #fetchAll(needs: Needs): Promise<boolean> {
-    const { secrets } = needs.config
+    const only = this.#sections
+    const secrets = needs.config.secrets.filter(
+      one => only === undefined || one.sections.some(name => only.includes(name)),
+    )
     const held = new Map<string, Held>()
     const faults = new Map<string, string>()
     const documents = new Map<string, ReturnType<SecretManager['read']>>()

@@ -34,6 +34,39 @@ t.test('a start from the bundle serves, and its reload finds the thread that rea
   t.equal((await models(origin)).length, 400)
 })
 
+t.test("what a store of the user's own says of its faults is understood", { skip }, async t => {
+  const [index, memory] = ['dist/index.js', 'dist/stores/memory.js'].map(
+    path => pathToFileURL(join(packageRoot(), path)).href,
+  )
+  const module = `import { StoreError } from '${index}'
+import { MemoryStore } from '${memory}'
+class MyStore extends MemoryStore {
+  async get(namespace, owner, key) {
+    if (owner === 'me') throw new StoreError('unavailable', 'the server is away')
+    return super.get(namespace, owner, key)
+  }
+}
+export const openStore = options => {
+  if (options.isNewer === true) throw new StoreError('newer', 'the table is of version 2')
+  return new MyStore()
+}
+`
+  const yaml = (options: string): string =>
+    `${CONFIG}  first: sim\n`.replace('{ type: memory }', `{ type: ./store.mjs, options: ${options} }`)
+  const folder = t.testdir({ 'store.mjs': module, 'gateway.yaml': yaml('{}'), 'newer.yaml': yaml('{ isNewer: true }') })
+  const started = (file: string): Bin =>
+    new Bin(['serve', join(folder, file), '--port', '0', '--no-watch'], { env: { CALLER_KEY: KEY }, bare: true })
+  const bin = started('gateway.yaml')
+  t.teardown(() => bin.child.kill('SIGKILL'))
+  const [, origin = ''] = await bin.until(/"address":"([^"]+)"/)
+  const answer = await fetch(`${origin}/v1/responses/resp_1`, { headers: { authorization: `Bearer ${KEY}` } })
+  t.equal(answer.status, 503)
+  t.match(await answer.json(), { error: { code: 'unavailable' } })
+  const { code, stderr } = await started('newer.yaml').ended
+  t.equal(code, 1)
+  t.match(stderr, /^error: the table is of version 2$/m)
+})
+
 async function models(origin: string): Promise<readonly string[]> {
   const answer = await fetch(`${origin}/v1/models`, { headers: { authorization: `Bearer ${KEY}` } })
   const { data } = (await answer.json()) as { data: readonly { id: string }[] }

@@ -25,6 +25,17 @@ const CREDENTIAL = (token: string): string => `
 export const openCredential = ({ account }, { secret }) => ({ get: () => ({ token: ${token}, headers: { account } }) })
 `
 
+/** It signs what it gave, as the gateway shows it. */
+const SIGNING = (header: string): string => `
+export const openCredential = ({ account }, { secret }) => ({
+  get: () => ({ token: secret, headers: { account } }),
+  sign: ({ headers }) => {
+    if (headers.authorization !== 'Bearer ' + secret || headers.account !== account) throw new Error('sign before get')
+    return { ${header}: headers.authorization.length + headers.account }
+  },
+})
+`
+
 const TYPED = `
 import type { OpenCheck, OpenCredential, OpenStoreModule, Verdict } from 'model-gateway'
 import { checkContract, credentialContract, storeContract } from 'model-gateway/contracts'
@@ -68,6 +79,7 @@ t.test('the documented contracts pass with a good module, and fail with a bad on
   const cases = [
     ['my-check.mjs', CHECK("{ refuse: 'no' }"), CHECK('false')],
     ['my-credential.mjs', CREDENTIAL('secret'), CREDENTIAL('account + " with spaces"')],
+    ['my-credential.mjs', SIGNING('signature'), SIGNING('host')],
   ] as const
   for (const [module, good, bad] of cases) {
     const folder = projectOf(t, { [module]: good, 'contract.mjs': exampleOf(module) })

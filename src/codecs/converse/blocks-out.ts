@@ -1,4 +1,5 @@
 import type { Target } from '../../core/codec.js'
+import { Glob } from '../../core/glob.js'
 import type { JsonObject } from '../../core/json.js'
 import type { CallPart, Part, ReasoningPart, ResultPart, TextPart, Tool } from '../../core/text.js'
 import { encodeCallId, inputOf, refuse } from '../messages/names.js'
@@ -76,12 +77,17 @@ function encodeResult({ id, parts, object, error }: ResultPart, names: DocumentN
 /** A mark is a block of its own, behind what it marks. A model that caches no prompts refuses a request with one. */
 export function marked(block: JsonObject, { cache, at, type }: Part | Tool, target: Target): readonly JsonObject[] {
   if (cache === undefined) return [block]
-  const caches = target.traits.prompt_cache ?? true
+  const caches = cachesOf(target)
   if (caches === true || (caches === 'text' && type === 'text')) {
     return [block, { cachePoint: { type: 'default', ...cache } }]
   }
   target.lose('cacheMarks', at, `the model takes ${caches === 'text' ? 'marks only behind text' : 'no marks'}`)
   return [block]
+}
+
+function cachesOf({ model, traits: { prompt_cache: declared = true } }: Target): boolean | 'text' {
+  if (typeof declared !== 'object') return declared
+  return Object.entries(declared).find(([pattern]) => new Glob(pattern).matches(model))?.[1] ?? false
 }
 
 function isBlank(text: string): boolean {

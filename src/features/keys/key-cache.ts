@@ -33,6 +33,8 @@ export class KeyCache {
   readonly #keys: StoredKeys
   readonly #secrets: KeySecrets
   readonly #cached = new LruCache<CachedKey>(HALF_CACHED_KEYS)
+  /** The same keys by their names, for what was signed in place of a secret. */
+  readonly #named = new LruCache<StoredKey | undefined>(HALF_CACHED_KEYS)
   readonly #pending = new Map<string, { readonly since: number; readonly reading: Promise<CachedKey> }>()
   /** Names whose change may still be under way, and until when, on the monotonic clock. */
   readonly #settling = new Map<string, number>()
@@ -87,7 +89,7 @@ export class KeyCache {
   async digestOf(name: string, now: number): Promise<string | undefined> {
     if (!isKeyName(name)) return undefined
     try {
-      const { secrets = [] } = (await this.#keys.find(name)) ?? {}
+      const { secrets = [] } = (await this.upToDate(this.#named, name, () => this.#keys.find(name))) ?? {}
       return (secrets.find(({ until = Number.POSITIVE_INFINITY }) => now < until) ?? secrets[0])?.sha256
     } catch (error) {
       if (!(error instanceof StoreError)) throw error
@@ -122,15 +124,24 @@ export class KeyCache {
   }
 
   private async load(sha256: string): Promise<CachedKey> {
+    const found = await this.upToDate(this.#cached, sha256, async () => {
+      return { sha256, key: await this.#keys.findByDigest(sha256) }
+    })
+    if (found.key !== undefined && this.#cached.get(sha256) === found) this.#named.set(found.key.name, found.key)
+    return found
+  }
+
+  /** What a cache has, else what `find` gives. */
+  private async upToDate<T>(cache: LruCache<T>, id: string, find: () => Promise<T>): Promise<T> {
     await this.confirmed()
     this.#idlePolls = 0
     this.#timer ??= setInterval(() => void this.tick(), POLL_MS).unref()
-    const known = this.#cached.get(sha256)
+    const known = cache.get(id)
     if (known !== undefined) return known
     const before = this.#number
-    const found: CachedKey = { sha256, key: await this.#keys.findByDigest(sha256) }
+    const found = await find()
     // A change in the meantime may concern the key that was read.
-    if (before === this.#number) this.#cached.set(sha256, found)
+    if (before === this.#number) cache.set(id, found)
     return found
   }
 
@@ -186,6 +197,7 @@ export class KeyCache {
     const isAll = now < this.#allSettling
     if (!isAll && this.#settling.size === 0) return
     this.#cached.prune(({ key }) => isAll || key === undefined || this.#settling.has(key.name))
+    this.#named.prune(key => isAll || key === undefined || this.#settling.has(key.name))
     for (const [name, end] of this.#settling) if (end <= now) this.#settling.delete(name)
   }
 }

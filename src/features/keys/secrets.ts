@@ -8,17 +8,18 @@ const RANDOM_BYTES = 26
 const TAG_BYTES = 6
 /** The prefix, and both parts in base64url. */
 const SHAPE = /^gw-[\w-]{43}$/
-/** How long after a miss the store is not asked again for the shared secret, milliseconds. */
-const ABSENT_MS = 500
+/** How long the store is not asked again for the shared secret, milliseconds. */
+const PAUSE_MS = 500
 
 /**
  * Secrets of a store's keys: 208 random bits, and a tag of 48 bits by which every process on the store recognizes them.
- * Guesses of clients are refused without a call of the store.
+ * Guesses of clients are refused with few calls of the store: it may have lost its content, and have another shared secret.
  */
 export class KeySecrets {
   readonly #shared: SharedSecret
   #bytes: Uint8Array | undefined
-  #absentUntil = 0
+  #askedUntil = 0
+  #loading: Promise<void> | undefined
 
   constructor(store: Store) {
     this.#shared = new SharedSecret(store, 'caller-keys')
@@ -26,7 +27,7 @@ export class KeySecrets {
 
   /** Throws `unavailable` if the store does not answer. */
   async make(): Promise<Secret> {
-    this.#bytes ??= await this.#shared.bytes()
+    this.#bytes = await this.#shared.stored()
     const random = randomBytes(RANDOM_BYTES)
     return new Secret(PREFIX + Buffer.concat([random, tagOf(this.#bytes, random)]).toString('base64url'))
   }
@@ -34,7 +35,7 @@ export class KeySecrets {
   /** Whether this may be a secret of the store. Throws `unavailable` if the store is needed and does not answer. */
   async fits(presented: string): Promise<boolean> {
     if (!SHAPE.test(presented)) return false
-    if (this.#bytes === undefined) await this.load()
+    if (!this.isOwn(presented)) await this.load()
     return this.isOwn(presented)
   }
 
@@ -46,12 +47,23 @@ export class KeySecrets {
     return timingSafeEqual(bytes.subarray(RANDOM_BYTES), tagOf(this.#bytes, random))
   }
 
-  /** Loads the shared secret of the tags; it exists once the store has a key. */
+  /** Loads the shared secret of the tags; it exists once the store has a key. A known one serves while the store is away. */
   async load(): Promise<void> {
-    const now = performance.now()
-    if (now < this.#absentUntil) return
-    this.#bytes = await this.#shared.existing()
-    if (this.#bytes === undefined) this.#absentUntil = now + ABSENT_MS
+    if (this.#loading === undefined && performance.now() < this.#askedUntil) return
+    this.#loading ??= this.#load().finally(() => {
+      this.#loading = undefined
+    })
+    await this.#loading
+  }
+
+  async #load(): Promise<void> {
+    const since = performance.now()
+    try {
+      this.#bytes = await this.#shared.existing()
+    } catch (error) {
+      if (this.#bytes === undefined) throw error
+    }
+    this.#askedUntil = since + PAUSE_MS
   }
 }
 

@@ -77,6 +77,10 @@ t.test('cache marks go to models that take them, and are named as lost for those
   t.strictSame(marksOf(encode(marked, { prompt_cache: true })), { marks: 4, lost: [] })
   t.strictSame(marksOf(encode(marked, { prompt_cache: 'text' })), { marks: 2, lost: texts })
   t.strictSame(marksOf(encode(marked, { prompt_cache: false })), { marks: 0, lost: none })
+  const byModel = (pattern: string): Traits => ({ prompt_cache: { [pattern]: 'text', '*': true } })
+  t.strictSame(marksOf(encode(marked, byModel('up*'))), { marks: 2, lost: texts })
+  t.strictSame(marksOf(encode(marked, byModel('x*'))), { marks: 4, lost: [] })
+  t.strictSame(marksOf(encode(marked, { prompt_cache: { 'x*': true } })), { marks: 0, lost: none })
 })
 
 t.test('documents of text go out as bytes, and as text only to be cited', async t => {
