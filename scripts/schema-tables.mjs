@@ -89,7 +89,7 @@ function takes(node, definitions) {
 }
 
 /** Types that the branches of a schema tell of, where it has any. */
-const BRANCHED = new Set(['string', 'object', 'array'])
+const BRANCHED = new Set(['string', 'boolean', 'object', 'array'])
 
 function typed(type, node, definitions) {
   switch (type) {

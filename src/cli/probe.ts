@@ -42,7 +42,7 @@ function address(text: string): string {
 
 async function probe(name: string, file: string, options: Options, io: Io): Promise<number> {
   const ready = await withVariables(io, options)
-  const keeper = options.dryRun === true ? {} : await keeperOf(ready)
+  const keeper = options.dryRun === true ? {} : await keeperOf(ready, ['upstreams', 'kinds'])
   const { plan, config } = await mustLoad(file, ready, {}, { ...(await givenText(file, ready)), ...keeper })
   const upstream = config.upstreams[name]
   if (upstream === undefined) throw new CommandError(`${file} has no upstream ${JSON.stringify(name)}`)

@@ -43,8 +43,8 @@ export function forceTool(request: TextRequest, { lose }: Pick<Target, 'lose'>):
   return { ...rest, tools: [...rest.tools, tool], toolChoice: choiceWith(rest) }
 }
 
-function demandsCall(choice: ToolChoice | undefined): boolean {
-  return choice?.type === 'required' || choice?.type === 'tool' || (choice?.type === 'subset' && choice.mode !== 'auto')
+export function demandsCall(choice: ToolChoice | undefined): boolean {
+  return choice?.type === 'subset' ? choice.mode === 'required' : choice?.type === 'required' || choice?.type === 'tool'
 }
 
 function choiceWith({ tools, toolChoice }: Pick<TextRequest, 'tools' | 'toolChoice'>): ToolChoice {

@@ -69,7 +69,7 @@ function readUpstream(
   const written = recordings === undefined ? whole : whole.map(withoutWay)
   const own = written.at(-1)?.value ?? raw
   const { secret, others = [], off, assumed = false } = readCredentialSecret(own, written, context)
-  const lacksSecret = off !== undefined || (assumed && context.secrets === 'assume')
+  const lacksSecret = off !== undefined || assumed
   const scoped = lacksSecret ? { ...context, report: new Report(context.report.unfilled) } : context
   const layers = written.map(layer => filled(layer, own, entry.site, scoped))
   const endpoints = mergeSpeaks(layers, context)

@@ -47,6 +47,7 @@ export async function readForm(call: Call, route: Route): Promise<FormBody> {
     form: read,
     document: documentOf(read),
     files: form.files.map(({ start, end, beginning }) => ({ size: end - start, head: beginning })),
+    fields: form.fields,
     value: name => form.field(name)?.value,
   }
 }

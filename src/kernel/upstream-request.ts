@@ -83,7 +83,7 @@ function headersFor(attempt: AttemptView, body: Body): string[] {
     if (name === 'content-type' && isMade) continue
     const passes = PASSED.has(name) || forward(name) || (inParts && OF_PARTS.has(name))
     if (!passes || (fixed.names.has(name) && !fixed.yielding.has(name))) continue
-    if (name === IDEMPOTENCY_KEY && !takesKey(attempt)) continue
+    if (name === IDEMPOTENCY_KEY && !claimsKey(attempt)) continue
     const value = given[name]
     if (typeof value === 'string') headers.push(name, value)
   }
@@ -100,8 +100,8 @@ function headersFor(attempt: AttemptView, body: Body): string[] {
 /** By upstream, the target that got the client's key there. */
 const KEYED = slot<Map<string, Exchange>>('idempotency key')
 
-/** Whether the client's key may go with the attempt. Another target of one upstream gets another body, which is not the key's. */
-export function takesKey({ call, exchange }: AttemptView): boolean {
+/** Whether the client's key goes with the attempt: to the first target of each upstream, since the body of others is not the key's. */
+export function claimsKey({ call, exchange }: AttemptView): boolean {
   const targets = call.get(KEYED) ?? new Map<string, Exchange>()
   const target = plannedOf(exchange)
   const first = targets.get(exchange.upstream.name) ?? target

@@ -2,7 +2,15 @@ import type { AmountPaths, Demand } from '../core/amounts.js'
 import type { JsonObject } from '../core/json.js'
 import { NOTHING, type Values, valuesOfBytes, valuesOfDocument, valuesOfMembers } from './demand-values.js'
 import { inputOfBytes, mayHaveLink } from './input-of-bytes.js'
-import { BYTES_PER_TOKEN, type InputSize, LIKELY_MEDIA_TOKENS, MEDIA_TOKENS, NO_INPUT } from './input-size.js'
+import {
+  BYTES_PER_TOKEN,
+  type InputSize,
+  isMediaText,
+  LIKELY_MEDIA_TOKENS,
+  MEDIA_TOKENS,
+  MIN_MEDIA_BYTES,
+  NO_INPUT,
+} from './input-size.js'
 import type { MemberSpan } from './json-scan.js'
 import { durationOf, type SoundFile } from './sound.js'
 
@@ -54,18 +62,25 @@ export function demandOfScan(
 export interface ReadFields {
   readonly spool: { readonly length: number }
   readonly files: readonly SoundFile[]
+  readonly fields: readonly { readonly value: string | undefined }[]
   readonly value: (name: string) => string | undefined
 }
 
 /** The same of a form, by the values of its fields and the beginnings of its files. */
 export function demandOfForm(form: ReadFields, paths: AmountPaths = NO_PATHS): Demand {
-  // Each file is media, and everything else text.
+  // Each file is media, and so are long fields with such a URL; everything else is text.
   let text = form.spool.length
   let [tokens, likely] = [0, 0]
   for (const { size } of form.files) {
     text -= size
     tokens += Math.min(size, MEDIA_TOKENS)
     likely += Math.min(size, LIKELY_MEDIA_TOKENS)
+  }
+  for (const { value } of form.fields) {
+    if (value === undefined || value.length <= MIN_MEDIA_BYTES || !isMediaText(undefined, value)) continue
+    text -= value.length
+    tokens += MEDIA_TOKENS
+    likely += LIKELY_MEDIA_TOKENS
   }
   const input = { tokens: tokens + text, likely: likely + Math.ceil(text / BYTES_PER_TOKEN), links: 0 }
   return demand(input, path => form.value(path.join('.')), paths, form.files)

@@ -50,6 +50,13 @@ export function isMedia(
   return BASE64.test(sample)
 }
 
+/** The same of a text. Only what describes a data URL may have blanks. */
+export function isMediaText(member: string | undefined, value: string): boolean {
+  const content = value.startsWith(DATA_URL) ? value.indexOf(',') : 0
+  if (value.includes(' ', content) || value.includes('\\')) return false
+  return isMedia(member, value.slice(0, DATA_URL.length), value.length, at => value.charAt(at))
+}
+
 /** Members whose value is media, or the id of media that the upstream keeps. */
 const LINK_MEMBERS: ReadonlySet<string> = new Set(['file_id', 'fileId', 'file_uri', 'fileUri', 'data'])
 /** Members with URLs of something that no model looks at. */
@@ -96,8 +103,7 @@ function addMedia(top: Json, media: FoundMedia): void {
         if (isLink(member, value.slice(0, LINK_CHARS))) media.links++
         continue
       }
-      if (value.includes(' ') || value.includes('\\')) continue
-      if (!isMedia(member, value.slice(0, DATA_URL.length), value.length, at => value.charAt(at))) continue
+      if (!isMediaText(member, value)) continue
       media.bytes += value.length
       media.count++
     } else if (Array.isArray(value)) for (const one of value) rest.push([undefined, one])

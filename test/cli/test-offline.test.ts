@@ -70,6 +70,10 @@ models:
     request: { to: POST /v1/responses/compact, body: { model: other, input: hi } }
     upstream: { spare: { answer: { body: ${ANSWER.replace('content: yes', 'content: ""')} } } }
     expect: { status: 502, calls: [spare], error: bad_upstream_response }
+  messages on a socket have lines, which its handshake does not name:
+    request: { to: WS /v1/responses, send: [{ type: response.create, model: other, store: false, input: hi }], until: response.completed }
+    upstream: { spare: { answer: { body: ${ANSWER} } } }
+    expect: { status: 101, upstream: spare }
   requests of one id have lines of their own:
     before: [${CHAT('other', ', headers: { x-request-id: one }')}]
     request: ${CHAT('none', ', headers: { x-request-id: one }')}

@@ -102,6 +102,14 @@ t.test('what is checked without its secret need not have its variables set eithe
   const { config, told } = await tryLoad(t, yaml, { secrets: 'assume' })
   t.same(told, ['unused-upstream 6:3'])
   t.equal(config?.upstreams.north?.base, 'https://off.invalid')
+  // Managers are asked later, by what needs them.
+  const vault = 'secret_managers: { vault: { address: "https://vault.example", token: { env: TOKEN } } }\n'
+  const managed = yaml.replace('{ env: KEY }', '{ vault: secret/data/north, field: a }') + vault
+  t.same((await tryLoad(t, managed, { secrets: 'leave' })).told, ['unused-upstream 6:3'])
+  const oauth = `credential: { type: oauth2, token_url: "$\{TOKEN_URL}", client_id: a }, secret: { env: KEY }`
+  t.same((await tryLoad(t, yaml.replace('secret: { env: KEY }', oauth), { secrets: 'assume' })).told, [
+    'unused-upstream 6:3',
+  ])
 })
 
 t.test('what is off need not have its variables set', async t => {

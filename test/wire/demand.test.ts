@@ -138,7 +138,7 @@ t.test('a form counts each of its files as media, and the rest as text, as JSON 
   const form = (sizes: readonly number[], text: number): ReturnType<typeof demandOfForm> => {
     const files = sizes.map(size => ({ size, head: Buffer.alloc(0) }))
     const length = sizes.reduce((sum, size) => sum + size, text)
-    return demandOfForm({ spool: { length }, files, value: () => undefined })
+    return demandOfForm({ spool: { length }, files, fields: [], value: () => undefined })
   }
   for (const images of [1, 16]) {
     const { input, likelyInput } = json(images)
@@ -147,5 +147,16 @@ t.test('a form counts each of its files as media, and the rest as text, as JSON 
   }
   t.match(form([100, 40_000], 20_000), { input: 100 + 16_384 + 20_000, likelyInput: 100 + 1024 + 5000 })
   t.match(form([], 30_000), { input: 30_000, likelyInput: 7500 })
+  t.end()
+})
+
+t.test('voices in fields of a form are media, as in JSON, also where their type has blanks', t => {
+  const voice = `data:audio/webm; codecs=opus;base64,${'QUJD'.repeat(100_000)}`
+  const fields = [{ value: voice }, { value: voice }, { value: 'a word '.repeat(2000) }, { value: undefined }]
+  const spool = { length: 2 * voice.length + 14_000 }
+  const asked = demandOfForm({ spool, files: [], fields, value: () => undefined })
+  t.match(asked, { input: 2 * 16_384 + 14_000, likelyInput: 2 * 1024 + 3500 })
+  for (const text of [JSON.stringify({ input: [voice] }), JSON.stringify({ data: voice })])
+    t.ok(demandOfBytes(Buffer.from(text)).input < 16_384 + 50, text.slice(0, 60))
   t.end()
 })

@@ -119,7 +119,9 @@ export class Limits {
     // Models without a price cost nothing elsewhere; here a budget over them has to say so.
     if (unit === 'budget') this.#draft.top.unpriced = 'free'
     const free = unit === 'budget' ? '; models without a price count as nothing' : ''
-    view.find(mark, `limits { ${unit}: ${text} } of ${this.#holder}${reason}${free}`)
+    const isKept = [this.value[unit]].flat().includes(text)
+    const [as, why] = isKept ? [mark, reason] : ['approximate' as const, ': a smaller one of the same window holds']
+    view.find(as, `limits { ${unit}: ${text} } of ${this.#holder}${why}${free}`)
   }
 }
 

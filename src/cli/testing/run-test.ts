@@ -149,15 +149,17 @@ class RequestLines extends Writable {
 
   /**
    * The line of the request that was answered so; empty where the gateway answers without one. Copies of the request, and requests that the
-   * gateway makes for it, have lines of their own.
+   * gateway makes for it, have lines of their own. The handshake of a socket may have none: the first line of its messages is taken.
    */
-  of({ headers: { 'x-request-id': id } }: ClientAnswer): Promise<JsonObject> {
-    if (id === undefined) return Promise.resolve({})
+  of({ status, headers: { 'x-request-id': id } }: ClientAnswer): Promise<JsonObject> {
+    if (id === undefined && status !== 101) return Promise.resolve({})
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error(`the log has no line of the request ${id}`)), LINE_TIMEOUT_MS)
+      const none = (): void =>
+        id === undefined ? resolve({}) : reject(new Error(`the log has no line of the request ${id}`))
+      const timer = setTimeout(none, LINE_TIMEOUT_MS)
       this.#onLine = () => {
         // Clients may give several requests one id.
-        const line = this.all.find(one => one.id === id && !this.#given.has(one))
+        const line = this.all.find(one => (id === undefined || one.id === id) && !this.#given.has(one))
         if (line === undefined) return
         clearTimeout(timer)
         this.#onLine = () => undefined

@@ -4,11 +4,11 @@ import { GatewayError } from '../../core/errors.js'
 import type { Json, JsonObject } from '../../core/json.js'
 import type { Format, TextRequest } from '../../core/text.js'
 import { userDigest } from '../compatible-settings.js'
-import { forceTool } from '../forced-tool.js'
+import { demandsCall, forceTool } from '../forced-tool.js'
 import { compact } from '../read.js'
 import { encodeReasoning, type ReasoningOut } from './reasoning-out.js'
 import { strictSchema } from './strict-schema.js'
-import { demandsCall, encodeTools } from './tools-out.js'
+import { encodeTools } from './tools-out.js'
 import { continuesWithoutThoughts, encodeSampling, encodeSystem, encodeTurns, wireMessages } from './turns-out.js'
 
 /** What is said for `json_object`: the service takes schemas of closed objects only. */

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Target } from '../../core/codec.js'
 import type { Json, JsonObject } from '../../core/json.js'
 import type { CustomTool, FunctionTool, HostedTool, TextRequest, Tool, ToolChoice } from '../../core/text.js'
+import { demandsCall } from '../forced-tool.js'
 import { describedCustom, FREE_TEXT_SCHEMA } from '../free-text-tools.js'
 import { containerLoss, loseHosted, searchLoss, searchSettings } from '../hosted-settings.js'
 
@@ -31,10 +32,6 @@ export function encodeTools(request: TextRequest, target: Target): ToolsOut {
 /** `mcp_servers` of a request of this protocol, which are not tools of other protocols. */
 function isServers(tool: Tool): tool is HostedTool {
   return tool.type === 'hosted' && tool.of === 'messages' && tool.name === SERVERS
-}
-
-export function demandsCall(choice: ToolChoice | undefined): boolean {
-  return choice?.type === 'subset' ? choice.mode === 'required' : choice?.type === 'required' || choice?.type === 'tool'
 }
 
 function subset(tools: readonly Tool[], names: readonly string[], target: Target): readonly Tool[] {

@@ -146,10 +146,10 @@ export class EventRelay implements Relay {
     }
     const { exchange, isDraining, route } = this.#attempt
     if (exchange.response === undefined || isDraining) return this.pass(bytes, bytes)
-    const { changed, isMalformed } = rewrite(bytes, exchange.response, route.limits)
-    if (!isMalformed) return this.pass(bytes, changed)
+    const { changed, fault } = rewrite(bytes, exchange.response, route.limits)
+    if (fault === undefined) return this.pass(bytes, changed)
     if (changed.length > 0) this.pass(bytes, changed)
-    this.refuse('json')
+    this.refuse('json', fault)
     return false
   }
 
@@ -221,8 +221,8 @@ export class EventRelay implements Relay {
     call.end()
   }
 
-  private refuse(fault: 'line' | 'event' | 'json'): void {
-    const details = fault === 'json' ? { phase: 'event' } : { phase: 'event', limit: `sse_${fault}` }
+  private refuse(fault: 'line' | 'event' | 'json', cause?: Error): void {
+    const details = fault === 'json' ? { phase: 'event', cause } : { phase: 'event', limit: `sse_${fault}` }
     const error = new GatewayError('bad_upstream_response', 'The upstream sent a malformed event.', details)
     if (this.#begun) this.breakOff(error)
     else this.#attempt.failed('bad_response', error)
@@ -255,30 +255,26 @@ function truncated(details: ErrorDetails): GatewayError {
 }
 
 /**
- * Applies a declared transform to each JSON event of some whole events, up to one that is not JSON. Comments pass only if they
+ * Applies a declared transform to each JSON event of some whole events, up to one that it cannot read. Comments pass only if they
  * are alone.
  */
 function rewrite(
   bytes: Buffer,
   transform: Transform,
   limits: { readonly line: number; readonly event: number },
-): { readonly changed: Buffer; readonly isMalformed: boolean } {
+): { readonly changed: Buffer; readonly fault: Error | undefined } {
   const frames = new SseDecoder({ line: limits.line, event: limits.event }).push(bytes)
-  if (frames.length === 0) return { changed: bytes, isMalformed: false }
+  if (frames.length === 0) return { changed: bytes, fault: undefined }
   const texts: string[] = []
-  for (const frame of frames) {
-    const data = frame.data.trimStart().startsWith('{') ? transformed(frame.data, transform) : frame.data
-    if (data === undefined) return { changed: Buffer.from(texts.join('')), isMalformed: true }
-    texts.push(encodeSse({ ...frame, data }))
-  }
-  return { changed: Buffer.from(texts.join('')), isMalformed: false }
-}
-
-/** Undefined: it is not JSON. Nothing else that a transform might throw may leave a stream without an end. */
-function transformed(data: string, transform: Transform): string | undefined {
+  let fault: Error | undefined
   try {
-    return Buffer.from(transform(Buffer.from(data))).toString()
-  } catch {
-    return undefined
+    for (const frame of frames) {
+      const isObject = frame.data.trimStart().startsWith('{')
+      const data = isObject ? Buffer.from(transform(Buffer.from(frame.data))).toString() : frame.data
+      texts.push(encodeSse({ ...frame, data }))
+    }
+  } catch (cause) {
+    fault = cause as Error
   }
+  return { changed: Buffer.from(texts.join('')), fault }
 }

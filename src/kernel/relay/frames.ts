@@ -96,6 +96,8 @@ class BinaryFrames implements Frames {
 class ChangedFrames implements Frames {
   readonly #frames: Frames
   readonly #change: Transform
+  /** Of a message that came behind good ones. */
+  #fault: GatewayError | undefined
 
   constructor(frames: Frames, change: Transform) {
     this.#frames = frames
@@ -103,12 +105,24 @@ class ChangedFrames implements Frames {
   }
 
   push(chunk: Buffer): readonly Frame[] {
-    return this.#frames.push(chunk).map(frame => this.changed(frame))
+    return this.allChanged(this.#frames.push(chunk))
   }
 
   end(): readonly Frame[] | 'cut' {
     const rest = this.#frames.end()
-    return rest === 'cut' ? rest : rest.map(frame => this.changed(frame))
+    return rest === 'cut' && this.#fault === undefined ? rest : this.allChanged(rest === 'cut' ? [] : rest)
+  }
+
+  private allChanged(frames: readonly Frame[]): readonly Frame[] {
+    if (this.#fault !== undefined) throw this.#fault
+    const changed: Frame[] = []
+    try {
+      for (const frame of frames) changed.push(this.changed(frame))
+    } catch (cause) {
+      if (changed.length === 0) throw cause
+      this.#fault = cause as GatewayError
+    }
+    return changed
   }
 
   private changed(frame: Frame): Frame {

@@ -99,10 +99,11 @@ function binaryRelay(
     attempt.failed('bad_response', malformed('It is a stream, and none was requested.'))
     return undefined
   }
-  const frames = framesOf(type, attempt.route.limits, attempt.exchange.response)
-  return framing === 'sse' || framing === 'sse-crlf'
-    ? new UnwrappedRelay(attempt, status, headers, frames, framing)
-    : new ReframeRelay(attempt, status, headers, frames, framing)
+  const { limits } = attempt.route
+  // An event stream is changed as such.
+  if (framing === 'sse' || framing === 'sse-crlf')
+    return new UnwrappedRelay(attempt, status, headers, framesOf(type, limits), framing)
+  return new ReframeRelay(attempt, status, headers, framesOf(type, limits, attempt.exchange.response), framing)
 }
 
 /** A stream of JSON documents on a route whose streams can have several framings. */

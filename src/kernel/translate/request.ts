@@ -11,7 +11,7 @@ import type { Call } from '../call.js'
 import { chainOf } from '../chain.js'
 import { shapedJson, withTaken } from '../shaped-request.js'
 import type { AttemptView } from '../stages.js'
-import { IDEMPOTENCY_KEY, takesKey } from '../upstream-request.js'
+import { claimsKey, IDEMPOTENCY_KEY } from '../upstream-request.js'
 import { OtherCalls } from './other-calls.js'
 import { jsonBytes, yieldToEventLoop } from './steps.js'
 
@@ -58,7 +58,7 @@ function headersFor(attempt: AttemptView, isFirst: boolean): string[] {
   const forward = exchange.upstream.forward.request
   for (const [name, value] of Object.entries(call.request.headers)) {
     if ((!PASSED.has(name) && !forward(name)) || fixed.names.has(name) || typeof value !== 'string') continue
-    if (name === IDEMPOTENCY_KEY && !takesKey(attempt)) continue
+    if (name === IDEMPOTENCY_KEY && !claimsKey(attempt)) continue
     if (name !== 'content-type') headers.push(name, value)
   }
   headers.push('x-request-id', call.id)
