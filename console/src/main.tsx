@@ -1,7 +1,7 @@
 import { effect, signal } from '@preact/signals'
 import { type ComponentType, render } from 'preact'
 import { useEffect } from 'preact/hooks'
-import { call, messageOf, whenSignedOut } from './api.js'
+import { ApiError, call, messageOf, whenSignedOut } from './api.js'
 import { clock, short } from './format.js'
 import { Overview } from './pages/overview.js'
 import { followLinks, go, path } from './router.js'
@@ -12,7 +12,7 @@ import type { Session } from './types.js'
 import { Icon } from './ui/icon.js'
 import { PAGES } from './ui/pages.js'
 import { Palette } from './ui/palette.js'
-import { Empty } from './ui/parts.js'
+import { Empty, Failure } from './ui/parts.js'
 import { ofFragment, SignIn } from './ui/sign-in.js'
 
 const isPalette = signal(false)
@@ -132,6 +132,7 @@ function Foot() {
 async function signOut(): Promise<void> {
   await call('/admin/session', { method: 'DELETE' }).catch(() => undefined)
   stopLive()
+  linkFailure.value = undefined
   session.value = 'none'
 }
 
@@ -188,6 +189,7 @@ function App() {
       <SideBar />
       <main>
         <Header />
+        <Failure error={linkFailure.value} />
         <Disturbed />
         <Page />
       </main>
@@ -229,8 +231,7 @@ function press(event: KeyboardEvent): void {
 const linkFailure = signal<string | undefined>(undefined)
 
 /** A link counts also where there is a session: that one may only look. */
-async function begin(): Promise<void> {
-  const code = ofFragment('code')
+async function begin(code = ofFragment('code')): Promise<void> {
   linkFailure.value = undefined
   try {
     if (code !== undefined) await call<Session>('/admin/session', { method: 'POST', body: { code } })
@@ -240,8 +241,10 @@ async function begin(): Promise<void> {
   try {
     session.value = await call<Session>('/admin/session')
     startLive()
-  } catch {
-    session.value = 'none'
+  } catch (cause) {
+    // A gateway that is away ends no session.
+    const isOver = cause instanceof ApiError && cause.status === 401
+    if (isOver || session.value === undefined) session.value = 'none'
   }
 }
 
@@ -252,9 +255,13 @@ whenSignedOut(() => {
   session.value = 'none'
 })
 document.addEventListener('keydown', press)
-addEventListener('hashchange', () => void begin())
+addEventListener('hashchange', () => {
+  const code = ofFragment('code')
+  if (code !== undefined) void begin(code)
+})
 effect(() => {
   document.title = `${titleOf(path.value)} · Gateway console`
+  linkFailure.value = undefined
 })
 const place = document.getElementById('app')
 if (place !== null) render(<App />, place)

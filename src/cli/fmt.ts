@@ -47,7 +47,7 @@ async function one(file: string, options: Options, io: Io): Promise<Result> {
   const isSame = read.bytes.equals(Buffer.from(formatted.text))
   if (file === STANDARD_INPUT && options.check !== true) io.stdout.write(formatted.text)
   else if (!isSame) {
-    if (options.check !== true) await replace(file, formatted.text)
+    if (options.check !== true) await replace(file, formatted.text, read.bytes.toString())
     print(io.stdout, options.check === true ? notFormatted(file, io) : `formatted ${shownFile(file)}`)
   }
   return isSame ? 'same' : 'changed'
@@ -58,8 +58,8 @@ function notFormatted(file: string, io: Io): string {
   return `${red(shownFile(file))} is not formatted; run gateway fmt`
 }
 
-async function replace(file: string, text: string): Promise<void> {
-  await FileChange.apply([{ path: file, text }]).catch(error => {
+async function replace(file: string, text: string, before: string): Promise<void> {
+  await FileChange.apply([{ path: file, text, before }]).catch(error => {
     throw error instanceof UnwrittenError ? new CommandError(error.message, EXIT.failed) : error
   })
 }

@@ -7,11 +7,21 @@ import {
   readCredential,
   readHeaders,
 } from '../core/module-credential.js'
+import type { Placement } from '../core/placement.js'
+import { TokenPlace } from '../credentials/place-token.js'
 import { type Declare, hold } from './asserts.js'
 
 /** Requests at once. */
 const AT_ONCE = 32
 const BODY = '{"model":"m","messages":[]}'
+const ORIGIN = 'https://api.example.com'
+
+export interface CredentialSamples {
+  /** Where the file sends the token; absent: as `Authorization: Bearer`. */
+  readonly place?: Exclude<Placement, { readonly in: 'subprotocol' }>
+}
+
+type Unsigned = Pick<RequestToSign, 'url' | 'headers'>
 
 /**
  * What the gateway expects of a module for credentials, as tests: declare them for one of your own.
@@ -19,7 +29,11 @@ const BODY = '{"model":"m","messages":[]}'
  * @param declare is called once for each behaviour.
  * @param open opens the module, as the gateway does by `openCredential(options, tools)`.
  */
-export function credentialContract(declare: Declare, open: () => CredentialModule | Promise<CredentialModule>): void {
+export function credentialContract(
+  declare: Declare,
+  open: () => CredentialModule | Promise<CredentialModule>,
+  { place = { in: 'header', name: 'authorization', scheme: 'Bearer' } }: CredentialSamples = {},
+): void {
   const test = (title: string, run: (module: CredentialModule) => Promise<void>): void => {
     declare(title, async () => {
       const module = await open()
@@ -36,12 +50,12 @@ export function credentialContract(declare: Declare, open: () => CredentialModul
     await given(module)
   })
   test('it signs requests with a body, without one, and with one that is a stream', async module => {
-    const headers = await headersOf(module)
-    for (const body of [BODY, '', undefined]) await signature(module, request(headers, body))
+    const unsigned = await unsignedOf(module, place)
+    for (const body of [BODY, '', undefined]) await signature(module, request(unsigned, body))
   })
   test('it signs many requests at once', async module => {
-    const headers = await headersOf(module)
-    await Promise.all(Array.from({ length: AT_ONCE }, () => signature(module, request(headers, BODY))))
+    const unsigned = await unsignedOf(module, place)
+    await Promise.all(Array.from({ length: AT_ONCE }, () => signature(module, request(unsigned, BODY))))
   })
 }
 
@@ -55,12 +69,16 @@ async function given(module: CredentialModule): Promise<ReadCredential> {
 }
 
 /** What a request has before it is signed: the gateway signs none without the credential. */
-async function headersOf(module: CredentialModule): Promise<RequestToSign['headers']> {
-  const own = { 'content-type': 'application/json', host: 'api.example.com' }
-  if (module.get === undefined) return own
+async function unsignedOf(module: CredentialModule, place: Placement): Promise<Unsigned> {
+  const own = { 'content-type': 'application/json', host: new URL(ORIGIN).host }
+  const path = '/v1/chat/completions?trace=1'
+  if (module.get === undefined) return { url: ORIGIN + path, headers: own }
   const { token, headers } = await given(module)
-  const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` }
-  return { ...own, ...Object.fromEntries(headers), ...authorization }
+  const bare = { method: 'POST', path, headers: [], body: null }
+  const sent = token === undefined ? bare : new TokenPlace(place).put(bare, token, undefined)
+  const [name, value = ''] = sent.headers
+  const placed = name === undefined ? {} : { [name.toLowerCase()]: value }
+  return { url: ORIGIN + sent.path, headers: { ...own, ...Object.fromEntries(headers), ...placed } }
 }
 
 async function signature(module: CredentialModule, signed: RequestToSign): Promise<void> {
@@ -70,9 +88,9 @@ async function signature(module: CredentialModule, signed: RequestToSign): Promi
 }
 
 /** `body` absent: it is a stream. */
-function request(headers: RequestToSign['headers'], body: string | undefined): RequestToSign {
+function request(unsigned: Unsigned, body: string | undefined): RequestToSign {
   return {
-    ...{ method: 'POST', url: 'https://api.example.com/v1/chat/completions?trace=1', headers },
+    ...{ method: 'POST', ...unsigned },
     sha256: () => (body === undefined ? undefined : createHash('sha256').update(body).digest('hex')),
   }
 }

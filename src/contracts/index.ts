@@ -9,7 +9,7 @@ import { type Case, type Clock, START } from './store-stage.js'
 export type { StoreEvents } from '../core/store-config.js'
 export type { Declare } from './asserts.js'
 export { type CheckSamples, checkContract, type SampleRequest } from './check.js'
-export { credentialContract } from './credential.js'
+export { type CredentialSamples, credentialContract } from './credential.js'
 
 /** Opens a client of a store. All clients of one case share what is stored, and take the time from `now`. */
 export type OpenClient = (now: () => number) => Store | Promise<Store>

@@ -32,13 +32,18 @@ export class StoreError extends Error {
    * the same.
    */
   static override [Symbol.hasInstance](value: unknown): value is StoreError {
-    return value instanceof Error && value.name === 'StoreError' && FAULTS.includes(Reflect.get(value, 'fault'))
+    // biome-ignore lint/complexity/noThisInStatic: classes that extend this one inherit the method, and are told apart as ever
+    return Function.prototype[Symbol.hasInstance].call(this, value) || (this === StoreError && isAlike(value))
   }
 
   constructor(fault: StoreFault, message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause })
     this.fault = fault
   }
+}
+
+function isAlike(value: unknown): boolean {
+  return value instanceof Error && value.name === 'StoreError' && FAULTS.includes(Reflect.get(value, 'fault'))
 }
 
 /** Whether what was asked of a store may have happened, or may happen later, all the same. */

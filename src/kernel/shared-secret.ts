@@ -21,7 +21,7 @@ export class SharedSecret {
   /** Throws `unavailable` if the store does not answer. */
   bytes(): Promise<Uint8Array> {
     if (this.#bytes !== undefined) return this.#bytes
-    const bytes = this.stored()
+    const bytes = this.readOrCreate()
     this.#bytes = bytes
     bytes.catch(() => {
       this.#bytes = undefined
@@ -35,7 +35,7 @@ export class SharedSecret {
   }
 
   /** The same as the store has it now: it may have lost what it had. Throws as {@link bytes}. */
-  async stored(): Promise<Uint8Array> {
+  async readOrCreate(): Promise<Uint8Array> {
     const place = { namespace: NAMESPACE, owner: OWNER, key: this.#key }
     const draft = { ...place, created: Date.now(), expires: NEVER_EXPIRES_MS, value: randomBytes(SECRET_BYTES) }
     const made = await stored(this.#store.create(draft))

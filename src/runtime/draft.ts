@@ -5,6 +5,7 @@ import type { ShownDifference } from '../admin/host.js'
 import { AdminError } from '../admin/route.js'
 import type { SourceFile } from '../config/files.js'
 import { holdsSecret } from '../config/secret-lines.js'
+import type { Config } from '../core/config.js'
 import { isAddress, placeOf } from '../core/config-place.js'
 import { documentName } from '../core/document-names.js'
 import { packageRoot } from '../core/package-root.js'
@@ -17,6 +18,7 @@ import { type LoadedPlan, type LoadOptions, reloadPlan } from './load.js'
 import { meaningOf } from './meaning.js'
 import type { PlanSource } from './plan-source.js'
 import { messageOf } from './problems.js'
+import { isSame } from './reading/same.js'
 
 interface Checked {
   readonly isValid: boolean
@@ -87,8 +89,13 @@ export class FileDrafts {
   async #load(given: Pick<LoadOptions, 'text' | 'documents'>): Promise<LoadedPlan> {
     const read = this.#reading.then(async () => {
       const plans = this.#plans()
-      const options = { ...this.#options, ...given, held: await plans.held() }
-      return await reloadPlan(options, plans.running, plans.loaded.parsed)
+      const held = await plans.held()
+      const load = (known: typeof held): Promise<LoadedPlan> =>
+        reloadPlan({ ...this.#options, ...given, held: known }, plans.running, plans.loaded.parsed)
+      const loaded = await load(held)
+      const fetched = new Map([...held].filter(([, one]) => 'text' in one))
+      const isSettled = fetched.size === held.size || hasManagersOf(plans.running.config, loaded.config)
+      return isSettled ? loaded : await load(fetched)
     })
     this.#reading = read.catch(() => undefined)
     return await read
@@ -195,6 +202,11 @@ export class FileDrafts {
 /** What comes with the gateway is not of the user's. */
 function isOwn({ path }: PastDocument): boolean {
   return !path.startsWith(join(packageRoot(), 'routes', sep))
+}
+
+/** Of other managers it is not known what they lack. */
+function hasManagersOf(running: Config, config: Config | undefined): boolean {
+  return config !== undefined && isSame(running.managed?.managers, config.managed?.managers)
 }
 
 function notWritten(error: unknown): unknown {

@@ -93,9 +93,10 @@ export class FileChange {
 
   async make(): Promise<void> {
     for (const step of this.#steps) {
-      const { path, before, real, fresh } = step
+      const { path, text, before, real, fresh } = step
       await named(path, async () => {
         if ((await textAt(path)) !== before) throw new ConflictError(path)
+        if (fresh !== undefined && (await textAt(fresh)) !== text) throw new ConflictError(path)
         await (fresh === undefined ? rm(real) : rename(fresh, real))
       })
       this.#made.push(step)
@@ -136,12 +137,27 @@ async function textAt(path: string): Promise<string | undefined> {
 
 /** All processes that would write a file need the same name for it: one of them gets it. */
 async function claim(fresh: string, path: string): Promise<void> {
-  const left = await stat(fresh).catch(() => undefined)
-  if (left !== undefined && Date.now() - left.mtimeMs > LEFT_BEHIND_MS) await rm(fresh, { force: true })
+  if (await isLeftBehind(fresh)) await removeLeft(fresh)
   // Of a file that is new no one knows who may read it but its owner.
   await writeFile(fresh, '', { flag: 'wx', mode: 0o600 }).catch(error => {
     throw error.code === 'EEXIST' ? new ConflictError(path) : error
   })
+}
+
+/** Also where others remove it at the same time, and one of them has claimed the name since. */
+async function removeLeft(fresh: string): Promise<void> {
+  const taken = `${fresh}.${randomUUID()}`
+  const isTaken = await rename(fresh, taken).then(
+    () => true,
+    () => false,
+  )
+  if (!isTaken) return
+  await ((await isLeftBehind(taken)) ? rm(taken, { force: true }) : rename(taken, fresh))
+}
+
+async function isLeftBehind(path: string): Promise<boolean> {
+  const found = await stat(path).catch(() => undefined)
+  return found !== undefined && Date.now() - found.mtimeMs > LEFT_BEHIND_MS
 }
 
 async function fill({ real, fresh, former, text = '' }: Step): Promise<void> {

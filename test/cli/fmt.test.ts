@@ -1,6 +1,8 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { PassThrough, Readable } from 'node:stream'
 import t from 'tap'
+import { main } from '../../src/cli/main.js'
 import { run } from './bin.js'
 import { GOOD } from './files.js'
 
@@ -20,6 +22,24 @@ t.test('fmt --check writes nothing and exits with 1 if a file would change', asy
   t.strictSame({ code, stdout }, { code: 1, stdout: 'gateway.yaml is not formatted; run gateway fmt\n' })
   t.equal(readFileSync(join(cwd, 'gateway.yaml'), 'utf8'), UNTIDY)
   t.equal((await run(['fmt', '--check', 'other.yaml'], { cwd })).code, 0)
+})
+
+t.test('fmt keeps what someone saves between its reading and its writing', async t => {
+  const file = join(t.testdir({ 'gateway.yaml': UNTIDY }), 'gateway.yaml')
+  const stderr = new PassThrough()
+  const edits: string[] = []
+  const io = {
+    ...{ stdout: new PassThrough(), stdin: Object.assign(Readable.from([]), { isTTY: false }), env: {} },
+    // It is asked for after the file was read, for the problems of its text.
+    get stderr() {
+      edits.push(`# edit ${edits.length}\n`)
+      appendFileSync(file, edits.at(-1) ?? '')
+      return stderr
+    },
+  }
+  t.equal(await main(['fmt', file], io), 1)
+  t.match(String(stderr.read()), /gateway\.yaml has changed meanwhile/)
+  t.equal(readFileSync(file, 'utf8'), UNTIDY + edits.join(''))
 })
 
 t.test('fmt without a file takes gateway.yaml and what it includes', async t => {

@@ -79,6 +79,44 @@ t.test('a link opens a session once', async t => {
   await page.getByText('the link has been used').waitFor()
 })
 
+t.test('why a link opens no session is said wherever it is opened', async t => {
+  const test = await openConsole(t)
+  const { page, admin } = test
+  const made = await request(t, admin, '/admin/session/link', { method: 'POST', key: ADMIN_SECRET })
+  const { path } = JSON.parse(made.text) as { readonly path: string }
+  await page.request.post(`${admin}/admin/session`, {
+    headers: { 'x-console': '1', origin: admin },
+    data: { code: new URLSearchParams(path.split('#')[1]).get('code') },
+  })
+  await page.context().clearCookies()
+  await page.goto(admin)
+  await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+  await test.open(path)
+  await page.getByText('the link has been used').waitFor()
+  await page.getByLabel('Admin key').fill(ADMIN_SECRET)
+  await page.getByLabel(/^Look only/).check()
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByText('Looks only').waitFor()
+  t.equal(await page.getByText('the link has been used').count(), 0)
+  await test.open(path)
+  await page.getByRole('alert').getByText('the link has been used').waitFor()
+  await page.getByText('Looks only').waitFor()
+  await page.getByRole('link', { name: 'Requests' }).first().click()
+  await page.getByText('the link has been used').waitFor({ state: 'detached' })
+
+  const away = (): Promise<unknown> => page.waitForEvent('requestfailed', one => one.url() === `${admin}/admin/session`)
+  await page.route('**/admin/session', route => route.abort())
+  const asked: string[] = []
+  page.on('request', one => asked.push(new URL(one.url()).pathname))
+  await page.evaluate("location.hash = 'elsewhere'")
+  const failed = away()
+  await page.evaluate("location.hash = 'code=another'")
+  await failed
+  await page.getByRole('alert').getByText('The gateway does not answer.').waitFor()
+  await page.getByText('Looks only').waitFor()
+  t.equal(asked.filter(one => one === '/admin/session').length, 2, 'for the code alone')
+})
+
 t.test('a link counts also beside a session that only looks', async t => {
   const test = await openConsole(t)
   const { page, admin } = test

@@ -89,6 +89,30 @@ t.test('the documented contracts pass with a good module, and fail with a bad on
   }
 })
 
+t.test('a signature finds the token where the file sends it', async t => {
+  const module = (found: string): string =>
+    `export const openCredential = (_, { secret }) => ({
+      get: () => ({ token: secret, headers: { account: 'north' } }),
+      sign({ headers, url }) {
+        if (${found} !== secret) throw new Error('there is no token')
+        if (headers.account !== 'north' || headers.authorization !== undefined) throw new Error('not as it is sent')
+        return { signature: 'made' }
+      },
+    })`
+  const cases = [
+    ["{ in: 'header', name: 'X-Api-Key' }", "headers['x-api-key']"],
+    ["{ in: 'header', name: 'x-token', scheme: 'Token' }", "headers['x-token']?.replace('Token ', '')"],
+    ["{ in: 'query', name: 'key' }", "new URL(url).searchParams.get('key')"],
+  ] as const
+  const example = EXAMPLES.find(text => text.includes("'./my-credential.mjs'")) ?? ''
+  for (const [place, found] of cases) {
+    const placed = example.replace(/\)\)\n$/, `), { place: ${place} })\n`)
+    const folder = projectOf(t, { 'my-credential.mjs': module(found), 'contract.mjs': placed, 'bearer.mjs': example })
+    t.match(await outcome(folder, 'contract.mjs'), /^# pass 4$[\s\S]*^# fail 0$/m, place)
+    t.match(await outcome(folder, 'bearer.mjs'), /^# fail 2$/m, 'not where it is the bearer')
+  }
+})
+
 t.test('the types of modules are those that the package exports', async t => {
   const folder = projectOf(t, {
     'mine.ts': TYPED,

@@ -45,6 +45,27 @@ t.test('a file that someone edits while a draft of it is checked, is not written
   t.same(readdirSync(join(file, '..')), ['gateway.yaml'])
 })
 
+t.test('what former managers could not give says nothing of a draft with others', async t => {
+  const file = join(temporary(t), 'gateway.yaml')
+  const text = `version: 1
+secret_managers: { vault: { address: "http://127.0.0.1:1", token: { env: TOKEN } } }
+keys: { app: { secret: { env: APP } } }
+upstreams: { north: { kind: openai, secret: { vault: kv/north } } }
+models: { m: north }
+`
+  writeFileSync(file, text)
+  const env = { TOKEN: 'of-the-vault', APP: 'the-key-of-the-app-0123456789' }
+  const held = new Map([['vault kv/north', { fault: 'refused' }]])
+  const loaded = await loadPlan({ file, env, held })
+  const source = { loaded, running: loaded, held: async () => held } as unknown as PlanSource
+  const drafts = new FileDrafts({ file, env }, () => source)
+  const [same, other] = [text, text.replace(':1"', ':2"')].map(one => `${one}timeouts: { total: 1m }\n`)
+  const { changes: kept } = await drafts.check(same ?? '', false)
+  t.same(kept, { settings: ['timeouts'] })
+  const { changes: mended } = await drafts.check(other ?? '', false)
+  t.same(mended, { settings: ['timeouts'], upstreams: { changed: ['north'] } })
+})
+
 t.test('a draft of a large configuration is checked beside requests', async t => {
   const made = await drafts(t)
   const { turns, result } = await countTurns(() => made.check(`${BASE}timeouts: { total: 1m }\n`, false))

@@ -6,6 +6,8 @@ import { FileChange, UnwrittenError } from '../../src/runtime/file-change.js'
 import { fillDisk, smallDisk } from '../helpers/small-disk.js'
 
 const PAGE_BYTES = 4096
+const AT_ONCE = 8
+const ROUNDS = 100
 const CHANGED = /a\.yaml has changed meanwhile$/
 
 function filesIn(folder: string): Readonly<Record<string, string>> {
@@ -96,6 +98,19 @@ t.test('what a process that was killed has left beside a file is in no one’s w
   utimesSync(`${path}.being-written`, 0, 0)
   await FileChange.apply([{ path, text: 'A' }])
   t.same([readFileSync(path, 'utf8'), readdirSync(folder)], ['A', ['a.yaml']])
+})
+
+t.test('of those who find it at the same time one writes the file, and what it says is theirs', async t => {
+  const path = join(t.testdir({ 'a.yaml': 'a' }), 'a.yaml')
+  const texts = Array.from({ length: AT_ONCE }, (_, n) => `A${n}`)
+  for (let round = 0; round < ROUNDS; round++) {
+    writeFileSync(path, 'a')
+    writeFileSync(`${path}.being-written`, 'half of')
+    utimesSync(`${path}.being-written`, 0, 0)
+    const done = await Promise.allSettled(texts.map(text => FileChange.apply([{ path, text, before: 'a' }])))
+    const written = texts.filter((_, n) => done[n]?.status === 'fulfilled')
+    t.same([readFileSync(path, 'utf8')], written.length === 0 ? ['a'] : written, `round ${round}`)
+  }
 })
 
 t.test('what cannot be put back is named, with the place of its former text', async t => {

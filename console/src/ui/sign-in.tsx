@@ -32,7 +32,7 @@ export function SignIn({
 }) {
   const key = useSignal('')
   const isViewer = useSignal(false)
-  const error = useSignal(failure)
+  const error = useSignal<string | undefined>(undefined)
   const isBusy = useSignal(false)
   const ways = useSignal<Ways | undefined>(undefined)
   const open = async (body: object): Promise<void> => {
@@ -54,6 +54,9 @@ export function SignIn({
       () => undefined,
     )
   }, [])
+  useEffect(() => {
+    if (failure !== undefined) error.value = failure
+  }, [failure])
   return (
     <main class="sign-in">
       <form

@@ -27,7 +27,7 @@ export class KeySecrets {
 
   /** Throws `unavailable` if the store does not answer. */
   async make(): Promise<Secret> {
-    this.#bytes = await this.#shared.stored()
+    this.#bytes = await this.#shared.readOrCreate()
     const random = randomBytes(RANDOM_BYTES)
     return new Secret(PREFIX + Buffer.concat([random, tagOf(this.#bytes, random)]).toString('base64url'))
   }
