@@ -17,7 +17,7 @@ import { nameInUrl } from './urls.js'
 const MAX_CONCURRENT_READS = 32
 
 /** What names resources: the request itself, or what the gateway adds to it. */
-export interface Naming {
+interface Naming {
   /** How errors call it: `request`. */
   readonly who: string
   /** Most different resources that it may name. */
