@@ -1,9 +1,11 @@
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
+import type { Feature } from '../../src/kernel/stages.js'
 import { json, stream } from '../helpers/answers.js'
 import { startTestGateway, type TestGateway, upstreamYaml } from '../helpers/gateway.js'
 import { Journal } from '../helpers/journal.js'
+import { withFeature } from '../helpers/metered.js'
 import type { Answer } from '../helpers/raw-client.js'
 import { type RawUpstream, startRawUpstream } from '../helpers/raw-upstream.js'
 
@@ -75,7 +77,8 @@ for (const path of ['/v1/responses', '/v1/responses/input_tokens', '/v1/response
     for (const body of [{ input: [naming('file-ann')] }, { conversation: id, input: 'Read it.' }]) {
       const refused = await at.post(path, body, BOB)
       t.equal(refused.status, 404, refused.text)
-      t.match(refused.json(), { error: { message: /No such .*file-ann/ } })
+      const param = 'conversation' in body ? 'conversation' : null
+      t.match(refused.json(), { error: { message: /No such .*file-ann/, param } })
     }
     t.same(sent(at.a, at.b), [1, 0], 'only the upload came to an upstream')
   })
@@ -89,12 +92,65 @@ for (const path of ['/v1/responses', '/v1/responses/compact']) {
     t.equal(answer.status, 200, answer.text)
     t.same(sent(at.a, at.b), [2, 0])
     t.match(at.a.last.json(), { input: [{ content: [{ file_id: 'file-ann' }] }, { role: 'user' }] })
-    t.equal((await at.post(path, { conversation: id, input: 'Read it.', model: 'only-b' })).status, 400)
+    const elsewhere = await at.post(path, { conversation: id, input: 'Read it.', model: 'only-b' })
+    t.equal(elsewhere.status, 400)
+    t.match(elsewhere.json(), { error: { param: 'conversation' } })
     t.same(sent(at.a, at.b), [2, 0])
   })
 }
 
-type Event = { readonly type: string; readonly response?: { readonly id: string }; readonly status?: number }
+t.test('a conversation may name more files than a request; their records are read several at a time', async t => {
+  const up = await startRawUpstream(t)
+  up.answer(answered)
+  const yaml = `version: 1
+keys: { ann: { secret: { env: CALLER_KEY } } }
+store: { type: memory }
+upstreams: { up: ${upstreamYaml(up.origin, 'resources: { unknown: pass }')} }
+models: { m: up }
+`
+  const reading = { now: 0, most: 0 }
+  const counter: Feature = {
+    name: 'counter',
+    open({ store }) {
+      const get = store.get.bind(store)
+      store.get = async (namespace, owner, key) => {
+        if (!key.startsWith('file-')) return get(namespace, owner, key)
+        reading.most = Math.max(reading.most, ++reading.now)
+        return get(namespace, owner, key).finally(() => reading.now--)
+      }
+      return {}
+    },
+    compile: () => undefined,
+  }
+  const gateway = await startTestGateway(t, yaml, { features: withFeature(counter) })
+  const content = (files: number) =>
+    Array.from({ length: files }, (_, index) => ({ type: 'input_file', file_id: `file-${index}` }))
+  const ask = async (files: number) => {
+    const items = [{ type: 'message', role: 'user', content: content(files) }]
+    const made = await gateway.request('/v1/conversations', { body: { items } })
+    const { id } = made.json() as { id: string }
+    return gateway.request('/v1/responses', { body: { model: 'm', conversation: id, input: 'Read them.' } })
+  }
+  const many = await ask(257)
+  t.equal(many.status, 200, many.text)
+  t.equal(reading.most, 32)
+  const input = [{ type: 'message', role: 'user', content: content(257) }]
+  const named = await gateway.request('/v1/responses', { body: { model: 'm', input } })
+  t.match(named.json(), { error: { message: 'The request names more than 256 files.', param: null } })
+  const tooMany = await ask(10_001)
+  t.equal(tooMany.status, 400)
+  t.match(tooMany.json(), {
+    error: { message: 'The conversation names more than 10000 files.', param: 'conversation' },
+  })
+  t.same(sent(up), [1])
+})
+
+interface Event {
+  readonly type: string
+  readonly response?: { readonly id: string }
+  readonly status?: number
+  readonly error?: { readonly param?: string | null }
+}
 
 class Client {
   readonly events = new Journal<Event>('events')
@@ -160,4 +216,39 @@ t.test('what a socket sends ahead in several messages comes first, in order, and
     input.map(({ content: [part] }) => part?.text ?? part?.file_id),
     ['one', 'file-ann', 'three', 'Read.', 'four'],
   )
+})
+
+t.test('a socket continues with what an upstream keeps, and only there', async t => {
+  const at = await stage(t)
+  // So that `a` keeps an item.
+  t.equal((await at.post('/v1/responses', { model: 'only-a', input: 'x' })).status, 200)
+  const response = { ...RESPONSE, id: 'resp_2', output: [{ ...item('Told.'), id: 'msg_2' }] }
+  const event = { type: 'response.completed', sequence_number: 0, response }
+  for (const one of [at.a, at.b]) one.answer(stream([`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`]))
+  const before = sent(at.a, at.b)
+  const client = await Client.connect(t, at.gateway, at.gateway.key)
+  const reference = { type: 'item_reference', id: 'msg_1' }
+  const question = { type: 'message', role: 'user', content: 'What is it?' }
+  const one = await client.ask({ input: [reference, question] })
+  const two = await client.ask({ previous_response_id: one.response?.id, input: 'Again.' })
+  t.equal(two.type, 'response.completed')
+  const three = await client.ask({ previous_response_id: two.response?.id, input: [reference, question] })
+  t.same(sent(at.a, at.b), [Number(before[0]) + 3, before[1]])
+  const { input } = at.a.last.json() as { input: { type?: string; id?: string; role?: string }[] }
+  t.same(
+    input.map(({ type, id, role }) => (type === 'item_reference' ? id : role)),
+    ['msg_1', 'user', 'assistant', 'user', 'assistant', 'msg_1', 'user'],
+  )
+  const elsewhere = await client.ask({ previous_response_id: three.response?.id, input: 'Again.', model: 'only-b' })
+  t.match(elsewhere, { type: 'error', status: 400 })
+  t.equal(sent(at.b)[0], before[1])
+})
+
+t.test('a socket that names a file of another upstream gets the member that leads there', async t => {
+  const at = await stage(t)
+  at.a.answer(streamed)
+  const client = await Client.connect(t, at.gateway, at.gateway.key)
+  const one = await client.ask({ input: [naming('file-ann')] })
+  const refused = await client.ask({ previous_response_id: one.response?.id, input: 'Again.', model: 'only-b' })
+  t.match(refused, { type: 'error', status: 400, error: { param: 'previous_response_id' } })
 })

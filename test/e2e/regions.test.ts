@@ -188,6 +188,33 @@ models: { m: [us, eu] }
   t.same([us.requests.items.length, eu.requests.items.length], [2, 1])
 })
 
+t.test('a compaction out of its regions is refused for that, also if the conversation names files', async t => {
+  const [eu, us] = [await startRawUpstream(t), await startRawUpstream(t)]
+  const yaml = `version: 1
+store: { type: memory }
+keys: { eu: { secret: { env: EU_KEY }, regions: [eu] } }
+upstreams:
+  us: ${upstreamYaml(us.origin, 'region: us')}
+  eu: { base: "${eu.origin}", region: eu, speaks: { embeddings: POST /v1/embeddings } }
+models: { m: [us, eu] }
+`
+  const gateway = await startTestGateway(t, yaml, { env: ENV })
+  const refused = async (content: object[]) => {
+    const body = { items: [{ type: 'message', role: 'user', content }] }
+    const made = await gateway.request('/v1/conversations', { body, key: KEYS.eu })
+    const { id } = made.json() as { id: string }
+    const { status, text } = await gateway.request('/v1/responses/compact', {
+      body: { model: 'm', conversation: id },
+      key: KEYS.eu,
+    })
+    return { status, text }
+  }
+  const expected = await refused([{ type: 'input_text', text: 'hi' }])
+  t.match(expected.text, /model_not_found/)
+  t.same(await refused([{ type: 'input_file', file_id: 'file-1' }]), expected)
+  t.same([us.requests.items.length, eu.requests.items.length], [0, 0])
+})
+
 for (const [region, status] of [
   ['', 400],
   [', region: us', 400],

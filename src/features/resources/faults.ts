@@ -5,18 +5,20 @@ import type { ModelHint, ResourceKind } from '../../core/resources.js'
 const MAX_SHOWN_CHARS = 200
 
 /** The same answer for ids of other callers and for unknown ids. */
-export function noObject(kind: ResourceKind | undefined, id: string): GatewayError {
-  return new GatewayError('not_found', `No such ${kind?.title ?? 'object'}: '${id.slice(0, MAX_SHOWN_CHARS)}'.`)
+export function noObject(kind: ResourceKind | undefined, id: string, param?: string): GatewayError {
+  const message = `No such ${kind?.title ?? 'object'}: '${id.slice(0, MAX_SHOWN_CHARS)}'.`
+  return new GatewayError('not_found', message, { param })
 }
 
 /** The upstream that has a resource of the request cannot serve the request. */
-export function onOtherUpstream(id: string, model: string, hints: readonly ModelHint[]): GatewayError {
+export function onOtherUpstream(id: string, model: string, hints: readonly ModelHint[], param?: string): GatewayError {
   const who = model === '' ? 'a single upstream' : `an upstream that serves the model '${model}' now`
   const places = hints.map(({ from, name }) => `the ${from === 'query' ? 'query parameter' : 'header'} ${name}`)
   const how = places.length === 0 ? '' : ` and name the model in ${places.join(' or ')}`
   return new GatewayError(
     'invalid_parameter',
     `The resource that the request names ('${id.slice(0, MAX_SHOWN_CHARS)}') is not at ${who}. Upload it again${how}.`,
+    { param },
   )
 }
 

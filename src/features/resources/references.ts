@@ -13,8 +13,20 @@ import { idIn, OWNERSHIP, type OwnedResource } from './ownership-store.js'
 import { exchangeForUnknownIds } from './unknown-ids.js'
 import { nameInUrl } from './urls.js'
 
-/** Most different resources that one request may name. */
-const MAX_REFERENCES = 256
+/** Most records of resources that are read at the same time. */
+const MAX_CONCURRENT_READS = 32
+
+/** What names resources: the request itself, or what the gateway adds to it. */
+interface Naming {
+  /** How errors call it: `request`. */
+  readonly who: string
+  /** Most different resources that it may name. */
+  readonly most: number
+  /** The member of the request that errors name. */
+  readonly param?: string
+}
+
+const REQUEST: Naming = { who: 'request', most: 256 }
 
 /**
  * The exchanges that can serve a request which names resources: those of the upstream that has them. Throws `not_found` for
@@ -26,7 +38,7 @@ export async function narrowByReferences(
   body: Body,
   exchanges: readonly Exchange[],
 ): Promise<readonly Exchange[]> {
-  return holdersOf(call, await referencesIn(call, route, body, exchanges), exchanges)
+  return holdersOf(call, await referencesIn(call, route, body, exchanges), exchanges, REQUEST)
 }
 
 /** The same for what the gateway sends beside the client's own body; `added` has the members of a body. */
@@ -35,33 +47,41 @@ export async function narrowByAdded(
   { references }: Route,
   added: JsonObject,
   exchanges: readonly Exchange[],
+  naming: Naming,
 ): Promise<readonly Exchange[]> {
-  const named = referencesAt(call, exchanges)
+  const named = referencesAt(call, exchanges, naming)
   for (const { kind, path } of references) stringsIn(added, path, text => named.add(text, kind))
-  return holdersOf(call, named.found, exchanges)
+  return holdersOf(call, named.found, exchanges, naming)
 }
 
 async function holdersOf(
   call: Call,
   named: References['found'],
   exchanges: readonly Exchange[],
+  { param }: Naming,
 ): Promise<readonly Exchange[]> {
   if (named.size === 0) return exchanges
   let left = exchanges
   let lines = 0
-  for (const [text, kinds] of named) {
-    const resource = await resourceMeant(call, kinds, text, exchanges)
-    // Which of several an upstream reads is not known, and of one that was not counted, how many requests it holds.
-    lines += (resource === 'unknown' ? undefined : resource.lines) ?? Number.NaN
-    const holder = resource === 'unknown' ? exchangeForUnknownIds(left, text)?.upstream.name : resource.upstream
-    left = holder === undefined ? [] : left.flatMap(one => exchangeOfKeeper(one, holder) ?? [])
+  const names = [...named]
+  for (let from = 0; from < names.length; from += MAX_CONCURRENT_READS) {
+    const found = names.slice(from, from + MAX_CONCURRENT_READS).map(async ([text, kinds]) => {
+      return { text, resource: await resourceMeant(call, kinds, text, exchanges, param) }
+    })
+    for (const { text, resource } of await Promise.all(found)) {
+      // Which of several an upstream reads is not known, and of one that was not counted, how many requests it holds.
+      lines += (resource === 'unknown' ? undefined : resource.lines) ?? Number.NaN
+      const holder =
+        resource === 'unknown' ? exchangeForUnknownIds(left, text, param)?.upstream.name : resource.upstream
+      left = holder === undefined ? [] : left.flatMap(one => exchangeOfKeeper(one, holder) ?? [])
+    }
   }
   if (lines > 0) call.set(BATCH_LINES, lines)
   if (left.length > 0) return left
-  const [name = '', kinds = []] = [...named][0] ?? []
+  const [name = '', kinds = []] = names[0] ?? []
   const { routes } = call.generation.plan
   const maker = routes.find(({ resource }) => resource?.action === 'create' && kinds.includes(resource.kind))
-  throw onOtherUpstream(name, call.model, maker?.modelHints ?? [])
+  throw onOtherUpstream(name, call.model, maker?.modelHints ?? [], param)
 }
 
 /** The names of resources in the request, as objects of their kinds write them, each with its possible kinds. */
@@ -71,7 +91,7 @@ async function referencesIn(
   body: Body,
   exchanges: readonly Exchange[],
 ): Promise<References['found']> {
-  const named = referencesAt(call, exchanges)
+  const named = referencesAt(call, exchanges, REQUEST)
   if (body.type === 'form') {
     for (const { part, field } of body.form.parts) {
       // A part that is not a text field names no resource.
@@ -84,16 +104,19 @@ async function referencesIn(
   return named.found
 }
 
-function referencesAt({ generation }: Call, exchanges: readonly Exchange[]): References {
-  return new References(new Set(exchanges.map(({ upstream }) => new URL(generation.reach(upstream).origin).hostname)))
+function referencesAt({ generation }: Call, exchanges: readonly Exchange[], naming: Naming): References {
+  const hosts = exchanges.map(({ upstream }) => new URL(generation.reach(upstream).origin).hostname)
+  return new References(new Set(hosts), naming)
 }
 
 class References {
   readonly found = new Map<string, ResourceKind[]>()
   readonly #hosts: ReadonlySet<string>
+  readonly #naming: Naming
 
-  constructor(hosts: ReadonlySet<string>) {
+  constructor(hosts: ReadonlySet<string>, naming: Naming) {
     this.#hosts = hosts
+    this.#naming = naming
   }
 
   add(text: string, kind: ResourceKind): void {
@@ -102,10 +125,9 @@ class References {
     const kinds = this.found.get(name)
     if (kinds === undefined) this.found.set(name, [kind])
     else if (!kinds.includes(kind)) kinds.push(kind)
-    if (this.found.size <= MAX_REFERENCES) return
-    throw new GatewayError('invalid_parameter', `The request names more than ${MAX_REFERENCES} files.`, {
-      limit: 'named',
-    })
+    const { who, most, param } = this.#naming
+    if (this.found.size <= most) return
+    throw new GatewayError('invalid_parameter', `The ${who} names more than ${most} files.`, { param, limit: 'named' })
   }
 }
 
@@ -125,6 +147,7 @@ async function resourceMeant(
   kinds: readonly ResourceKind[],
   text: string,
   exchanges: readonly Exchange[],
+  param: string | undefined,
 ): Promise<OwnedResource | 'unknown'> {
   const ownership = call.kernel.need(OWNERSHIP)
   const ids: (readonly [kind: ResourceKind, id: string])[] = []
@@ -140,7 +163,7 @@ async function resourceMeant(
     const found = await Promise.all(ids.map(([kind, id]) => ownership.isOwned(kind, id)))
     if (!found.includes(true)) return 'unknown'
   }
-  throw noObject(kinds[0], text)
+  throw noObject(kinds[0], text, param)
 }
 
 /** Whether a body may name resources at all: not without one of the members. */

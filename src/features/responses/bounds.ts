@@ -12,6 +12,8 @@ export interface StateBounds {
   readonly items: number
   /** How long a response is kept after it was last continued, milliseconds. */
   readonly keep: number
+  /** Most different files that all items name. */
+  readonly files: number
   /** Most references to earlier items in one request. */
   readonly references: number
   /** Most items of one response that later requests can refer to by id. */
@@ -23,6 +25,7 @@ export const STATE_BOUNDS: StateBounds = {
   bytes: 16 * 1024 * 1024,
   items: 10_000,
   keep: 30 * DAY_MS,
+  files: 10_000,
   references: 2048,
   indexed: 64,
 }

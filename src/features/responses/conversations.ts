@@ -145,7 +145,9 @@ export class Conversations {
   ): Promise<ReadonlyMap<string, Found>> {
     const known = new Map<string, Found>()
     if (ids.length === 0) return known
-    for (const item of earlier) if (typeof item.id === 'string') known.set(item.id, { item })
+    for (const item of earlier) {
+      if (typeof item.id === 'string' && !isReference(item)) known.set(item.id, { item })
+    }
     const wanted = new Set(ids)
     let asked = 0
     let outside = 0

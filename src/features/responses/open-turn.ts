@@ -63,15 +63,21 @@ export async function openTurn(
 
 /**
  * The exchanges at which everything is that the turn's earlier items name: an upstream would open files for any key, since all have
- * its one secret. Throws `not_found` for files of other callers.
+ * its one secret. Throws `not_found` for files of other callers, and `invalid_parameter` if no single upstream has them all, or
+ * if there are too many.
  */
 export async function narrowByEarlier(
   call: Call,
   route: Route,
-  { earlierItems: input }: ResponseTurn,
+  { earlierItems: input, options }: ResponseTurn,
   exchanges: readonly Exchange[],
 ): Promise<readonly Exchange[]> {
-  return input.length === 0 ? exchanges : narrowByAdded(call, route, { input }, exchanges)
+  // Where nothing is reached, the request is refused for that.
+  if (input.length === 0 || exchanges.length === 0) return exchanges
+  const earlier = options.previous === undefined ? 'input' : 'previous_response_id'
+  const param = options.conversation === undefined ? earlier : 'conversation'
+  const most = call.kernel.need(STATE).conversations.bounds.files
+  return narrowByAdded(call, route, { input }, exchanges, { who: 'conversation', most, param })
 }
 
 /** Whether the conversation may contain the gateway's compaction items. */

@@ -12,7 +12,7 @@ import type { OpenItem } from './compactions.js'
 import type { Conversation, Conversations, Found } from './conversations.js'
 import { itemElsewhere, previousElsewhere, tooManyItems } from './faults.js'
 import { type Item, itemsOf, typeOf } from './items.js'
-import { idOf, isReference } from './references.js'
+import { idOf, isReference, referencesIn } from './references.js'
 import { type OwnResponse, outputOf, sizeOf } from './stored.js'
 
 /** What the request says of its conversation, if its protocol has conversations. */
@@ -68,9 +68,10 @@ export class ResponseTurn {
   #named = false
   /** The response's id at the upstream that keeps it. */
   #keptAs: string | undefined
+  /** The client's own items; references that are left are to items which an upstream keeps. */
   #input: readonly Item[] = []
   #inputBytes: number | undefined
-  /** The targets of the client's references, by id. */
+  /** The targets of references, by id. */
   #found: ReadonlyMap<string, Found> = new Map()
 
   constructor(
@@ -139,8 +140,11 @@ export class ResponseTurn {
    * and for items that were made elsewhere unless one of the exchanges is declared to accept these.
    */
   async findReferences(references: readonly string[], exchanges: readonly Exchange[] = []): Promise<void> {
-    const earlier = this.history.by === 'gateway' ? this.history.conversation.items : []
-    this.#found = await this.#conversations.locate(this.owner, references, earlier, exchanges)
+    const { history } = this
+    const earlier = history.by === 'gateway' ? history.conversation.items : []
+    // What a connection remembers has references to items that an upstream keeps.
+    const all = history.by === 'gateway' && !history.durable ? [...referencesIn(earlier), ...references] : references
+    this.#found = await this.#conversations.locate(this.owner, all, earlier, exchanges)
   }
 
   /**
@@ -205,11 +209,16 @@ export class ResponseTurn {
     return setValue(bare, ['input'], input, 'always')
   }
 
-  /** What is stored of an item: of a reference, its target if the gateway has it. */
+  /** What later turns of a connection get of an item: of a reference, its target if the gateway has it. */
   private meantBy(item: Item): readonly Item[] {
-    if (!isReference(item)) return [item]
-    const found = this.#found.get(idOf(item))
-    return found !== undefined && 'item' in found ? [found.item] : []
+    const found = isReference(item) ? this.#found.get(idOf(item)) : { item }
+    if (found === undefined) return []
+    return ['item' in found ? found.item : item]
+  }
+
+  /** What is stored of the client's own items: no references, since later turns may go to other upstreams. */
+  private get storedInput(): readonly Item[] {
+    return this.#input.filter(item => !isReference(item))
   }
 
   private opened(items: readonly Item[]): readonly Item[] {
@@ -241,7 +250,7 @@ export class ResponseTurn {
   async extend(response: JsonObject): Promise<void> {
     const id = this.conversationId
     if (id === undefined || !GIVEN.has(response.status)) return
-    await this.#conversations.extend(this.owner, id, [...this.#input, ...outputOf({ response })])
+    await this.#conversations.extend(this.owner, id, [...this.storedInput, ...outputOf({ response })])
   }
 
   /**
@@ -264,12 +273,12 @@ export class ResponseTurn {
   /** Throws `invalid_parameter` if the response could not be stored, even with an empty output. */
   checkKept(): void {
     const { items } = this.#conversations.bounds
-    if (this.inherited + this.#input.length > items) throw tooManyItems(items)
+    if (this.inherited + this.storedInput.length > items) throw tooManyItems(items)
   }
 
   /** The response in its stored form. */
   draft(response: JsonObject): OwnResponse & { readonly items: number } {
-    const input = this.#input
+    const input = this.storedInput
     const { turns, bytes } = this.history.by === 'gateway' ? this.history.conversation : { turns: 0, bytes: 0 }
     return {
       kind: 'own',
@@ -317,7 +326,7 @@ export class ResponseTurn {
 
   /** Size of the client's own items as JSON, bytes; computed once, since there may be many. */
   private get inputBytes(): number {
-    this.#inputBytes ??= sizeOf(this.#input)
+    this.#inputBytes ??= sizeOf(this.storedInput)
     return this.#inputBytes
   }
 
