@@ -181,14 +181,14 @@ fuzz('usage of an event stream, and whether it may end', {
   },
 })
 
-/** The events of which usage is read: the first one, those longer than 16 KiB, and those wholly in the last 16 KiB. */
+/** The events of which usage is read: the first one, those longer than 8 KiB, and those wholly in the last 16 KiB. */
 function readable(events: readonly { document: unknown; text: string }[]): readonly unknown[] {
   let behind = 0
   const kept: unknown[] = []
   for (const [index, { document, text }] of [...events.entries()].reverse()) {
     const length = Buffer.byteLength(text)
     behind += length
-    const isLarge = Buffer.byteLength(text.trimEnd()) + 2 > 16 * 1024
+    const isLarge = Buffer.byteLength(text.trimEnd()) + 2 > 8 * 1024
     if (index === 0 || isLarge || behind <= 16 * 1024) kept.unshift(document)
   }
   return kept

@@ -4,10 +4,9 @@ import { MAX_KEPT_BYTES, type SourceFile } from '../../config/files.js'
 import { parse } from '../../config/parse.js'
 import { Report } from '../../config/report.js'
 import { Source } from '../../config/source.js'
-import type { Config } from '../../core/config.js'
+import type { Config, CredentialConfig } from '../../core/config.js'
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import type { DocumentPath } from '../../core/path-text.js'
-import type { Placement } from '../../core/placement.js'
 import type { Position } from '../../core/problems.js'
 import { CommandError, EXIT } from '../io.js'
 import type { Script } from './test-file.js'
@@ -109,7 +108,7 @@ export class OfflineConfig {
     if (script?.recordings !== undefined)
       return { ...upstream, recordings: resolve(dirname(this.main), script.recordings) }
     const address = base.startsWith('http') ? base : 'http://host'
-    const kept = credential?.source === undefined ? upstream : withoutSource(upstream, credential.place)
+    const kept = credential === undefined ? upstream : withoutRequests(upstream, credential)
     const made = isOwn ? kept : redirected(kept, baseOf(name, address))
     return script?.simulator === undefined ? made : withFaults(made, script.simulator)
   }
@@ -156,10 +155,22 @@ function withFaults(upstream: JsonObject, faults: Simulated): JsonObject {
   return { ...upstream, headers: { ...headers, [FAULTS_HEADER]: faultWords(faults) } }
 }
 
-/** With a secret instead of what a command, a token server or a signature would give. */
-function withoutSource(upstream: JsonObject, place: Placement): JsonObject {
+/**
+ * With a secret instead of what a command or a token server would give, and signed with a key that is no one's. Modules are run as
+ * those of checks are.
+ */
+function withoutRequests(upstream: JsonObject, { source, place }: CredentialConfig): JsonObject {
+  if (source === undefined || source.type === 'module') return upstream
   const kept = Object.entries(upstream).filter(([name]) => name !== 'secret' && name !== 'secrets')
-  return { ...Object.fromEntries(kept), credential: { ...place, secret: { env: UPSTREAM_VARIABLE } } }
+  const secret = { env: UPSTREAM_VARIABLE }
+  const credential =
+    source.type === 'aws-sigv4'
+      ? {
+          ...{ type: source.type, service: source.service, region: source.region, payload: source.payload },
+          ...{ access_key_id: 'test', secret },
+        }
+      : { ...place, secret }
+  return { ...Object.fromEntries(kept), credential }
 }
 
 function redirected(upstream: JsonObject, base: string): JsonObject {
