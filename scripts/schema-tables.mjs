@@ -85,11 +85,12 @@ function takes(node, definitions) {
   const led = branches(node).flatMap(branch => takes(branch, definitions))
   const types = [node.type ?? (node.items === undefined ? [] : 'array')].flat()
   const told = led.length > 0 ? types.filter(type => !BRANCHED.has(type)) : types
-  return [...new Set([...led, ...told.map(type => typed(type, node, definitions))])]
+  const more = told.map(type => typed(type, node, definitions)).filter(text => !led.some(one => one.startsWith(text)))
+  return [...new Set([...led, ...more])]
 }
 
 /** Types that the branches of a schema tell of, where it has any. */
-const BRANCHED = new Set(['string', 'boolean', 'object', 'array'])
+const BRANCHED = new Set(['string', 'object', 'array'])
 
 function typed(type, node, definitions) {
   switch (type) {

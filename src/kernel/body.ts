@@ -13,7 +13,7 @@ export interface FormBody {
   /** The form as request schemas see it. */
   readonly document: Readonly<Record<string, unknown>>
   readonly files: readonly SoundFile[]
-  readonly fields: readonly { readonly value: string | undefined }[]
+  readonly fields: readonly { readonly name: string; readonly value: string | undefined }[]
   /** The value of a text field. */
   readonly value: (name: string) => string | undefined
 }

@@ -96,7 +96,11 @@ export class FileChange {
       const { path, text, before, real, fresh } = step
       await named(path, async () => {
         if ((await textAt(path)) !== before) throw new ConflictError(path)
-        if (fresh !== undefined && (await textAt(fresh)) !== text) throw new ConflictError(path)
+        if (fresh !== undefined && (await textAt(fresh)) !== text) {
+          // It is another's now, who took it for a leftover.
+          this.#beside.delete(fresh)
+          throw new ConflictError(path)
+        }
         await (fresh === undefined ? rm(real) : rename(fresh, real))
       })
       this.#made.push(step)

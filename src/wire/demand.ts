@@ -62,7 +62,7 @@ export function demandOfScan(
 export interface ReadFields {
   readonly spool: { readonly length: number }
   readonly files: readonly SoundFile[]
-  readonly fields: readonly { readonly value: string | undefined }[]
+  readonly fields: readonly { readonly name: string; readonly value: string | undefined }[]
   readonly value: (name: string) => string | undefined
 }
 
@@ -76,8 +76,8 @@ export function demandOfForm(form: ReadFields, paths: AmountPaths = NO_PATHS): D
     tokens += Math.min(size, MEDIA_TOKENS)
     likely += Math.min(size, LIKELY_MEDIA_TOKENS)
   }
-  for (const { value } of form.fields) {
-    if (value === undefined || value.length <= MIN_MEDIA_BYTES || !isMediaText(undefined, value)) continue
+  for (const { name, value } of form.fields) {
+    if (value === undefined || value.length <= MIN_MEDIA_BYTES || !isMediaText(name, value)) continue
     text -= value.length
     tokens += MEDIA_TOKENS
     likely += LIKELY_MEDIA_TOKENS

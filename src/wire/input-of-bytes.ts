@@ -1,5 +1,14 @@
-import { BACKSLASH, COLON, COMMA, QUOTE, SPACE } from '../core/ascii.js'
-import { type InputSize, isLink, isMedia, LINK_CHARS, MIN_MEDIA_BYTES, sizeOf } from './input-size.js'
+import { BACKSLASH, COLON, QUOTE, SPACE } from '../core/ascii.js'
+import {
+  contentFrom,
+  type InputSize,
+  isLink,
+  isMedia,
+  LINK_CHARS,
+  MAX_HEAD_CHARS,
+  MIN_MEDIA_BYTES,
+  sizeOf,
+} from './input-size.js'
 
 /** The size of a request that is JSON. `mayLink`: false if no string in it begins like a link ({@link beginsLikeLink}). */
 export function inputOfBytes(bytes: Buffer, mayLink = true): InputSize {
@@ -84,10 +93,8 @@ function firstFrom(bytes: Buffer, at: number): number {
 /** Whether a long string is media. The name of its member is before it. */
 function isMediaAt(bytes: Buffer, start: number, end: number): boolean {
   const inside = bytes.subarray(start, end)
-  const begin = inside.toString('latin1', 0, 8)
-  // Only what describes a data URL may have blanks.
-  if (inside.includes(SPACE, begin.startsWith('data:') ? inside.indexOf(COMMA) : 0) || inside.includes(BACKSLASH))
-    return false
+  const begin = inside.toString('latin1', 0, MAX_HEAD_CHARS)
+  if (inside.includes(SPACE, contentFrom(begin)) || inside.includes(BACKSLASH)) return false
   return isMedia(memberBefore(bytes, start - 1), begin, inside.length, at => String.fromCharCode(inside[at] ?? 0))
 }
 

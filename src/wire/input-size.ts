@@ -50,10 +50,17 @@ export function isMedia(
   return BASE64.test(sample)
 }
 
-/** The same of a text. Only what describes a data URL may have blanks. */
+/** Longest text before the content of a data URL. */
+export const MAX_HEAD_CHARS = 256
+
+/** Where the content of a string begins, of which this is the beginning: only what describes a data URL may have blanks. */
+export function contentFrom(begin: string): number {
+  return begin.startsWith(DATA_URL) ? Math.max(0, begin.slice(0, MAX_HEAD_CHARS).indexOf(',')) : 0
+}
+
+/** Whether a long text is media. */
 export function isMediaText(member: string | undefined, value: string): boolean {
-  const content = value.startsWith(DATA_URL) ? value.indexOf(',') : 0
-  if (value.includes(' ', content) || value.includes('\\')) return false
+  if (value.includes(' ', contentFrom(value)) || value.includes('\\')) return false
   return isMedia(member, value.slice(0, DATA_URL.length), value.length, at => value.charAt(at))
 }
 

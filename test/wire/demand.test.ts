@@ -152,10 +152,15 @@ t.test('a form counts each of its files as media, and the rest as text, as JSON 
 
 t.test('voices in fields of a form are media, as in JSON, also where their type has blanks', t => {
   const voice = `data:audio/webm; codecs=opus;base64,${'QUJD'.repeat(100_000)}`
-  const fields = [{ value: voice }, { value: voice }, { value: 'a word '.repeat(2000) }, { value: undefined }]
+  const name = 'known_speaker_references[]'
+  const fields = [voice, voice, 'a word '.repeat(2000), undefined].map(value => ({ name, value }))
   const spool = { length: 2 * voice.length + 14_000 }
   const asked = demandOfForm({ spool, files: [], fields, value: () => undefined })
   t.match(asked, { input: 2 * 16_384 + 14_000, likelyInput: 2 * 1024 + 3500 })
+  const prompt = demandOfForm({ spool, files: [], fields: [{ name: 'prompt', value: voice }], value: () => undefined })
+  t.equal(prompt.input, spool.length, 'a model reads all of a prompt')
+  const said = JSON.stringify({ data: `data:${'all of these words, '.repeat(30)}${voice}` })
+  t.equal(demandOfBytes(Buffer.from(said)).input, said.length, 'long words before a comma describe nothing')
   for (const text of [JSON.stringify({ input: [voice] }), JSON.stringify({ data: voice })])
     t.ok(demandOfBytes(Buffer.from(text)).input < 16_384 + 50, text.slice(0, 60))
   t.end()

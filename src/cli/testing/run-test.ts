@@ -104,8 +104,9 @@ async function ask({ request, before }: TestCase, running: Running): Promise<Out
     if (one.after !== undefined) clock?.pass(parseDuration(one.after) ?? 0)
     const send = async (): Promise<ClientAnswer> => {
       clock?.run()
+      const earlier = lines.all.length
       const answer = await sendRequest(one, running.origin, secret, answers).finally(() => clock?.rest())
-      line = await lines.of(answer)
+      line = await lines.of(answer, earlier)
       return answer
     }
     let answer = await send()
@@ -149,9 +150,10 @@ class RequestLines extends Writable {
 
   /**
    * The line of the request that was answered so; empty where the gateway answers without one. Copies of the request, and requests that the
-   * gateway makes for it, have lines of their own. The handshake of a socket may have none: the first line of its messages is taken.
+   * gateway makes for it, have lines of their own. The handshake of a socket may have none: the first line behind so many earlier
+   * ones is that of its first message.
    */
-  of({ status, headers: { 'x-request-id': id } }: ClientAnswer): Promise<JsonObject> {
+  of({ status, headers: { 'x-request-id': id } }: ClientAnswer, earlier: number): Promise<JsonObject> {
     if (id === undefined && status !== 101) return Promise.resolve({})
     return new Promise((resolve, reject) => {
       const none = (): void =>
@@ -159,7 +161,7 @@ class RequestLines extends Writable {
       const timer = setTimeout(none, LINE_TIMEOUT_MS)
       this.#onLine = () => {
         // Clients may give several requests one id.
-        const line = this.all.find(one => (id === undefined || one.id === id) && !this.#given.has(one))
+        const line = id === undefined ? this.all[earlier] : this.all.find(one => one.id === id && !this.#given.has(one))
         if (line === undefined) return
         clearTimeout(timer)
         this.#onLine = () => undefined

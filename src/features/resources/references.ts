@@ -16,6 +16,9 @@ import { nameInUrl } from './urls.js'
 /** Most records of resources that are read at the same time. */
 const MAX_CONCURRENT_READS = 32
 
+/** Most ids that belong to no key: whether one belongs to another takes a search over the owners. */
+const MAX_UNKNOWN = 1000
+
 /** What names resources: the request itself, or what the gateway adds to it. */
 interface Naming {
   /** How errors call it: `request`. */
@@ -63,12 +66,15 @@ async function holdersOf(
   if (named.size === 0) return exchanges
   let left = exchanges
   let lines = 0
+  let unknown = 0
   const names = [...named]
   for (let from = 0; from < names.length; from += MAX_CONCURRENT_READS) {
+    call.cancellation.throwIfCancelled()
     const found = names.slice(from, from + MAX_CONCURRENT_READS).map(async ([text, kinds]) => {
       return { text, resource: await resourceMeant(call, kinds, text, exchanges, param) }
     })
     for (const { text, resource } of await Promise.all(found)) {
+      if (resource === 'unknown' && ++unknown > MAX_UNKNOWN) throw noObject(named.get(text)?.[0], text, param)
       // Which of several an upstream reads is not known, and of one that was not counted, how many requests it holds.
       lines += (resource === 'unknown' ? undefined : resource.lines) ?? Number.NaN
       const holder =

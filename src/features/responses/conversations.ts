@@ -158,6 +158,7 @@ export class Conversations {
       if (upstream === undefined) throw noItem(id)
       known.set(id, { upstream })
     }
+    for (const id of known.keys()) if (!wanted.has(id)) known.delete(id)
     return known
   }
 
