@@ -92,9 +92,9 @@ export class OwnershipStore {
     if (record === undefined) return
     const place = { namespace: tombstonesOf(kind), owner, key: id, created: record.created }
     const expires = this.#now() + TOMBSTONE_RETENTION_MS
-    await stored(this.#store.delete({ namespace: namespaceOf(kind), owner, key: id }))
-    // A full store still forgets.
+    // First, so that a list read meanwhile has its position. A full store still forgets.
     await this.#store.create({ ...place, expires, value: Buffer.alloc(0) }).catch(() => undefined)
+    await stored(this.#store.delete({ namespace: namespaceOf(kind), owner, key: id }))
   }
 
   /** Its upstream says that it does not have it: it leaves lists, and is forgotten unless an answer shows it in time. */
