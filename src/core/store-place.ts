@@ -32,7 +32,7 @@ export class StoreError extends Error {
    * the same.
    */
   static override [Symbol.hasInstance](value: unknown): value is StoreError {
-    // biome-ignore lint/complexity/noThisInStatic: classes that extend this one inherit the method, and are told apart as ever
+    // biome-ignore lint/complexity/noThisInStatic: classes that extend this one inherit the method, and differ from it as ever
     return Function.prototype[Symbol.hasInstance].call(this, value) || (this === StoreError && isAlike(value))
   }
 

@@ -27,15 +27,15 @@ function authorityOf(t: Test, ca: string): Promise<Trial> {
 for (const [what, from, to, said] of VALIDITY) {
   const { cert, key } = certificate('gateway.example', inDays(from), inDays(to))
   t.test(`a listener's certificate that ${what} is ${said === undefined ? 'taken' : 'warned of'}`, async t => {
-    const { config, told, text } = await listenerOf(t, cert, key)
+    const { config, reported, text } = await listenerOf(t, cert, key)
     t.ok(config, 'a warning, no error')
-    t.same(told, said === undefined ? [] : ['certificate-validity 8:24'])
+    t.same(reported, said === undefined ? [] : ['certificate-validity 8:24'])
     if (said !== undefined) t.match(text, said)
   })
   t.test(`an authority's certificate that ${what} is ${said === undefined ? 'taken' : 'warned of'}`, async t => {
-    const { config, told, text } = await authorityOf(t, cert)
+    const { config, reported, text } = await authorityOf(t, cert)
     t.ok(config)
-    t.same(told, said === undefined ? [] : ['certificate-validity 8:61'])
+    t.same(reported, said === undefined ? [] : ['certificate-validity 8:61'])
     if (said !== undefined) t.match(text, said)
   })
 }

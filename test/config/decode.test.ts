@@ -26,8 +26,8 @@ t.test('F-R1 a byte that is not UTF-8 is reported with its line and column', asy
 })
 
 t.test('a byte order mark does not shift columns', async t => {
-  const { told } = await tryLoad(t, { 'gateway.yaml': `\ufeffvershun: 1\n` })
-  t.same(told, ['unknown-key 1:1'])
+  const { reported } = await tryLoad(t, { 'gateway.yaml': `\ufeffvershun: 1\n` })
+  t.same(reported, ['unknown-key 1:1'])
 })
 
 t.test('UTF-16 is reported by its name', async t => {

@@ -191,9 +191,9 @@ const BAD: Readonly<Record<string, readonly [FileName, string, string]>> = {
   ],
 }
 
-for (const [title, [name, text, told]] of Object.entries(BAD)) {
+for (const [title, [name, text, reported]] of Object.entries(BAD)) {
   t.test(`an editor marks ${title} where it is`, async t => {
-    t.match(await diagnose(text, name), [told])
+    t.match(await diagnose(text, name), [reported])
   })
 }
 

@@ -25,11 +25,11 @@ function upstreamOf(t: Test, words: string, files: Readonly<Record<string, strin
 }
 
 t.test('certificates and keys of upstreams are read, and fit each other', async t => {
-  const { config, told } = await upstreamOf(
+  const { config, reported } = await upstreamOf(
     t,
     'tls: { ca: own.pem, certificate: own.pem, key: own.key, min_version: 1.3, server_name: x }',
   )
-  t.same(told, [])
+  t.same(reported, [])
   const { egress } = config?.upstreams.sim ?? {}
   t.match(egress?.tls, { minVersion: 'TLSv1.3', serverName: 'x' })
   t.equal(egress?.tls?.ca?.content.reveal(), OWN.cert)
@@ -57,10 +57,10 @@ for (const [words, rule, message] of FAULTS) {
 }
 
 t.test('a certificate that has expired is warned of, whosever it is', async t => {
-  const { config, told } = await upstreamOf(t, 'tls: { ca: old.pem, certificate: old.pem, key: old.key }')
+  const { config, reported } = await upstreamOf(t, 'tls: { ca: old.pem, certificate: old.pem, key: old.key }')
   t.ok(config)
   t.same(
-    told.map(one => one.split(' ')[0]),
+    reported.map(one => one.split(' ')[0]),
     ['certificate-validity', 'certificate-validity'],
   )
 })
@@ -74,15 +74,15 @@ t.test(
       'proxy: { url: "http://proxy.example:3128", user: me, password: { env: PASSWORD } }',
       'proxy: { url: "http://proxy.example:3128", user: me, password: { file: password } }',
     ]) {
-      const { config, told, text } = await upstreamOf(t, words, { password: 'p@ss/word\n' }, env)
+      const { config, reported, text } = await upstreamOf(t, words, { password: 'p@ss/word\n' }, env)
       const server = config?.upstreams.sim?.egress?.proxy?.https
       t.match(server, { origin: 'http://proxy.example:3128', user: 'me' })
       t.equal(server?.password?.reveal(), 'p@ss/word')
-      t.same(told.length, words.includes('%40') ? 1 : 0)
+      t.same(reported.length, words.includes('%40') ? 1 : 0)
       t.notMatch(text, /p%40ss|p@ss/)
     }
     const variable = await upstreamOf(t, 'proxy: "http://me:$' + '{PASSWORD}@proxy.example"', {}, { PASSWORD: 'plain' })
-    t.same(variable.told, [])
+    t.same(variable.reported, [])
     t.equal(variable.config?.upstreams.sim?.egress?.proxy?.http?.password?.reveal(), 'plain')
   },
 )
@@ -94,8 +94,8 @@ t.test('an upstream says more than egress, word by word', async t => {
   )
   const egress =
     'egress: { proxy: "http://proxy.example", tls: { ca: own.pem }, pool: { idle: 2s, age: 3s, connections: 7 } }\n'
-  const { config, told } = await tryLoad(t, { 'gateway.yaml': text + egress, 'own.pem': OWN.cert })
-  t.same(told, ['unused-upstream 6:3'])
+  const { config, reported } = await tryLoad(t, { 'gateway.yaml': text + egress, 'own.pem': OWN.cert })
+  t.same(reported, ['unused-upstream 6:3'])
   const { sim, near } = config?.upstreams ?? {}
   t.match(sim?.egress, {
     proxy: { https: { origin: 'http://proxy.example' } },
@@ -111,6 +111,6 @@ t.test('HTTP/2 without TLS is warned of', async t => {
     'sim: { kind: simulator }',
     'sim: { kind: simulator, base: "http://sim.example", http2: true }',
   )
-  const { told } = await tryLoad(t, text)
-  t.same(told, ['http2-without-tls 5:62'])
+  const { reported } = await tryLoad(t, text)
+  t.same(reported, ['http2-without-tls 5:62'])
 })

@@ -60,12 +60,12 @@ t.test('what a bound cuts off is said', async t => {
   const deep = folderWith(t, { [`${'d/'.repeat(17)}a.yaml`]: '', 'b.yaml': '' })
   t.same(expandGlob(join(deep, '**/*.yaml')), { files: [join(deep, 'b.yaml')], cut: 'folders' })
   t.same(expandGlob(join(deep, '*.yaml')), { files: [join(deep, 'b.yaml')] })
-  const { config, told } = await tryLoad(t, {
+  const { config, reported } = await tryLoad(t, {
     'gateway.yaml': `${BASE}include: ["conf.d/**/*.yaml"]\n`,
     [`conf.d/${'d/'.repeat(17)}a.yaml`]: '',
     'conf.d/b.yaml': 'models: { more: sim }\n',
   })
-  t.same(told, ['too-many-folders 8:11'])
+  t.same(reported, ['too-many-folders 8:11'])
   t.ok(config?.models.more)
 })
 
@@ -76,7 +76,7 @@ t.test('a configuration of too many files is an error, and none of them is left 
   const whole = await tryLoad(t, { 'gateway.yaml': main, ...many(999) })
   t.equal(Object.keys(whole.config?.models ?? {}).length, 1000, whole.text)
   const cut = await tryLoad(t, { 'gateway.yaml': main, ...many(1000) })
-  t.same(cut.told, ['too-many-files 8:11'])
+  t.same(cut.reported, ['too-many-files 8:11'])
   t.equal(cut.config, undefined)
   const folder = folderWith(t, { 'a.yaml': BASE, ...many(1100) })
   const { problems } = await load({ file: join(folder, 'conf.d'), env: {}, shipped: SHIPPED })

@@ -2,9 +2,9 @@ import t, { type Test } from 'tap'
 import { BASE, tryLoad } from './support.js'
 
 /** What is wrong, but for protocols that no one speaks. */
-async function told(t: Test, yaml: string): Promise<readonly string[]> {
-  const { told } = await tryLoad(t, `${BASE}${yaml}`)
-  return told.filter(one => !one.startsWith('unspoken-protocol'))
+async function reported(t: Test, yaml: string): Promise<readonly string[]> {
+  const { reported } = await tryLoad(t, `${BASE}${yaml}`)
+  return reported.filter(one => !one.startsWith('unspoken-protocol'))
 }
 
 const ROUTE = 'protocol: speech, '
@@ -27,9 +27,9 @@ t.test('an invalid place of a model is reported', async t => {
     '{ from: body.bot, value: {} }',
     '[body.bot]',
   ]) {
-    t.not((await told(t, `routes: { POST /x: { ${ROUTE}model: ${pointer} } }\n`)).length, 0, pointer)
+    t.not((await reported(t, `routes: { POST /x: { ${ROUTE}model: ${pointer} } }\n`)).length, 0, pointer)
   }
-  const [first] = await told(t, `routes:\n  POST /x/{id}: { ${ROUTE}model: { from: path.bot } }\n`)
+  const [first] = await reported(t, `routes:\n  POST /x/{id}: { ${ROUTE}model: { from: path.bot } }\n`)
   t.match(first, /^unknown-parameter/)
 })
 
@@ -38,9 +38,9 @@ t.test('prefixes are further paths of a route, and clash as paths do', async t =
   const fast = ', prefixes: { fast: { mode: fast } }'
   const { config } = await tryLoad(t, `${BASE}routes: { POST /x: ${route(fast)} }\n`)
   t.same(config?.routes['POST /x']?.prefixes, { fast: { mode: 'fast' } })
-  t.match(await told(t, `routes:\n  POST /x: ${route(fast)}\n  POST /fast/x: ${route('')}\n`), [/^route-clash/])
+  t.match(await reported(t, `routes:\n  POST /x: ${route(fast)}\n  POST /fast/x: ${route('')}\n`), [/^route-clash/])
   for (const prefixes of ['{ a/b: {} }', '{ .: {} }', '{ fast: fast }', '{ fast: { mode: "" } }']) {
-    t.not((await told(t, `routes: { POST /x: ${route(`, prefixes: ${prefixes}`)} }\n`)).length, 0, prefixes)
+    t.not((await reported(t, `routes: { POST /x: ${route(`, prefixes: ${prefixes}`)} }\n`)).length, 0, prefixes)
   }
 })
 
@@ -48,7 +48,7 @@ t.test('brackets of a call hold a parameter, and have a partner', async t => {
   const tell = async (text: string): Promise<readonly string[]> => {
     const speaks = `speaks: { chat: "POST ${text}" }`
     const yaml = BASE.replace('kind: simulator', `base: "https://k.example", ${speaks}`)
-    return (await tryLoad(t, yaml)).told
+    return (await tryLoad(t, yaml)).reported
   }
   t.same(await tell('[/{mode}]/x'), [])
   t.same(await tell('/x[/{mode}]'), [])
@@ -59,7 +59,7 @@ t.test('brackets of a call hold a parameter, and have a partner', async t => {
 
 t.test('a model is served by protocols that some route has', async t => {
   const tell = async (names: string): Promise<readonly string[]> =>
-    (await tryLoad(t, BASE.replace('sim-text: sim', `sim-text: { upstream: sim, protocols: ${names} }`))).told
+    (await tryLoad(t, BASE.replace('sim-text: sim', `sim-text: { upstream: sim, protocols: ${names} }`))).reported
   t.same(await tell('[chat]'), [])
   t.match(await tell('[chatt]'), [/^dangling-reference/])
 })
@@ -67,10 +67,10 @@ t.test('a model is served by protocols that some route has', async t => {
 t.test('a route that begins tasks names a task in the body, a model, or either', async t => {
   const route = (more: string, task: string): string =>
     `routes: { POST /x: { ${ROUTE}${more}task: { kind: image, ${task} } } }\n`
-  t.same(await told(t, route('', 'of: body.taskId')), [])
-  t.same(await told(t, route('model: body.model, ', 'of: body.taskId')), [])
-  t.match(await told(t, route('', 'label: X')), [/^missing-key/])
-  t.not((await told(t, route('', 'of: query.taskId'))).length, 0)
-  t.match(await told(t, 'routes: { POST /x: { task: { kind: image, action: select } } }\n'), [/^missing-key/])
-  t.same(await told(t, 'routes: { POST /x: { task: { kind: image, action: select, of: body.ids } } }\n'), [])
+  t.same(await reported(t, route('', 'of: body.taskId')), [])
+  t.same(await reported(t, route('model: body.model, ', 'of: body.taskId')), [])
+  t.match(await reported(t, route('', 'label: X')), [/^missing-key/])
+  t.not((await reported(t, route('', 'of: query.taskId'))).length, 0)
+  t.match(await reported(t, 'routes: { POST /x: { task: { kind: image, action: select } } }\n'), [/^missing-key/])
+  t.same(await reported(t, 'routes: { POST /x: { task: { kind: image, action: select, of: body.ids } } }\n'), [])
 })

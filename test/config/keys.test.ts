@@ -86,28 +86,32 @@ t.test('a disabled key needs no secret', async t => {
 })
 
 t.test('F-R1 an empty variable or file is an error, since an empty key would admit everyone', async t => {
-  t.match((await withKeys(t, '  a: { secret: { env: A } }\n', { A: '' })).told, ['empty-secret 3:16'])
-  t.match((await withKeys(t, '  a: { secret: { env: A } }\n', { A: '  ' })).told, ['empty-secret 3:16'])
-  t.match((await withKeys(t, '  a: { secret: { file: ./a } }\n', {}, { a: '\n' })).told, ['empty-secret 3:16'])
+  t.match((await withKeys(t, '  a: { secret: { env: A } }\n', { A: '' })).reported, ['empty-secret 3:16'])
+  t.match((await withKeys(t, '  a: { secret: { env: A } }\n', { A: '  ' })).reported, ['empty-secret 3:16'])
+  t.match((await withKeys(t, '  a: { secret: { file: ./a } }\n', {}, { a: '\n' })).reported, ['empty-secret 3:16'])
 })
 
 t.test('a secret of several lines or other letters is an error that does not print it', async t => {
-  const { told, text } = await withKeys(t, '  a: { secret: { env: A } }\n', { A: 'gw-canary\r\nx-injected: 1' })
-  t.same(told, ['bad-secret 3:16'])
+  const { reported, text } = await withKeys(t, '  a: { secret: { env: A } }\n', { A: 'gw-canary\r\nx-injected: 1' })
+  t.same(reported, ['bad-secret 3:16'])
   t.notMatch(text, 'canary')
 })
 
 t.test('a short key is a warning', async t => {
-  t.same((await withKeys(t, '  a: { secret: { env: A } }\n', { A: 'fifteen-letters' })).told, ['weak-secret 3:16'])
-  t.same((await withKeys(t, '  a: { secret: { env: A } }\n', { A: 'sixteen-letters!' })).told, [])
+  t.same((await withKeys(t, '  a: { secret: { env: A } }\n', { A: 'fifteen-letters' })).reported, ['weak-secret 3:16'])
+  t.same((await withKeys(t, '  a: { secret: { env: A } }\n', { A: 'sixteen-letters!' })).reported, [])
 })
 
 t.test('two keys cannot share a secret, even where one is a hash', async t => {
   const digest = createHash('sha256').update(LONG).digest('hex')
-  const { told } = await withKeys(t, `  a: { secret: { env: A } }\n  b: { secret: { hash: "sha256:${digest}" } }\n`, {
-    A: LONG,
-  })
-  t.same(told, ['shared-secret 4:16'])
+  const { reported } = await withKeys(
+    t,
+    `  a: { secret: { env: A } }\n  b: { secret: { hash: "sha256:${digest}" } }\n`,
+    {
+      A: LONG,
+    },
+  )
+  t.same(reported, ['shared-secret 4:16'])
 })
 
 t.test('the last day of a key ends at midnight UTC', async t => {
@@ -129,7 +133,7 @@ ${REST}`
   t.equal(text, '')
   t.same(config?.keys.a?.models, ['sim-text'])
   t.same(config?.groups.team?.models, ['sim-*'])
-  t.same((await tryLoad(t, yaml)).told, ['unset-variable 2:28', 'unset-variable 3:72'])
+  t.same((await tryLoad(t, yaml)).reported, ['unset-variable 2:28', 'unset-variable 3:72'])
 })
 
 t.test('what a check is for is filled in', async t => {
@@ -139,8 +143,8 @@ keys: { a: { secret: { env: A, generate: true } } }
 checks: { guard: { type: ./guard.mjs, when: { group: ["$\{GROUP}"], header: { x-tenant: "$\{TENANT}" } } } }
 ${REST}`
   const files = { 'gateway.yaml': yaml, 'guard.mjs': '' }
-  const { config, told } = await tryLoad(t, files, { env: { GROUP: 'blue', TENANT: 'acme' } })
-  t.same(told, [])
+  const { config, reported } = await tryLoad(t, files, { env: { GROUP: 'blue', TENANT: 'acme' } })
+  t.same(reported, [])
   t.match(config?.checks[0]?.when, { group: ['blue'], header: { 'x-tenant': { in: ['acme'] } } })
-  t.same((await tryLoad(t, files)).told, ['unset-variable 4:55', 'unset-variable 4:88'])
+  t.same((await tryLoad(t, files)).reported, ['unset-variable 4:55', 'unset-variable 4:88'])
 })

@@ -27,11 +27,11 @@ upstreams: { sim: { kind: simulator } }
 models: { m: sim }
 `
   const nested = { PORT: `$\{BASE_PORT}`, PROXY: `http://$\{PROXY_HOST}:3128`, RATE: `$\{BASE}/min` }
-  const { config, told } = await tryLoad(t, yaml, { env: nested })
+  const { config, reported } = await tryLoad(t, yaml, { env: nested })
   t.equal(config, undefined)
-  t.same(told, ['bad-value 2:17', 'bad-value 3:18', 'bad-value 5:65', 'bad-value 5:84'])
+  t.same(reported, ['bad-value 2:17', 'bad-value 3:18', 'bad-value 5:65', 'bad-value 5:84'])
   const unset = await tryLoad(t, yaml.replace('$$', '$'))
-  t.same(unset.told, ['unset-variable 2:17', 'unset-variable 3:18', 'unset-variable 5:65', 'unset-variable 5:84'])
+  t.same(unset.reported, ['unset-variable 2:17', 'unset-variable 3:18', 'unset-variable 5:65', 'unset-variable 5:84'])
 })
 
 t.test('limits, groups and prices are read', async t => {
@@ -138,8 +138,8 @@ t.test('a budget of a key with every model holds where one simulator model has a
 const REAL = `${BUDGETED.replace('models:', '  north: { kind: openai-compatible, base: http://127.0.0.1:1 }\nmodels:\n  real: north')}`
 
 t.test('a budget over a model without a price is an error at the budget', async t => {
-  const { told, config } = await tryLoad(t, REAL, { shipped: SHIPPED })
-  t.same(told, ['unpriced-model 3:90'])
+  const { reported, config } = await tryLoad(t, REAL, { shipped: SHIPPED })
+  t.same(reported, ['unpriced-model 3:90'])
   t.equal(config, undefined)
 })
 
@@ -213,12 +213,12 @@ models: { sim-text: { upstream: sim, limits: ${model} } }
 `,
       { shipped: SHIPPED },
     )
-  t.same((await trial('{ queue: 5s }', '{}')).told, ['idle-queue 3:55'])
-  t.same((await trial('{}', '{ queue: 5s }')).told, ['idle-queue 4:55'])
+  t.same((await trial('{ queue: 5s }', '{}')).reported, ['idle-queue 3:55'])
+  t.same((await trial('{}', '{ queue: 5s }')).reported, ['idle-queue 4:55'])
   for (const bound of ['in_flight: 2', 'streams: 2', 'requests: 5/s']) {
-    t.same((await trial(`{ queue: 5s, ${bound} }`, '{}')).told, [])
-    t.same((await trial('{ queue: 5s }', `{ ${bound} }`)).told, [], 'the model has it')
-    t.same((await trial(`{ ${bound} }`, '{ queue: 5s }')).told, [], 'the upstream has it')
+    t.same((await trial(`{ queue: 5s, ${bound} }`, '{}')).reported, [])
+    t.same((await trial('{ queue: 5s }', `{ ${bound} }`)).reported, [], 'the model has it')
+    t.same((await trial(`{ ${bound} }`, '{ queue: 5s }')).reported, [], 'the upstream has it')
   }
 })
 
@@ -226,7 +226,7 @@ t.test('a step of a price is written once, and one that has only steps is a pric
   const trial = (price: string): ReturnType<typeof tryLoad> =>
     tryLoad(t, `${BASE}prices: { sim-text: ${price} }\n`, { shipped: SHIPPED })
   const twice = await trial('{ input: 1, above: { 200k: { input: 2 }, 200000: { input: 3 } } }')
-  t.match(twice.told, [/^repeated-step /])
+  t.match(twice.reported, [/^repeated-step /])
   t.match(twice.text, 'prices.sim-text.above.200k  the step above 200000 tokens is written twice')
-  t.same((await trial('{ above: { 200k: { input: 2 } } }')).told, [])
+  t.same((await trial('{ above: { 200k: { input: 2 } } }')).reported, [])
 })

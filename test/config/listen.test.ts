@@ -27,8 +27,8 @@ t.test('F-P3 an invalid certificate is reported at its place', async t => {
 })
 
 t.test('F-P3 an invalid key is reported at its place', async t => {
-  const { told } = await withTls(t, pem('first.pem'), 'nonsense')
-  t.same(told, ['bad-certificate 8:45'])
+  const { reported } = await withTls(t, pem('first.pem'), 'nonsense')
+  t.same(reported, ['bad-certificate 8:45'])
 })
 
 t.test('F-P3 a key of another certificate is reported at its place', async t => {

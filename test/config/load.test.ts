@@ -202,10 +202,10 @@ t.test('the address of a store that is not URL-encoded is an error at its place,
     ['redis', 'redis://:100%pass@127.0.0.1:6379'],
     ['postgres', 'postgres://u:100%p@127.0.0.1/d'],
   ]) {
-    const { told, text } = await tryLoad(t, `${BASE}store: { type: ${type}, url: { env: STORE_URL } }\n`, {
+    const { reported, text } = await tryLoad(t, `${BASE}store: { type: ${type}, url: { env: STORE_URL } }\n`, {
       env: { STORE_URL: url },
     })
-    t.same(told, [`bad-value 8:${type === 'redis' ? 28 : 31}`])
+    t.same(reported, [`bad-value 8:${type === 'redis' ? 28 : 31}`])
     t.notMatch(text, '100%')
   }
 })

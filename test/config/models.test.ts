@@ -87,16 +87,16 @@ t.test('models keep the order of the file', async t => {
 })
 
 t.test('a glob that an earlier one covers is an error, one that it covers in part is not', async t => {
-  const told = async (...globs: string[]): Promise<readonly string[]> =>
-    (await tryLoad(t, `${HEAD}  used: south\n${globs.map(glob => `  "${glob}": north\n`).join('')}`)).told
-  t.same(await told('swift-*', 'swift-large-*'), ['unreachable-model 7:3'])
-  t.same(await told('*', 'a*'), ['unreachable-model 7:3'])
-  t.same(await told('a*b*', 'a*c*b'), ['unreachable-model 7:3'])
-  t.same(await told('swift-large-*', 'swift-*'), [])
-  t.same(await told('a*b', 'a*'), [])
-  t.same(await told('a*b', 'a*c'), [])
+  const reported = async (...globs: string[]): Promise<readonly string[]> =>
+    (await tryLoad(t, `${HEAD}  used: south\n${globs.map(glob => `  "${glob}": north\n`).join('')}`)).reported
+  t.same(await reported('swift-*', 'swift-large-*'), ['unreachable-model 7:3'])
+  t.same(await reported('*', 'a*'), ['unreachable-model 7:3'])
+  t.same(await reported('a*b*', 'a*c*b'), ['unreachable-model 7:3'])
+  t.same(await reported('swift-large-*', 'swift-*'), [])
+  t.same(await reported('a*b', 'a*'), [])
+  t.same(await reported('a*b', 'a*c'), [])
 })
 
 t.test('an exact name behind a glob that matches it is fine, since exact names win', async t => {
-  t.same((await tryLoad(t, `${HEAD}  "*": north\n  swift: south\n`)).told, [])
+  t.same((await tryLoad(t, `${HEAD}  "*": north\n  swift: south\n`)).reported, [])
 })

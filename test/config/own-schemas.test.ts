@@ -48,11 +48,11 @@ t.test('every fault of a schema is reported', async t => {
 t.test('so it is in YAML, and inside the configuration itself', async t => {
   const yaml = 'type: object\nproperties:\n  a: { type: strng }\n  b: { maxmum: 1 }\n'
   t.match(await faultsOf(t, yaml, 'own.yaml'), [/^3:14 expected .* → string$/, /^4:8 unknown keyword .* → maximum$/])
-  const { told } = await tryLoad(
+  const { reported } = await tryLoad(
     t,
     `${BASE}schemas:\n  own: { type: objekt, properties: { a: { maxmum: 1 } } }\n${ROUTE}`,
   )
-  t.strictSame(told, ['bad-schema 9:16', 'bad-schema 9:43'])
+  t.strictSame(reported, ['bad-schema 9:16', 'bad-schema 9:43'])
 })
 
 /** Schemas with one fault each, of which the compiler says nothing by which it could be found. */

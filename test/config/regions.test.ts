@@ -36,8 +36,8 @@ const CASES: readonly (readonly [string, string, string, readonly string[]])[] =
 
 for (const [key, groups, targets, expected] of CASES) {
   t.test(`a key with regions must reach a model: ${key}${groups} ${targets}`, async t => {
-    const { told, config } = await fileWith(t, key, groups, targets || undefined)
-    const ours = told.filter(one => one.includes('region'))
+    const { reported, config } = await fileWith(t, key, groups, targets || undefined)
+    const ours = reported.filter(one => one.includes('region'))
     t.same(ours, expected)
     t.equal(
       config === undefined,

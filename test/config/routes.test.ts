@@ -45,10 +45,10 @@ t.test('a route may change requests, where they are read and never translated', 
   const route = (parts: string): string => `${BASE}routes:\n  POST /v1/x: { ${parts}, ${rename} }\n`
   const { config } = await tryLoad(t, route('protocol: speech, model: body.model'))
   t.match(config?.routes['POST /v1/x'], { body: 'json', request: [{ alias: { format: 'response_format' } }] })
-  const told = async (parts: string): Promise<readonly string[]> => (await tryLoad(t, route(parts))).told
-  t.match(await told('protocol: chat, model: body.model'), [/^conflict/])
-  t.match((await told('protocol: speech, model: query.model, body: raw')).at(-1), /^conflict/)
-  t.match(await told('answer: models'), [/^conflict/])
+  const reported = async (parts: string): Promise<readonly string[]> => (await tryLoad(t, route(parts))).reported
+  t.match(await reported('protocol: chat, model: body.model'), [/^conflict/])
+  t.match((await reported('protocol: speech, model: query.model, body: raw')).at(-1), /^conflict/)
+  t.match(await reported('answer: models'), [/^conflict/])
 })
 
 t.test('interfaces chooses among the shipped files; an empty list leaves all out', async t => {
@@ -58,7 +58,7 @@ t.test('interfaces chooses among the shipped files; an empty list leaves all out
         ?.routes ?? {},
     )
   t.same(await names('[native]'), ['POST /v1beta/models/{model}:generate', 'GET /models'])
-  t.same((await tryLoad(t, `${BASE}interfaces: []\n`)).told, ['unreachable-target 7:13'])
+  t.same((await tryLoad(t, `${BASE}interfaces: []\n`)).reported, ['unreachable-target 7:13'])
   t.ok((await names('[compatible]')).includes('POST /v1/embeddings'))
   t.notOk((await names('[compatible]')).includes('POST /v1beta/models/{model}:generate'))
 })
@@ -152,12 +152,12 @@ t.test('limits, time-outs and retries of a route are read like those of the file
 })
 
 t.test('routes clash where only the names of their parameters differ', async t => {
-  const told = async (...keys: string[]): Promise<readonly string[]> =>
-    (await tryLoad(t, `${BASE}routes:\n${keys.map(key => `  ${key}: { answer: models }\n`).join('')}`)).told
-  t.same(await told('GET /a/{x}', 'GET /a/{y}'), ['route-clash 10:3'])
-  t.same(await told('GET /a/{x*}', 'GET /a/{y*}'), ['route-clash 10:3'])
-  t.same(await told('GET /a/{x}:go', 'GET /a/{y}:go'), ['route-clash 10:3'])
-  t.same(await told('GET /a/{x}', 'POST /a/{y}', 'GET /a/b', 'GET /a/{x*}', 'GET /a/{x}:go', 'GET /a/{x}/c'), [])
+  const reported = async (...keys: string[]): Promise<readonly string[]> =>
+    (await tryLoad(t, `${BASE}routes:\n${keys.map(key => `  ${key}: { answer: models }\n`).join('')}`)).reported
+  t.same(await reported('GET /a/{x}', 'GET /a/{y}'), ['route-clash 10:3'])
+  t.same(await reported('GET /a/{x*}', 'GET /a/{y*}'), ['route-clash 10:3'])
+  t.same(await reported('GET /a/{x}:go', 'GET /a/{y}:go'), ['route-clash 10:3'])
+  t.same(await reported('GET /a/{x}', 'POST /a/{y}', 'GET /a/b', 'GET /a/{x*}', 'GET /a/{x}:go', 'GET /a/{x}/c'), [])
 })
 
 t.test('over WebSockets one protocol is served as a stream, others are passed through', async t => {
@@ -176,11 +176,14 @@ t.test('over WebSockets one protocol is served as a stream, others are passed th
 t.test('a tunnel is a WebSocket, and says nothing of bodies and streams', async t => {
   const routes = await routesOf(t, '  WS /r: { protocol: voice, model: query.model, tunnel: framed }\n')
   t.match(routes['WS /r'], { protocol: 'voice', tunnel: 'framed', body: 'none', stream: 'never' })
-  const told = async (route: string): Promise<string> => (await tryLoad(t, `${BASE}routes:\n  ${route}\n`)).text
-  t.match(await told('GET /r: { protocol: voice, model: query.model, tunnel: raw }'), /write the route as WS \/path/)
+  const reported = async (route: string): Promise<string> => (await tryLoad(t, `${BASE}routes:\n  ${route}\n`)).text
+  t.match(
+    await reported('GET /r: { protocol: voice, model: query.model, tunnel: raw }'),
+    /write the route as WS \/path/,
+  )
   for (const more of ['stream: true', 'body: json', 'strict: true', 'framing: ndjson']) {
-    const text = await told(`WS /r: { protocol: voice, model: query.model, tunnel: raw, ${more} }`)
+    const text = await reported(`WS /r: { protocol: voice, model: query.model, tunnel: raw, ${more} }`)
     t.match(text, /a tunnel passes everything through and has no /, more)
   }
-  t.match(await told('WS /r: { protocol: voice, model: query.model, tunnel: cooked }'), /raw|framed/)
+  t.match(await reported('WS /r: { protocol: voice, model: query.model, tunnel: cooked }'), /raw|framed/)
 })

@@ -27,7 +27,7 @@ export interface Trial extends Loaded {
   /** The problems as people read them, without the folder. */
   readonly text: string
   /** `rule line:column` of each problem. */
-  readonly told: readonly string[]
+  readonly reported: readonly string[]
 }
 
 /** Loads `gateway.yaml` of a new folder, or a text that stands for it. */
@@ -38,7 +38,7 @@ export async function tryLoad(t: Test, files: Files | string, options: Partial<L
     ...loaded,
     folder,
     text: textOf(loaded, folder),
-    told: loaded.problems.map(({ rule, position }) => `${rule} ${position.line}:${position.column}`),
+    reported: loaded.problems.map(({ rule, position }) => `${rule} ${position.line}:${position.column}`),
   }
 }
 

@@ -99,15 +99,15 @@ t.test('an upstream whose secret is absent or empty is off and says why, and tha
 t.test('what is checked without its secret need not have its variables set either', async t => {
   const own = `  north: { kind: compass, base: "https://$\{HOST}", secret: { env: KEY } }\n`
   const yaml = BASE.replace('models:', `${own}models:`)
-  const { config, told } = await tryLoad(t, yaml, { secrets: 'assume' })
-  t.same(told, ['unused-upstream 6:3'])
+  const { config, reported } = await tryLoad(t, yaml, { secrets: 'assume' })
+  t.same(reported, ['unused-upstream 6:3'])
   t.equal(config?.upstreams.north?.base, 'https://off.invalid')
   // Managers are asked later, by what needs them.
   const vault = 'secret_managers: { vault: { address: "https://vault.example", token: { env: TOKEN } } }\n'
   const managed = yaml.replace('{ env: KEY }', '{ vault: secret/data/north, field: a }') + vault
-  t.same((await tryLoad(t, managed, { secrets: 'leave' })).told, ['unused-upstream 6:3'])
+  t.same((await tryLoad(t, managed, { secrets: 'leave' })).reported, ['unused-upstream 6:3'])
   const oauth = `credential: { type: oauth2, token_url: "$\{TOKEN_URL}", client_id: a }, secret: { env: KEY }`
-  t.same((await tryLoad(t, yaml.replace('secret: { env: KEY }', oauth), { secrets: 'assume' })).told, [
+  t.same((await tryLoad(t, yaml.replace('secret: { env: KEY }', oauth), { secrets: 'assume' })).reported, [
     'unused-upstream 6:3',
   ])
 })
@@ -117,7 +117,9 @@ t.test('what is off need not have its variables set', async t => {
     north: { off: 'KEY is not set', base: 'https://off.invalid' },
     problems: [],
   })
-  t.match((await withUpstream(t, '{ kind: tenant, secret: { env: KEY } }', { KEY: 'n' })).told, ['unset-variable 6:18'])
+  t.match((await withUpstream(t, '{ kind: tenant, secret: { env: KEY } }', { KEY: 'n' })).reported, [
+    'unset-variable 6:18',
+  ])
   t.match((await withUpstream(t, '{ kind: tenant }', { TENANT_NAME: 'acme' })).north, {
     base: 'https://acme.tenant.example',
   })
@@ -128,7 +130,7 @@ const WRONG = `limits: { requests: 60/m }, timeouts: { total: 999h }, retry: { b
 t.test(
   'what is wrong with an upstream is an error also where its secret is absent, assumed or in a manager',
   async t => {
-    const rules = (told: readonly string[]): readonly string[] => told.map(one => one.replace(/ .*/, ''))
+    const rules = (reported: readonly string[]): readonly string[] => reported.map(one => one.replace(/ .*/, ''))
     const expected = Array.from({ length: 5 }, () => 'bad-value')
     for (const [secret, secrets] of [
       ['{ env: KEY }', 'assume'],
@@ -136,14 +138,14 @@ t.test(
       ['{ vault: secret/data/north, field: key }', 'leave'],
     ] as const) {
       const own = `  north: { kind: compass, secret: ${secret}, ${WRONG} }\n`
-      const { told } = await tryLoad(t, BASE.replace('models:', `${own}models:`), { secrets })
+      const { reported } = await tryLoad(t, BASE.replace('models:', `${own}models:`), { secrets })
       t.same(
-        rules(told).filter(rule => rule === 'bad-value'),
+        rules(reported).filter(rule => rule === 'bad-value'),
         expected,
         `${secret} ${secrets}`,
       )
     }
-    t.same(rules((await withUpstream(t, `{ kind: compass, disabled: true, ${WRONG} }`)).told), expected)
+    t.same(rules((await withUpstream(t, `{ kind: compass, disabled: true, ${WRONG} }`)).reported), expected)
   },
 )
 
@@ -168,9 +170,9 @@ t.test(
     const value = (name: string): string => `"$\{${name}}"`
     const words = `tls: { ca: ${value('CA')} }, timeouts: { total: ${value('T')} }, retry: { budget: ${value('R')} }, limits: { queue: ${value('Q')} }`
     const own = `{ kind: compass, http2: true, base: ${value('HOST')}, secret: { env: KEY }, ${words} }`
-    const { told } = await withUpstream(t, own, { KEY: 'n' })
+    const { reported } = await withUpstream(t, own, { KEY: 'n' })
     t.same(
-      told.map(one => one.replace(/ .*/, '')),
+      reported.map(one => one.replace(/ .*/, '')),
       Array.from({ length: 5 }, () => 'unset-variable'),
     )
     t.same(faults(await withUpstream(t, own)), [])
@@ -192,7 +194,7 @@ t.test('what a variable brings is held against the same rules and never printed'
   const trial = async (base: string): Promise<Trial> =>
     withUpstream(t, '{ kind: compass, base: "${' + 'BASE}" }', { BASE: base })
   t.match((await trial('https://x.example/v1/')).config?.upstreams.north, { base: 'https://x.example/v1' })
-  t.same((await trial('')).told, ['unset-variable 6:33'])
+  t.same((await trial('')).reported, ['unset-variable 6:33'])
   for (const base of [
     'x',
     'ftp://canary',
@@ -203,8 +205,8 @@ t.test('what a variable brings is held against the same rules and never printed'
     'embedded:simulator',
     'javascript:canary',
   ]) {
-    const { told, text } = await trial(base)
-    t.same(told, ['bad-base 6:33'], base)
+    const { reported, text } = await trial(base)
+    t.same(reported, ['bad-base 6:33'], base)
     t.notMatch(text, 'canary')
   }
 })
@@ -212,14 +214,14 @@ t.test('what a variable brings is held against the same rules and never printed'
 t.test('the embedded simulator is for the kind simulator only', async t => {
   const { config } = await tryLoad(t, BASE)
   t.equal(config?.upstreams.sim?.base, 'embedded:simulator')
-  t.same((await withUpstream(t, '{ kind: compass, base: "embedded:simulator" }')).told, ['bad-base 6:33'])
+  t.same((await withUpstream(t, '{ kind: compass, base: "embedded:simulator" }')).reported, ['bad-base 6:33'])
 })
 
 t.test('F-C13 a header value that a variable breaks in two is refused', async t => {
-  const { told } = await withUpstream(t, '{ kind: compass, headers: { x-a: "${' + 'VALUE}" } }', {
+  const { reported } = await withUpstream(t, '{ kind: compass, headers: { x-a: "${' + 'VALUE}" } }', {
     VALUE: 'a\r\nx-b: c',
   })
-  t.same(told, ['bad-value 6:43'])
+  t.same(reported, ['bad-value 6:43'])
 })
 
 t.test('verbs, retries and another call for streams are kept as they are written', async t => {

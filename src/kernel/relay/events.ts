@@ -12,6 +12,7 @@ import { sumOfUsage } from '../../wire/usage.js'
 import { InnerExchange } from '../inner.js'
 import { upstreamMessage } from '../upstream-words.js'
 import { endsInError, errorData, reportsFailure } from './error-events.js'
+import { changedFrames } from './frames.js'
 import { type Relay, type Source, STEP_BYTES } from './relay.js'
 import { containsSecret } from './secrets.js'
 
@@ -265,16 +266,6 @@ function rewrite(
 ): { readonly changed: Buffer; readonly fault: Error | undefined } {
   const frames = new SseDecoder({ line: limits.line, event: limits.event }).push(bytes)
   if (frames.length === 0) return { changed: bytes, fault: undefined }
-  const texts: string[] = []
-  let fault: Error | undefined
-  try {
-    for (const frame of frames) {
-      const isObject = frame.data.trimStart().startsWith('{')
-      const data = isObject ? Buffer.from(transform(Buffer.from(frame.data))).toString() : frame.data
-      texts.push(encodeSse({ ...frame, data }))
-    }
-  } catch (cause) {
-    fault = cause as Error
-  }
-  return { changed: Buffer.from(texts.join('')), fault }
+  const { changed, fault } = changedFrames(frames, transform)
+  return { changed: Buffer.from(changed.map(frame => encodeSse(frame)).join('')), fault }
 }

@@ -115,25 +115,31 @@ class ChangedFrames implements Frames {
 
   private allChanged(frames: readonly Frame[]): readonly Frame[] {
     if (this.#fault !== undefined) throw this.#fault
-    const changed: Frame[] = []
-    try {
-      for (const frame of frames) changed.push(this.changed(frame))
-    } catch (cause) {
-      if (changed.length === 0) throw cause
-      this.#fault = cause as GatewayError
-    }
+    const { changed, fault } = changedFrames(frames, this.#change)
+    if (fault === undefined) return changed
+    const details = { phase: 'event', cause: fault }
+    this.#fault = new GatewayError('bad_upstream_response', 'The upstream sent a malformed event.', details)
+    if (changed.length === 0) throw this.#fault
     return changed
   }
+}
 
-  private changed(frame: Frame): Frame {
-    // Verbs change objects; other data, such as [DONE], is not changed.
-    if (!frame.data.trimStart().startsWith('{')) return frame
-    try {
-      return { ...frame, data: Buffer.from(this.#change(Buffer.from(frame.data))).toString() }
-    } catch (cause) {
-      throw new GatewayError('bad_upstream_response', 'The upstream sent a malformed event.', { phase: 'event', cause })
+/** The frames as a transform changes them, up to one that it cannot read, and why it cannot. */
+export function changedFrames(
+  frames: readonly Frame[],
+  change: Transform,
+): { readonly changed: readonly Frame[]; readonly fault: Error | undefined } {
+  const changed: Frame[] = []
+  try {
+    for (const frame of frames) {
+      // Verbs change objects; other data, such as [DONE], is not changed.
+      const isObject = frame.data.trimStart().startsWith('{')
+      changed.push(isObject ? { ...frame, data: Buffer.from(change(Buffer.from(frame.data))).toString() } : frame)
     }
+  } catch (cause) {
+    return { changed, fault: cause as Error }
   }
+  return { changed, fault: undefined }
 }
 
 /** Maximum nesting of a message, and the minimum length of one that deep: an opening and a closing bracket per level. */
