@@ -84,8 +84,8 @@ function takes(node, definitions) {
   if (node.enum !== undefined) return [node.enum.map(value => `\`${value}\``).join(', ')]
   const led = branches(node).flatMap(branch => takes(branch, definitions))
   const types = [node.type ?? (node.items === undefined ? [] : 'array')].flat()
-  const told = led.length > 0 ? types.filter(type => !BRANCHED.has(type)) : types
-  const more = told.map(type => typed(type, node, definitions)).filter(text => !led.some(one => one.startsWith(text)))
+  const others = led.length > 0 ? types.filter(type => !BRANCHED.has(type)) : types
+  const more = others.map(type => typed(type, node, definitions)).filter(text => !led.some(one => one.startsWith(text)))
   return [...new Set([...led, ...more])]
 }
 
