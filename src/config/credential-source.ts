@@ -6,6 +6,7 @@ import type { Placement } from '../core/placement.js'
 import type { Secret } from '../core/secret.js'
 import type { Context } from './context.js'
 import type { Site } from './document.js'
+import { checkHeaderValue } from './headers.js'
 import type { RawSecret, RawTypedCredential } from './raw.generated.js'
 import { Report } from './report.js'
 import { readSecret } from './secrets.js'
@@ -104,10 +105,11 @@ export function readTypedCredential(
     case 'basic':
       return { place: placeOf({ type: 'basic', scheme: 'Basic' }), user: raw.user ?? '', ...own }
     case 'headers': {
-      const all = Object.entries(raw.headers ?? {}).map(([name, value]) => [
-        name.toLowerCase(),
-        typeof value === 'string' ? value : read(value, site.child('headers').child(name)),
-      ])
+      const all = Object.entries(raw.headers ?? {}).map(([name, value]) => {
+        const place = site.child('headers').child(name)
+        if (typeof value === 'string') checkHeaderValue(value, place, context)
+        return [name.toLowerCase(), typeof value === 'string' ? value : read(value, place)]
+      })
       const headers = Object.fromEntries(all.filter(([, value]) => value !== undefined))
       return { place: { in: 'header', name: Object.keys(headers)[0] ?? 'authorization' }, headers }
     }

@@ -20,12 +20,20 @@ const CONNECTION = new Set([
 /** Names of headers that usually hold a key. */
 const KEY_LIKE = /(?:api-?key|token|secret|password)$/
 
-/** Declared headers with lower-case names. Names and values have the right form by the schema, values again after variables. */
+/** Reports a value that has become no header's by its variables: what is written has the right form by the schema. */
+export function checkHeaderValue(value: string, site: Site, { report }: Context): void {
+  if (!/^[\t\x20-\x7e]*$/.test(value)) {
+    report.error('bad-value', site, 'the value of a header is printable ASCII on one line')
+  }
+}
+
+/** Declared headers with lower-case names. Names have the right form by the schema. */
 export function checkHeaders(
   headers: Readonly<Record<string, string>>,
   site: Site,
-  { report }: Context,
+  context: Context,
 ): Record<string, string> {
+  const { report } = context
   const checked: Record<string, string> = Object.create(null)
   for (const [name, value] of Object.entries(headers)) {
     const place = site.child(name)
@@ -41,14 +49,13 @@ export function checkHeaders(
       report.error('duplicate-key', place, `the header ${lower} is set twice: names are case-insensitive`, {
         on: 'key',
       })
-    } else if (!/^[\t\x20-\x7e]*$/.test(value)) {
-      report.error('bad-value', place, 'the value of a header is printable ASCII on one line')
     } else if (KEY_LIKE.test(lower)) {
       report.warn('literal-secret', place, `${lower} looks like a credential: use credential and secret`, {
         on: 'key',
         secret: true,
       })
     }
+    checkHeaderValue(value, place, context)
     checked[lower] = value
   }
   return checked

@@ -3,6 +3,7 @@ import { Secret } from '../core/secret.js'
 import type { OtlpConfig, TelemetryConfig, TracesConfig } from '../core/telemetry.js'
 import { type Context, interpolate } from './context.js'
 import type { Site } from './document.js'
+import { checkHeaderValue } from './headers.js'
 import type { RawGateway, RawOtlp, RawTraces } from './raw.generated.js'
 import { quoted } from './report.js'
 import { readSecret } from './secrets.js'
@@ -67,6 +68,7 @@ function readHeaders({ headers = {} }: RawOtlp, written: RawOtlp, site: Site, co
         const message = `${lower} looks like a credential: write { env: NAME } or { file: path } in its place`
         context.report.warn('literal-secret', place, message, { on: 'key', secret: true })
       }
+      checkHeaderValue(value, place, context)
       read[lower] = new Secret(value)
     } else {
       const result = readSecret(value, place, context)

@@ -55,6 +55,11 @@ export class OtlpClient {
   /** Never rejects. `path`: `/v1/traces`. */
   post(path: string, body: readonly Uint8Array[]): Promise<Posted> {
     if (this.#isClosed) return Promise.resolve({ outcome: 'again', why: 'closed' })
+    return this.#ask(path, body).catch((cause: Error) => ({ outcome: 'refused', why: reasonOf(cause) }))
+  }
+
+  /** Rejects where Node does not even begin: of a header that is none. */
+  #ask(path: string, body: readonly Uint8Array[]): Promise<Posted> {
     const { endpoint, headers, timeout } = this.#place
     const open = endpoint.startsWith('https:') ? openHttps : openHttp
     return new Promise(resolve => {

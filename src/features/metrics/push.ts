@@ -58,10 +58,16 @@ export class MetricsPush {
 
   #sendIn(milliseconds: number): void {
     this.#timer = setTimeout(() => {
-      this.#sending = this.#send().then(waitMs => {
-        this.#sending = undefined
-        if (!this.#isClosing) this.#sendIn(Math.max(this.#interval, waitMs))
-      })
+      this.#sending = this.#send()
+        .catch((cause: Error) => {
+          // Another worker, say, that ends while it is asked.
+          this.onSent({ outcome: 'again', why: cause.message })
+          return 0
+        })
+        .then(waitMs => {
+          this.#sending = undefined
+          if (!this.#isClosing) this.#sendIn(Math.max(this.#interval, waitMs))
+        })
     }, milliseconds)
     this.#timer.unref()
   }
