@@ -1,3 +1,4 @@
+import { atMost } from '../../core/at-most.js'
 import type { OtlpClient, Posted } from '../../net/otlp-client.js'
 import { exportRequest } from './sender.js'
 
@@ -48,7 +49,11 @@ export class ExportQueue {
   #timer: NodeJS.Timeout | undefined
   #sending: Promise<void> | undefined
   #tries = 0
+  /** Records of the batch that is being sent. */
+  #underWay = 0
   #isClosing = false
+  /** What was not sent by then is counted as dropped. */
+  #isClosed = false
 
   /** `path`: `/v1/traces`. */
   constructor(client: OtlpClient, path: string, resource: Uint8Array) {
@@ -77,22 +82,15 @@ export class ExportQueue {
   async close(patienceMs: number): Promise<void> {
     this.#isClosing = true
     clearTimeout(this.#timer)
-    let isLate = false
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<void>(resolve => {
-      timer = setTimeout(() => {
-        isLate = true
-        resolve()
-      }, patienceMs)
-    })
     const flushed = async (): Promise<void> => {
       await this.#sending
       // After one more failure there is no use in waiting.
-      for (this.#tries = 0; this.#records > 0 && this.#tries === 0 && !isLate; ) await this.#send()
+      for (this.#tries = 0; this.#records > 0 && this.#tries === 0 && !this.#isClosed; ) await this.#send()
     }
-    await Promise.race([flushed(), late])
-    clearTimeout(timer)
-    if (this.#records > 0) this.onDropped('shutdown', this.#records)
+    await atMost(patienceMs, flushed())
+    this.#isClosed = true
+    const left = this.#records + this.#underWay
+    if (left > 0) this.onDropped('shutdown', left)
     this.#waiting = []
     this.#records = 0
     this.#bytes = 0
@@ -119,6 +117,8 @@ export class ExportQueue {
   /** One batch. What cannot be sent now waits at the front. */
   async #send(): Promise<void> {
     const batch = this.#take()
+    const records = sumOf(batch)
+    this.#underWay = records
     const posted = await this.#client.post(
       this.#path,
       exportRequest(
@@ -126,7 +126,8 @@ export class ExportQueue {
         batch.map(({ bytes }) => bytes),
       ),
     )
-    const records = sumOf(batch)
+    if (this.#isClosed) return
+    this.#underWay = 0
     const rejected = Math.min(posted.rejected ?? 0, records)
     this.onSent(posted, records - rejected)
     if (rejected > 0) this.onDropped('refused', rejected)

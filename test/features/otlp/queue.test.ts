@@ -1,5 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { Secret } from '../../../src/core/secret.js'
 import { MetricsPush } from '../../../src/features/metrics/push.js'
 import { writeAttributes } from '../../../src/features/otlp/attributes.js'
 import { ExportQueue } from '../../../src/features/otlp/queue.js'
@@ -39,6 +40,24 @@ t.test('what is left at the end, and what comes after it, is counted', async t =
   const before = dropped.get('shutdown') ?? 0
   queue.add(Buffer.alloc(10), 5)
   t.equal(dropped.get('shutdown'), before + 5)
+})
+
+t.test('of a batch that the end cuts off all records are counted, and once', async t => {
+  let fail = (_: Posted): void => undefined
+  const post = (): Promise<Posted> =>
+    new Promise(resolve => {
+      fail = resolve
+    })
+  const client = { post, close: () => fail({ outcome: 'again' }) }
+  const queue = new ExportQueue(client as unknown as OtlpClient, '/v1/traces', Buffer.alloc(0))
+  const [sent, dropped]: [number[], [string, number][]] = [[], []]
+  queue.onSent = (_, records) => void sent.push(records)
+  queue.onDropped = (reason, records) => void dropped.push([reason, records])
+  for (let count = 0; count < 3000; count++) queue.add(Buffer.alloc(10), 1)
+  await queue.close(1)
+  for (let turns = 0; turns < 5; turns++) await turn()
+  t.same(dropped, [['shutdown', 3000]])
+  t.same(sent, [])
 })
 
 /** Timers end at once; gives how long they were to take. */
@@ -124,4 +143,28 @@ t.test('what may be a fraction has the type of one', async t => {
     values.map(value => (value as Uint8Array)[0]),
     [(4 << 3) | 1, 3 << 3],
   )
+})
+
+t.test('a header that no request may have is a sending that is refused', async t => {
+  const headers = { authorization: new Secret('Bearer of two\nlines') }
+  const place = { endpoint: 'http://127.0.0.1:9', headers, timeout: 60_000 }
+  const client = new OtlpClient(place, new Egress({ pool: {} }), rejectedOf)
+  t.same(await client.post('/v1/other', []), { outcome: 'refused', why: 'ERR_INVALID_CHAR' })
+  client.close()
+})
+
+t.test('metrics that cannot be gathered are sent later', async t => {
+  hurried(t)
+  let asked = 0
+  const sent: Posted[] = []
+  const metrics = async (): Promise<undefined> => {
+    if (++asked <= 2) throw new Error('a worker has ended')
+  }
+  const client = { close: () => undefined } as unknown as OtlpClient
+  const push = new MetricsPush(client, { metrics }, 1)
+  push.onSent = posted => void sent.push(posted)
+  while (asked < 3) await turn()
+  await push.close()
+  const failed = { outcome: 'again', why: 'a worker has ended' }
+  t.same(sent, [failed, failed])
 })
