@@ -46,6 +46,7 @@ async function staged(
   scripts: readonly TaskScript[],
   more: Partial<Stage> = {},
   settle: (end: TaskEnd) => void = () => undefined,
+  store = '{ type: file }',
 ): Promise<Staged> {
   const ups: TaskUpstream[] = []
   for (const [index, script] of scripts.entries())
@@ -74,7 +75,7 @@ async function staged(
     },
     compile: ({ route }) => (route?.task === undefined ? undefined : stage),
   }
-  const gateway = await startTestGateway(test, yamlOf(ups, '{ type: file }'), { features: [...FEATURES, own] })
+  const gateway = await startTestGateway(test, yamlOf(ups, store), { features: [...FEATURES, own] })
   const submit = async (): Promise<string> => {
     const answer = await gateway.request('/v1/videos', { body: BODY })
     return (answer.json() as { id: string }).id
@@ -146,6 +147,25 @@ t.test('an end is reported again until it is settled, and then never more', asyn
   await gateway.gateway.close()
   t.equal(ends.items.length, 2)
   t.equal(gateway.log.items.filter(line => line.msg === 'task charged').length, 1)
+})
+
+t.test('what a task has cost is in the log of one process, also where the next one has its end again', async t => {
+  const folder = mkdtempSync(join(tmpdir(), 'gateway-ends-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  const store = `{ type: file, path: "${folder}" }`
+  const fail = (): never => {
+    throw new GatewayError('unavailable', 'The store is away.')
+  }
+  const first = await staged(t, [DONE], {}, fail, store)
+  await first.submit()
+  await first.ends.count(2)
+  await first.gateway.gateway.close()
+  const second = await staged(t, [DONE], {}, undefined, store)
+  await second.ends.count(1)
+  await second.gateway.gateway.close()
+  const isCharged = ({ msg }: { readonly msg?: string }): boolean => msg === 'task charged'
+  t.equal(first.gateway.log.items.filter(isCharged).length, 1)
+  t.equal(second.gateway.log.items.filter(isCharged).length, 0)
 })
 
 t.test('tasks that are cancelled, deleted, or may have been begun', async t => {

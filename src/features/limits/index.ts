@@ -1,31 +1,29 @@
 import type { Scope } from '../../core/bounds.js'
 import type { LedgerRecord } from '../../core/ledger.js'
-import { LruCache } from '../../core/lru.js'
 import type { Plan } from '../../core/plan.js'
 import type { Kernel } from '../../kernel/kernel.js'
 import type { Feature, Service } from '../../kernel/stages.js'
 import type { TaskEnd } from '../../kernel/task-end.js'
 import { Book } from './book.js'
+import { ChargedTasks } from './charged-tasks.js'
 import { limitsStage } from './stage.js'
 import { settleDebt } from './task-spending.js'
 import { answerUsage, shownLimits } from './usage.js'
 
-/** Most tasks whose charge is remembered are twice as many. */
-const HALF_CHARGED = 1000
-
 /** The book of the process. */
 class LimitsService implements Service {
   readonly book: Book
-  /** Tasks that were charged here a moment ago: while the store is slow, or fails, an end is reported again. */
-  readonly #charged = new LruCache<true>(HALF_CHARGED)
-  /** Called with what a task has cost, once it is charged. */
+  readonly #charged: ChargedTasks
+  /** Called with what a task has cost, once it is charged: by one process, and once. */
   onTaskCharged: (record: Omit<LedgerRecord, 'charges'>) => void = () => undefined
 
   constructor(kernel: Kernel) {
     const { type } = kernel.generation.plan.store
+    // Another process of this machine may use a file: the next one, while this one drains or after it was killed.
+    const isShared = type !== 'memory'
+    this.#charged = new ChargedTasks(isShared ? kernel.store : undefined)
     this.book = new Book(kernel.store.accounts, {
-      // Another process of this machine may use a file: the next one, while this one drains or after it was killed.
-      isShared: type !== 'memory',
+      isShared,
       isLocal: type === 'memory' || type === 'file',
       isDurable: type !== 'memory',
       onFault: error => kernel.onStoreFault(error),
@@ -46,9 +44,7 @@ class LimitsService implements Service {
 
   async onTaskEnd(end: TaskEnd): Promise<void> {
     const record = await settleDebt(this.book, end)
-    if (record === undefined || this.#charged.get(record.id) === true) return
-    this.#charged.set(record.id, true)
-    this.onTaskCharged(record)
+    if (record !== undefined && (await this.#charged.take(end))) this.onTaskCharged(record)
   }
 
   close(): Promise<void> {
