@@ -1,7 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
-import { type Duplex, Readable } from 'node:stream'
+import { type Duplex, finished, Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { GatewayError } from '../core/errors.js'
 import { isObject, type JsonObject } from '../core/json.js'
@@ -84,10 +84,16 @@ async function serveSocket(
   const sent = { headers: { ...request.headers }, socket: request.socket }
   const session = sessionFor(sent, digest(), host)
   const admin = `GET ${(request.url ?? '').split('?', 1)[0]?.slice(0, 200)}`
+  let isLogged = false
+  const onStatus = (status: number): void => {
+    if (!isLogged) log({ admin, status, client, by: session?.name })
+    isLogged = true
+  }
   try {
-    await openRealtime(request, socket, head, { session, host })
+    await openRealtime(request, socket, head, { session, host }, onStatus)
     endWithout(socket, () => sessionFor(sent, digest(), host))
-    log({ admin, status: 101, client, by: session?.name })
+    // Its client may leave before it has an answer.
+    finished(socket, () => onStatus(clientGone().status))
   } catch (cause) {
     const { status, type, message } = errorOf(cause)
     log({ admin, status, client, by: session?.name, ...(status < 500 ? {} : { error: String(cause) }) })

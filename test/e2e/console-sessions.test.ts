@@ -1,8 +1,10 @@
 import t, { type Test } from 'tap'
 import { ADMIN_SECRET, adminLine, adminOf } from '../helpers/admin.js'
+import { hang } from '../helpers/answers.js'
 import { startTestGateway, type TestGateway } from '../helpers/gateway.js'
 import { type Answer, connectRaw, type RawClient, request, requestBytes } from '../helpers/raw-client.js'
-import { ask as askSocket, type End } from '../helpers/realtime.js'
+import { type RawUpstream, startRawUpstream } from '../helpers/raw-upstream.js'
+import { ask as askSocket, type End, HANDSHAKE } from '../helpers/realtime.js'
 
 /** What a session of the console may do, and for how long. */
 
@@ -11,18 +13,24 @@ const NEXT_SECRET = 'the-next-key-of-the-admin-0123456789'
 interface Stage {
   readonly gateway: TestGateway
   readonly admin: string
+  /** Serves the model `silent`, and never answers. */
+  readonly silent: RawUpstream
   /** The cookie of a new session; `beside`: one that the browser has already. */
   signIn(viewer?: boolean, beside?: string): Promise<string>
   asSession(cookie: string, method: string, path: string, body?: object): Promise<Answer>
 }
 
 async function stage(t: Test): Promise<Stage> {
+  const silent = await startRawUpstream(t)
+  silent.answer(hang)
   const { line, origin: admin } = await adminLine()
   const yaml = `version: 1
 store: { type: memory }
 keys: { caller: { secret: { env: CALLER_KEY }, models: ["*"] } }
-upstreams: { sim: { kind: simulator } }
-models: { "sim-*": sim }
+upstreams:
+  sim: { kind: simulator }
+  up: { base: "${silent.origin}", speaks: { realtime: "GET /v1/realtime?model={model}" } }
+models: { "sim-*": sim, silent: up }
 ${line.replace('env: GATEWAY_ADMIN_KEY', 'file: admin.key')}
 `
   const gateway = await startTestGateway(t, yaml, { files: { 'admin.key': ADMIN_SECRET } })
@@ -33,7 +41,7 @@ ${line.replace('env: GATEWAY_ADMIN_KEY', 'file: admin.key')}
     t.equal(answer.status, 200, answer.text)
     return /^[^;]+/.exec(answer.header('set-cookie') ?? '')?.[0] ?? ''
   }
-  return { gateway, admin, signIn, asSession }
+  return { gateway, admin, silent, signIn, asSession }
 }
 
 /** A stream of the admin API that has begun. */
@@ -112,4 +120,25 @@ t.test('a session that only looks becomes another by the admin key, for our own 
     const asked = { method: 'POST', headers: { cookie: viewer, ...headers }, body: { key: ADMIN_SECRET } }
     t.equal((await request(t, admin, '/admin/session', asked)).status, 403)
   }
+})
+
+t.test('the line of a WebSocket has the status of its answer, or says that its client left before', async t => {
+  const here = await stage(t)
+  const { gateway, admin, signIn } = here
+  const headers = { cookie: await signIn(), origin: admin }
+  const path = (model: string): string => `/admin/play/realtime?key=caller&model=${model}`
+  const statuses = async (count: number): Promise<readonly unknown[]> => {
+    const lines = await gateway.log.count(count, line => line.admin === 'GET /admin/play/realtime')
+    return lines.map(({ status }) => status)
+  }
+  const refused = await askSocket(t, { ...gateway, origin: admin }, { key: null, path: path('no-such'), headers })
+  t.not(refused.status, 101)
+  t.same(await statuses(1), [refused.status])
+  await play(t, here, headers.cookie)
+  t.same(await statuses(2), [refused.status, 101])
+  const leaving = await connectRaw(t, admin)
+  await leaving.send(requestBytes(admin, path('silent'), { headers: { ...HANDSHAKE, ...headers } }))
+  await here.silent.requests.count(1)
+  leaving.socket.destroy()
+  t.same(await statuses(3), [refused.status, 101, 499])
 })

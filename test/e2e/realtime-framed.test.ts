@@ -1,4 +1,7 @@
 import t from 'tap'
+import { FEATURES } from '../../src/features/index.js'
+import type { Feature } from '../../src/kernel/stages.js'
+import type { HandshakeExchange } from '../../src/transport/handshake-exchange.js'
 import { closeFrame, frame, textFrame } from '../../src/wire/frames.js'
 import { startTestGateway } from '../helpers/gateway.js'
 import { ask, type End, lineOf, open, realtimeYaml, startRealtime, startSocketUpstream } from '../helpers/realtime.js'
@@ -129,4 +132,17 @@ t.test('F-P1 a drain ends sessions with 1001', async t => {
   server.send(closeFrame(1001, '', false))
   await closing
   t.match(await lineOf(gateway), { close: 1001, closed_by: 'gateway', phase: 'drain' })
+})
+
+t.test('a client that leaves while its WebSocket is opened is in the log as one that left', async t => {
+  const leaver: Feature = {
+    name: 'leaver',
+    compile: () => ({
+      name: 'leaver',
+      onAnswerHead: ({ request }) => void (request as HandshakeExchange).socket.destroy(),
+    }),
+  }
+  const { gateway } = await startRealtime(t, FRAMED, { features: [...FEATURES, leaver] })
+  await t.rejects(ask(t, gateway))
+  t.match(await lineOf(gateway), { status: 499, outcome: 'client_abort', error: 'client_gone' })
 })

@@ -13,13 +13,15 @@ const PRIVATE = /^(cookie|authorization|x-console|api-key|x-api-key|x-goog-api-k
 
 /**
  * Opens a session of a realtime model in the name of a key, for a page of the console: `?key=NAME&model=MODEL`. From here on it
- * is a WebSocket like any other: with the stages, limits and log lines of the key. Throws {@link AdminError}.
+ * is a WebSocket like any other: with the stages, limits and log lines of the key. `onStatus`: called with the status of the answer
+ * to its handshake. Throws {@link AdminError}.
  */
 export async function openRealtime(
   incoming: IncomingMessage,
   socket: Duplex,
   head: Buffer,
   { session, host }: { readonly session: Session | undefined; readonly host: AdminHost },
+  onStatus: (status: number) => void,
 ): Promise<void> {
   const { url = '', headers } = incoming
   const mark = url.indexOf('?')
@@ -40,6 +42,6 @@ export async function openRealtime(
   incoming.url = `/v1/realtime?model=${encodeURIComponent(model)}`
   incoming.rawHeaders = incoming.rawHeaders.filter((_, at, all) => !PRIVATE.test(all[at - (at % 2)] ?? ''))
   for (const name of Object.keys(headers)) if (PRIVATE.test(name)) delete headers[name]
-  setSocketCaller(incoming, caller)
+  setSocketCaller(incoming, caller, onStatus)
   host.openSocket(incoming, socket, head)
 }

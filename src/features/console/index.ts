@@ -1,7 +1,7 @@
 import { AttemptTimes, type Feature } from '../../kernel/stages.js'
 import { admitted, answered, arrived, sent } from './detail.js'
 import { isSimulated } from './faults.js'
-import { callerOf } from './play.js'
+import { callerOf, reportStatus } from './play.js'
 import { ConsoleService } from './service.js'
 import { begin } from './steps.js'
 
@@ -31,7 +31,10 @@ export const webConsole: Feature<ConsoleService> = {
         sent(attempt, headers)
       },
       recordAttempt: (attempt, outcome) => service.attempted(attempt, outcome),
-      onAnswerHead: (call, _status, headers) => answered(call, headers),
+      onAnswerHead(call, status, headers) {
+        answered(call, headers)
+        reportStatus(call.request, status)
+      },
       record: call => service.settled(call),
     }
   },

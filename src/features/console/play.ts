@@ -31,17 +31,28 @@ interface PlayAnswer {
   readonly pieces: AsyncIterable<Uint8Array>
 }
 
-/** Callers of WebSockets, by the request that opened each. */
-const SOCKET_CALLERS = new WeakMap<object, Caller>()
+interface SocketOpening {
+  readonly caller: Caller
+  /** Called with the status of the answer to the handshake. */
+  readonly onStatus: (status: number) => void
+}
+
+/** WebSockets of the console, by the request that opened each. */
+const OPENINGS = new WeakMap<object, SocketOpening>()
 
 /** Whose WebSocket it will be that the console opens with this request. */
-export function setSocketCaller(incoming: object, caller: Caller): void {
-  SOCKET_CALLERS.set(incoming, caller)
+export function setSocketCaller(incoming: object, caller: Caller, onStatus: (status: number) => void): void {
+  OPENINGS.set(incoming, { caller, onStatus })
+}
+
+/** A request is answered, which may be one that opens a WebSocket of the console. */
+export function reportStatus(request: HttpRequest, status: number): void {
+  if (request instanceof HandshakeExchange) OPENINGS.get(request.incoming)?.onStatus(status)
 }
 
 /** Whose request it is, where the console has made it. */
 export function callerOf(request: HttpRequest): Caller | undefined {
-  if (request instanceof HandshakeExchange) return SOCKET_CALLERS.get(request.incoming)
+  if (request instanceof HandshakeExchange) return OPENINGS.get(request.incoming)?.caller
   return request instanceof InnerExchange ? request.inside.slots?.get(CALLER) : undefined
 }
 

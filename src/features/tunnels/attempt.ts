@@ -148,14 +148,15 @@ export class TunnelAttempt {
       lines: passedLines(call, exchange, headers),
     }
     const own = await acceptMessages(client.incoming, client.socket, client.rest, call.maxBody, answer)
-    call.status = 101
-    call.tally.firstByte = performance.now()
     if (own === undefined) {
+      call.error ??= new GatewayError('client_gone', 'The client disconnected.', { phase: 'client_abort' })
       upstream.socket.terminate()
       client.socket.destroy()
       client.settle()
       return
     }
+    call.status = 101
+    call.tally.firstByte = performance.now()
     this.#session = new FramedSession({ ...this.#context, observer: this.#observer }, own, upstream)
     upstream.socket.resume()
   }
