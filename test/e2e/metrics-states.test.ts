@@ -192,3 +192,22 @@ t.test('places of a pool, bytes of bodies, and open sessions', async t => {
   at.gateway.gateway.closeNow()
   await Promise.all(bodies)
 })
+
+t.test('a session of a realtime model has tokens, and no time to its first one', async t => {
+  const at = await measuredGateway(t, `${BASE}models: { "sim-*": sim }\n`)
+  const url = `${at.gateway.origin.replace('http', 'ws')}/v1/realtime?model=sim-realtime`
+  const socket = new WebSocket(url, { headers: { authorization: `Bearer ${at.gateway.key}` } })
+  const item = { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'Tell me of the sea.' }] }
+  socket.on('open', () => {
+    socket.send(JSON.stringify({ type: 'conversation.item.create', item }))
+    socket.send(JSON.stringify({ type: 'response.create' }))
+  })
+  socket.on('message', data => {
+    if (String(data).includes('"type":"response.done"')) socket.close()
+  })
+  await at.gateway.log.find(line => line.msg === 'request')
+  const page = await at.page()
+  t.ok(page.sum('gen_ai_client_token_usage_sum', { gen_ai_token_type: 'output' }) > 1)
+  t.equal(page.sum('gen_ai_server_time_to_first_token_seconds_count'), 0)
+  t.equal(page.sum('gen_ai_server_time_per_output_token_seconds_count'), 0)
+})

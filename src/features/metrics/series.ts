@@ -8,8 +8,14 @@ const OTHER = 'other'
 const MAX_VALUES = 500
 /** Most series of one metric. */
 const MAX_SERIES = 20_000
-/** Most values of single labels. */
-const LABEL_BOUNDS: Readonly<Record<string, number>> = { key: 20_000, group: 2000, model: 2000, fallback: 200 }
+/** Most values of single labels. `name`: of all that have limits, keys among them. */
+const LABEL_BOUNDS: Readonly<Record<string, number>> = {
+  key: 20_000,
+  name: 20_000,
+  group: 2000,
+  model: 2000,
+  fallback: 200,
+}
 
 /** Values that labels have had: those beyond the bounds are `other`. */
 export class LabelBounds {
@@ -89,7 +95,7 @@ export class Family<S extends Counter | Histogram> {
 
   /** The series with these values, in the order of the metric's labels; an empty one is not shown. */
   of(...values: readonly string[]): S {
-    const { labels } = this.spec
+    const { labels, kind, merge } = this.spec
     let admitted = labels.map((label, at) => this.#bounds.admit(label, values[at] ?? ''))
     let known = this.#series.get(admitted.join('\n'))
     if (known === undefined && this.#series.size >= MAX_SERIES) {
@@ -98,6 +104,9 @@ export class Family<S extends Counter | Histogram> {
     }
     if (known !== undefined) return known
     const made = this.#make(admitted)
+    // A sum of ratios would be no one's.
+    const isOther = admitted.some((value, at) => value === OTHER && values[at] !== OTHER)
+    if (isOther && kind === 'gauge' && merge !== undefined) return made
     this.#series.set(admitted.join('\n'), made)
     return made
   }

@@ -45,7 +45,9 @@ export class Target {
     attempts.add(1)
     if (outcome.phase !== 'skipped') duration.observe((ended - times.asked) / MS_PER_SECOND)
     if (attempt.isSent) this.#sent(outcome.status, times, ended)
-    if (times.answered > 0 && outcome.error === undefined) this.#answered(attempt, isGood, times)
+    // A WebSocket is answered by its handshake, before anything is asked of the model.
+    if (times.answered > 0 && outcome.error === undefined && outcome.status !== 101)
+      this.#answered(attempt, isGood, times)
     if (usage !== undefined) this.#used(usage)
     this.#charge(attempt)
   }

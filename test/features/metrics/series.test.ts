@@ -14,6 +14,7 @@ t.test('more values than a label may have are counted together, as other', async
     fallback: 200,
     group: 2000,
     key: 20_000,
+    name: 20_000,
   }
   for (const [label, most] of Object.entries(bounds)) {
     const { counted } = familiesOf({ counted: spec(label) }, new LabelBounds())
@@ -63,4 +64,17 @@ t.test('members that translation dropped are called as in the table of the proto
   }
   for (const [name, label] of Object.entries(labels)) t.equal(memberLabel('chat', name), label, name)
   t.equal(memberLabel('nothing', 'seed'), 'other')
+})
+
+t.test('figures that are not summed are not counted together either', async t => {
+  const ratio: MetricSpec = { name: 'a_ratio', kind: 'gauge', labels: ['upstream'], help: 'A.', merge: 'max' }
+  const { shares } = familiesOf({ shares: ratio }, new LabelBounds())
+  for (let n = 0; n < 510; n++) shares.of(`value ${n}`).add(0.3)
+  const series = [...shares.series]
+  t.equal(series.length, 500)
+  t.notOk(series.some(({ labels }) => labels.includes('other')))
+  // What is called so is something of its own.
+  const { named } = familiesOf({ named: ratio }, new LabelBounds())
+  named.of('other').add(0.3)
+  t.equal([...named.series].length, 1)
 })
