@@ -109,9 +109,10 @@ export class TaskStore {
       const next = cancelled(task, this.#plan, now)
       if (next === undefined) return undefined
       const expires = next.expires === undefined ? {} : { expires: recordExpiry(next, next.expires) }
-      // A running gateway notifies the upstream and the webhooks.
+      // A running gateway reports the change, and notifies the upstream and the webhooks.
+      const notified = withNotification(task, next, now, presenterNamed(this.#plan, task.kind), DIRECT)
       return {
-        task: withNotification(task, next, now, presenterNamed(this.#plan, task.kind), DIRECT),
+        task: { ...notified, unreported: task.state },
         due: now,
         ...expires,
       }

@@ -122,6 +122,9 @@ t.test('tasks: list, show and cancel beside a running gateway', async t => {
     state: 'cancelled',
     error: { code: 'cancelled' },
   })
+  const from = '"from":"running","to":"cancelled"'
+  await gateway.until(new RegExp(`"task":"${mine}"[^\\n]*${from}`))
+  t.notMatch((await tasks('show', mine, '--json')).stdout, 'unreported')
   t.equal((await tasks('cancel', mine)).code, 0, 'it is cancelled already')
 
   const unknown = await tasks('show', 'task_0')

@@ -105,6 +105,8 @@ export interface Task {
   /** Id of the task that it continues. */
   readonly parent?: string
   readonly hook?: Hook
+  /** The state before the last change, which was made where nothing reports it. */
+  readonly unreported?: TaskState
   readonly notes?: Notes
   /** Of the request that began it; absent in records of former versions. */
   readonly trace?: TraceMark

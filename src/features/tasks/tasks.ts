@@ -249,6 +249,15 @@ export class Tasks {
     this.onChange(change, Math.max(0, (after.finished ?? Date.now()) - after.created))
   }
 
+  /** Reports the change that was made where nothing reports it. */
+  private async reportFormer(entry: TaskEntry): Promise<TaskEntry | undefined> {
+    const { unreported: state, ...task } = entry.task
+    if (state === undefined) return entry
+    const saved = await this.repository.replace(entry, task, entry.record.due ?? null)
+    if (saved !== undefined) this.reportChange({ ...task, state }, task)
+    return saved
+  }
+
   /** The upstream's present and former credentials, which its messages may quote. */
   private secretsOf(target: Task['target']): readonly string[] {
     const upstream = this.host.generation.plan.upstreams.get(target?.upstream ?? '')
@@ -275,8 +284,8 @@ export class Tasks {
 
   private async run(record: StoredRecord): Promise<void> {
     const claimed = entryOf(record)
-    if (claimed === undefined) return
-    const entry = await this.flush(claimed, record.due ?? null)
+    const reported = claimed && (await this.reportFormer(claimed))
+    const entry = reported && (await this.flush(reported, record.due ?? null))
     if (entry === undefined) return
     const { task } = entry
     switch (task.phase) {
