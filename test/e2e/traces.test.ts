@@ -1,4 +1,7 @@
 import t, { type Test } from 'tap'
+import { GatewayError } from '../../src/core/errors.js'
+import { FEATURES } from '../../src/features/index.js'
+import type { Feature } from '../../src/kernel/stages.js'
 import { brokenStream, CHAT_ANSWER, chatEvent, DONE, hang, json, reset, stream } from '../helpers/answers.js'
 import { CALLER, CHAT, startTestGateway, type TestGateway, upstreamYaml } from '../helpers/gateway.js'
 import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from '../helpers/otlp-receiver.js'
@@ -28,7 +31,12 @@ interface Stage {
 }
 
 /** `m` has two upstreams, `t` is translated, `h` is hedged. */
-async function stage(t: Test, more = '', traces = '{ sample: { rest: 1 } }'): Promise<Stage> {
+async function stage(
+  t: Test,
+  more = '',
+  traces = '{ sample: { rest: 1 } }',
+  features: readonly Feature[] = FEATURES,
+): Promise<Stage> {
   const collector = await startOtlpReceiver(t)
   const [first, second] = [await startRawUpstream(t), await startRawUpstream(t, { host: '127.0.0.2' })]
   const messages = `{ kind: anthropic, base: "${first.origin}", secret: { env: UPSTREAM_KEY } }`
@@ -42,7 +50,7 @@ models:
 telemetry: { otlp: { endpoint: "${collector.origin}" }, traces: ${traces} }
 retry: { on: [500, reset], attempts: 3, wait: 1ms }
 ${more}`
-  return { gateway: await startTestGateway(t, yaml), collector, first, second }
+  return { gateway: await startTestGateway(t, yaml, { features }), collector, first, second }
 }
 
 async function serverSpan({ spans }: OtlpReceiver): Promise<ReceivedSpan> {
@@ -247,4 +255,21 @@ t.test('an upstream that is to hear nothing of traces does not', async t => {
   await gateway.chat({}, { headers: SAMPLED })
   t.same(await parentAt(upstream), [])
   t.equal((await serverSpan(collector)).trace, TRACE)
+})
+
+t.test('an attempt that a gate rejected is not an error', async t => {
+  const gate: Feature = {
+    name: 'gate',
+    compile: () => ({
+      name: 'gate',
+      beforeAttempt: ({ exchange }) =>
+        exchange.upstream.name === 'first' ? new GatewayError('rate_limited', 'No.') : undefined,
+    }),
+  }
+  const { gateway, collector, second } = await stage(t, '', '{ sample: { rest: 1 } }', [...FEATURES, gate])
+  second.answer(json(CHAT_ANSWER))
+  t.equal((await gateway.chat()).status, 200)
+  const [skipped, served] = await attempts(collector, 2)
+  t.match(skipped, { isError: false, attributes: { 'gateway.upstream': 'first', 'gateway.phase': 'skipped' } })
+  t.match(served, { isError: false, attributes: { 'gateway.upstream': 'second', 'gateway.phase': 'ok' } })
 })

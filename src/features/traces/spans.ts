@@ -16,6 +16,8 @@ const CLIENT_GONE_STATUS = 499
 const FIRST_FAILURE_STATUS = 500
 /** Longest name that a client chose, characters. */
 const MAX_NAME_CHARS = 200
+/** Phases of attempts that say nothing bad of an upstream. */
+export const GOOD_PHASES: ReadonlySet<string> = new Set(['ok', 'accepted', 'cancelled', 'skipped'])
 
 /** What is the same for all spans of a route. */
 export class RouteSpans {
@@ -45,7 +47,7 @@ export class RouteSpans {
   *attempt(ended: EndedAttempt, { trace }: TracedCall, clock: Clock): Generator<Span> {
     const { attempt, outcome, id } = ended
     const { exchange, times } = attempt
-    const isError = outcome.phase !== 'ok' && outcome.phase !== 'accepted' && outcome.phase !== 'cancelled'
+    const isError = !GOOD_PHASES.has(outcome.phase)
     const started = clock.at(ended.started)
     yield {
       trace: trace.id,

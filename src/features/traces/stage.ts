@@ -5,12 +5,9 @@ import { AttemptTimes, type AttemptView, type Outcome, type Stage } from '../../
 import type { Clock } from './clock.js'
 import type { Sampler } from './sampling.js'
 import type { SpanEvent } from './span.js'
-import type { RouteSpans } from './spans.js'
+import { GOOD_PHASES, type RouteSpans } from './spans.js'
 import type { TraceWriter } from './trace-writer.js'
 import { TracedCall } from './traced-call.js'
-
-/** Phases of attempts that say nothing bad of an upstream. */
-const GOOD: ReadonlySet<string> = new Set(['ok', 'accepted', 'cancelled', 'skipped'])
 
 const NO_EVENTS: readonly SpanEvent[] = []
 
@@ -73,7 +70,7 @@ export class TracesStage implements Stage {
     const isFailed = outcome === 'upstream_error' || outcome === 'gateway_error'
     const answered = call.stream ? (call.tally.firstByte ?? now) : now
     return {
-      isError: isFailed || attempts.some(({ outcome: { phase } }) => !GOOD.has(phase)),
+      isError: isFailed || attempts.some(({ outcome: { phase } }) => !GOOD_PHASES.has(phase)),
       isSlow: this.#isTimed && answered - call.started > this.#sampler.slowAfterMs,
     }
   }
