@@ -153,7 +153,7 @@ class Search {
     return found ?? (isVerb ? this.#verb(node, depth) : undefined) ?? this.#claim(node.tail, isVerb)
   }
 
-  /** A verb ends the path of a name that has slashes: `groq/llama:predict`. */
+  /** A verb ends the path of a name that has slashes: `maker/large:predict`. */
   #verb(node: Node, depth: number): Owned | undefined {
     if (depth === this.segments.length - 1) return undefined
     const last = this.segments.at(-1) ?? ''
