@@ -52,16 +52,18 @@ const CONVERSE: Readonly<Record<number, string>> = {
   529: 'ServiceUnavailableException',
 }
 
-/** A protocol-buffer type by its URL: the family's clients look for it in `details`. */
+/** Protocol-buffer types by their URLs: the family's clients look for them in `details`. */
 const RETRY_INFO = 'type.googleapis.com/google.rpc.RetryInfo'
+const ERROR_INFO = 'type.googleapis.com/google.rpc.ErrorInfo'
 
 /** Codes of the image-task family: 3 not found, 4 validation, 9 failure, 23 queue full (beside the status). */
 const IMAGE_TASKS: Readonly<Record<number, number>> = { 400: 4, 404: 3, 413: 4, 415: 4, 429: 23 }
 
 /**
  * The body of an error in the shape that the family's clients parse. `PROTOCOLS` of each family decide: `{error: {message,
- * type, param, code}}`, `{type: "error", error: {type, message}, request_id}`, `{error: {code, message, status}}` (with a
- * `RetryInfo` where the client is to wait, as its clients read no header for that), `{code, description, result}`, `{id, message}`.
+ * type, param, code}}`, `{type: "error", error: {type, message}, request_id}`, `{error: {code, message, status}}` (with an
+ * `ErrorInfo` where no key counts, and a `RetryInfo` where the client is to wait, as its clients read no header for that),
+ * `{code, description, result}`, `{id, message}`.
  */
 export function errorBody(error: GatewayError, family: Family, requestId: string): JsonObject {
   switch (family) {
@@ -79,7 +81,7 @@ export function errorBody(error: GatewayError, family: Family, requestId: string
           code: error.status,
           message: error.message,
           status: NATIVE[error.status] ?? (error.status < 500 ? 'INVALID_ARGUMENT' : 'INTERNAL'),
-          ...waiting(error.details.retryAfter),
+          ...nativeDetails(error),
         },
       }
     case 'converse':
@@ -114,9 +116,11 @@ function imageTasksCode({ status, details: { familyCode } }: GatewayError): numb
   return /^\d+$/.test(familyCode ?? '') ? Number(familyCode) : (IMAGE_TASKS[status] ?? 9)
 }
 
-function waiting(milliseconds: number | undefined): JsonObject {
-  if (milliseconds === undefined) return {}
-  return { details: [{ '@type': RETRY_INFO, retryDelay: `${Math.ceil(milliseconds) / 1000}s` }] }
+function nativeDetails({ code, details: { retryAfter } }: GatewayError): JsonObject {
+  if (code === 'unauthenticated')
+    return { details: [{ '@type': ERROR_INFO, reason: 'API_KEY_INVALID', domain: 'googleapis.com' }] }
+  if (retryAfter === undefined) return {}
+  return { details: [{ '@type': RETRY_INFO, retryDelay: `${Math.ceil(retryAfter) / 1000}s` }] }
 }
 
 /** The status by which a family's own services say what another family's status says: an overload has two. */

@@ -215,6 +215,8 @@ export class Call extends Slots implements Watched, InFlight, Ended {
   begin(status: number, headers: string[]): void {
     if (this.#closed || this.begun) return
     headers.push('x-request-id', this.id)
+    // Its clients read no other header; an upstream's own passes.
+    if (this.family === 'messages' && !headers.includes('request-id')) headers.push('request-id', this.id)
     for (const onAnswerHead of this.chain.onAnswerHead) onAnswerHead(this, status, headers)
     if (this.dropped.length > 0) addDroppedHeader(headers, this.dropped)
     const early = this.upload !== undefined && !this.request.complete

@@ -42,8 +42,8 @@ const NOTHING: Shown = Object.freeze(Object.create(null))
 
 /**
  * Finds the route of a request by its method and raw path, and by its headers where several share these. Literals win over parameters, longer suffixes over shorter
- * ones, single segments over tails. Segments are compared as they were sent: an escaped slash, colon or letter is data
- * and never changes which route matches. Linear in the path: each node of the tree is seen at most once.
+ * ones, single segments over several, verbs over tails. Segments are compared as they were sent: an escaped slash, colon or
+ * letter is data and never changes which route matches. Linear in the path: each node of the tree is seen at most once.
  */
 export class Router {
   readonly #static = new Map<string, Owners>()
@@ -150,7 +150,19 @@ class Search {
     }
     const isVerb = node.verbs && this.segments.at(-1)?.includes(':') === true
     const found = node.parameter === undefined ? undefined : this.walk(node.parameter, depth + 1, isVerb)
-    return found ?? this.#claim(node.tail, isVerb)
+    return found ?? (isVerb ? this.#verb(node, depth) : undefined) ?? this.#claim(node.tail, isVerb)
+  }
+
+  /** A verb ends the path of a name that has slashes: `maker/large:predict`. */
+  #verb(node: Node, depth: number): Owned | undefined {
+    if (depth === this.segments.length - 1) return undefined
+    const last = this.segments.at(-1) ?? ''
+    for (const length of node.lengths ?? []) {
+      const verb = last.length > length && last.at(-length) === ':' ? last.slice(-length) : ''
+      const found = this.#claim(node.suffixed?.get(verb)?.here, false)
+      if (found !== undefined) return found
+    }
+    return undefined
   }
 
   /** An unknown verb is not a method of the resource before it. */
@@ -165,14 +177,13 @@ class Search {
 function paramsOf({ pattern, fixed }: Owned, segments: readonly string[]): Params {
   const params = newParams()
   if (fixed !== NO_PARAMS) Object.assign(params, fixed)
-  for (let index = 0; index < pattern.segments.length; index++) {
+  const last = pattern.segments.length - 1
+  for (let index = 0; index <= last; index++) {
     const segment = pattern.segments[index]
-    const raw = segments[index] ?? ''
-    if (segment?.type === 'parameter') {
-      params[segment.name] = decoded(segment.suffix === '' ? raw : raw.slice(0, raw.length - segment.suffix.length))
-    } else if (segment?.type === 'tail') {
-      params[segment.name] = decoded(segments.slice(index).join('/'))
-    }
+    if (segment === undefined || segment.type === 'literal') continue
+    const raw = index < last ? (segments[index] ?? '') : segments.slice(index).join('/')
+    const suffix = segment.type === 'tail' ? '' : segment.suffix
+    params[segment.name] = decoded(raw.slice(0, raw.length - suffix.length))
   }
   return params
 }

@@ -40,6 +40,16 @@ t.test('the body tells clients of the native family how long to wait', async t =
   }
 })
 
+t.test('the body tells clients of the native family that no key counts', async t => {
+  const refused = new GatewayError('unauthenticated', 'No.')
+  const details = [
+    { '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason: 'API_KEY_INVALID', domain: 'googleapis.com' },
+  ]
+  t.strictSame(errorBody(refused, 'native', 'req-1'), {
+    error: { code: 401, message: 'No.', status: 'UNAUTHENTICATED', details },
+  })
+})
+
 t.test('a quota that is used up is reported by type and code', async t => {
   const used = new GatewayError('rate_limited', 'No credit.', { familyCode: 'insufficient_quota' })
   t.strictSame(errorBody(used, 'compatible', 'req-1'), {

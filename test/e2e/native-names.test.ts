@@ -16,7 +16,7 @@ async function stage(test: Test): Promise<{ readonly gateway: TestGateway; reado
   )
   const gateway = await startTestGateway(
     test,
-    `version: 1\n${CALLER}\nupstreams: { up: { base: "${up.origin}", speaks: { ${calls.join(', ')} } } }\nmodels: { m: { upstream: up, as: real }, same: up }\n`,
+    `version: 1\n${CALLER}\nupstreams: { up: { base: "${up.origin}", speaks: { ${calls.join(', ')} } } }\nmodels: { m: { upstream: up, as: real }, same: up, "maker/*": { upstream: up, as: "*" } }\n`,
   )
   return { gateway, up }
 }
@@ -30,6 +30,23 @@ t.test('the official client embeds with a model that has another name upstream',
   const [request] = up.requests.items
   t.equal(request?.target, '/v1beta/models/real:batchEmbedContents')
   t.match(request?.json(), { requests: [{ model: 'models/real' }] })
+})
+
+t.test('the official client calls a model whose name has a slash, which it does not escape', async t => {
+  const { gateway, up } = await stage(t)
+  const sdk = new GoogleGenAI({ apiKey: gateway.key, httpOptions: { baseUrl: gateway.origin } })
+  const model = 'maker/large:8b'
+  up.answer(json({ candidates: [{ content: { role: 'model', parts: [{ text: 'hello' }] }, finishReason: 'STOP' }] }))
+  t.equal((await sdk.models.generateContent({ model, contents: 'hi' })).text, 'hello')
+  up.answer(json({ totalTokens: 3 }))
+  t.equal((await sdk.models.countTokens({ model, contents: 'hi' })).totalTokens, 3)
+  up.answer(json({ embeddings: [{ values: [1, 2] }] }))
+  t.same((await sdk.models.embedContent({ model, contents: 'hi' })).embeddings?.[0]?.values, [1, 2])
+  t.same(
+    up.requests.items.map(request => request.target),
+    ['generateContent', 'countTokens', 'batchEmbedContents'].map(verb => `/v1beta/models/large%3A8b:${verb}`),
+  )
+  t.match(up.requests.items[2]?.json(), { requests: [{ model: 'models/large:8b' }] })
 })
 
 t.test('wherever a body repeats the model it gets the upstream’s name, and nothing else changes', async t => {

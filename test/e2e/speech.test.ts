@@ -48,9 +48,10 @@ const well: Script = peer => peer.send(LAST_CHUNK)
 /** Bytes that are not text in any encoding. */
 const SOUND = Buffer.from(Array.from({ length: 5000 }, (_, at) => (at * 7919) % 256))
 
-t.test('SDK: speech is a WAV file under its own type, with the text in it', async t => {
+t.test('SDK: a WAV file comes under its own type, with the text in it', async t => {
   const { sdk } = await simulated(t)
-  const answer = await sdk.audio.speech.create({ model: 'sim-speech', input: 'Hello, wörld.', voice: 'coral' })
+  const asked = { model: 'sim-speech', input: 'Hello, wörld.', voice: 'coral', response_format: 'wav' } as const
+  const answer = await sdk.audio.speech.create(asked)
   t.equal(answer.headers.get('content-type'), 'audio/wav')
   const file = Buffer.from(await answer.arrayBuffer())
   t.equal(spokenText(file), 'Hello, wörld.')

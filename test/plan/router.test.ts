@@ -172,11 +172,48 @@ t.test('F-C14 an escaped suffix does not reach the route of the suffix', async t
   t.equal(outcome(SURFACE.match('POST', '/v1beta/models/m')), 405, 'what has no verb has another method')
 })
 
+const VERBS = routerOf([
+  'POST /v1beta/models/{model}:predict',
+  'POST /v1beta/models/{model}:predictLongRunning',
+  'GET /v1beta/models/{model}/operations/{id}',
+  'POST /v1beta/models/{model}/operations/{id}:cancel',
+  'GET /v1beta/models/{model*}',
+  'POST /v1beta/{rest*}',
+  'POST /notes/{id}.text',
+])
+
+const WITH_SLASHES: readonly (readonly [request: string, outcome: unknown])[] = [
+  ['POST /v1beta/models/a/b:predict', ['POST /v1beta/models/{model}:predict', { model: 'a/b' }]],
+  ['POST /v1beta/models/a/b:8b/c%2Fd:predict', ['POST /v1beta/models/{model}:predict', { model: 'a/b:8b/c/d' }]],
+  ['POST /v1beta/models/a/b:predictLongRunning', ['POST /v1beta/models/{model}:predictLongRunning', { model: 'a/b' }]],
+  ['GET /v1beta/models/a/operations/b', ['GET /v1beta/models/{model}/operations/{id}', { model: 'a', id: 'b' }]],
+  [
+    'POST /v1beta/models/a/operations/b:cancel',
+    ['POST /v1beta/models/{model}/operations/{id}:cancel', { model: 'a', id: 'b' }],
+  ],
+  ['POST /v1beta/models/a/operations/b:predict', ['POST /v1beta/models/{model}:predict', { model: 'a/operations/b' }]],
+  ['GET /v1beta/models/a/b:predict', ['GET /v1beta/models/{model*}', { model: 'a/b:predict' }]],
+  ['POST /v1beta/models/a/:predict', ['POST /v1beta/{rest*}', { rest: 'models/a/:predict' }]],
+  ['POST /v1beta/models/a/b:other', ['POST /v1beta/{rest*}', { rest: 'models/a/b:other' }]],
+  ['POST /v1beta/models/a/b%3Apredict', ['POST /v1beta/{rest*}', { rest: 'models/a/b:predict' }]],
+  ['PUT /v1beta/models/a/b:predict', 405],
+  ['POST /notes/a.text', ['POST /notes/{id}.text', { id: 'a' }]],
+  ['POST /notes/a/b.text', 404],
+]
+
+for (const [request, expected] of WITH_SLASHES) {
+  t.test(`a name before a verb may have slashes, and what is one segment comes first: ${request}`, async t => {
+    const [method = '', path = ''] = request.split(' ')
+    t.same(outcome(VERBS.match(method, path)), expected)
+  })
+}
+
 t.test('F-C12 a path of 1 MiB is matched in one pass', async t => {
   const id = 'x'.repeat(1 << 20)
   t.same(outcome(SURFACE.match('GET', `/v1/files/${id}`)), ['GET /v1/files/{id}', { id }])
   t.equal(outcome(SURFACE.match('GET', '/a'.repeat(1 << 19))), 404)
   t.equal(outcome(SURFACE.match('GET', `/v1/models${'/a'.repeat(1 << 19)}`) as Match)?.constructor, Array)
+  t.ok(SURFACE.match('POST', `/v1beta/models${'/a'.repeat(1 << 19)}:generateContent`).route)
 })
 
 t.test('a second route for the same requests is not added', async t => {

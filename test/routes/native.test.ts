@@ -108,7 +108,8 @@ t.test('the key may also be a bearer token, but not stand in the query', async t
   t.equal((await gateway.request(path, { body: HELLO })).status, 200)
   const refused = await request(t, gateway.origin, `${path}?key=${gateway.key}`, { body: HELLO })
   t.equal(refused.status, 401)
-  t.match(refused.json(), { error: { code: 401, status: 'UNAUTHENTICATED' } })
+  const details = [{ reason: 'API_KEY_INVALID', domain: 'googleapis.com' }]
+  t.match(refused.json(), { error: { code: 401, status: 'UNAUTHENTICATED', details } })
 })
 
 t.test("where a route takes the query's key, the key goes nowhere else", async t => {
@@ -141,10 +142,15 @@ t.test("where a route takes the query's key, the key goes nowhere else", async t
   await gateway.log.find(one => one.status === 404)
 })
 
-t.test('a name with a slash is one segment when it is escaped', async t => {
+t.test('the slash of a name may be escaped, or be as it is', async t => {
   const { up, ask } = await pair(t)
   up.answer(json(FIRST))
-  t.equal((await ask('/v1beta/models/vendor%2Fm:generateContent', { body: HELLO })).status, 200)
+  for (const [name, version] of [
+    ['vendor%2Fm', 'v1beta'],
+    ['vendor/m', 'v1beta'],
+    ['vendor/m', 'v1'],
+  ] as const)
+    t.equal((await ask(`/${version}/models/${name}:generateContent`, { body: HELLO })).status, 200)
 })
 
 t.test('what the gateway refuses it refuses in the shape of the family', async t => {

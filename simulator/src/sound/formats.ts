@@ -20,7 +20,7 @@ export const SOUND_FORMATS = {
   wav: { type: 'audio/wav', pieces: wav },
   pcm: { type: 'audio/pcm', pieces: synthesize },
   mp3: { type: 'audio/mpeg', pieces: mp3 },
-  opus: { type: 'audio/ogg', pieces: opus },
+  opus: { type: 'audio/opus', pieces: opus },
   aac: { type: 'audio/aac', pieces: aac },
   flac: { type: 'audio/flac', pieces: flac },
 } as const satisfies Record<string, SoundFormat>

@@ -6,7 +6,7 @@ import type { Feature } from '../../kernel/stages.js'
 const PREFLIGHT_MAX_AGE_SECONDS = '600'
 /** Headers of every answer; stages declare their own. */
 const EXPOSED = [
-  ...['x-request-id', 'x-gateway-error', 'x-gateway-dropped', 'x-gateway-estimated'],
+  ...['x-request-id', 'request-id', 'x-gateway-error', 'x-gateway-dropped', 'x-gateway-estimated'],
   ...['retry-after', 'retry-after-ms', 'x-should-retry'],
 ]
 

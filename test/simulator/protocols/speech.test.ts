@@ -6,21 +6,31 @@ import { dataOf, open, post, sdk, simulator } from '../support.js'
 const PATH = '/v1/audio/speech'
 const ASK = { model: 'sim-speech', input: 'Hello, wörld!', voice: 'alloy' }
 
-t.test('speech is a WAV file that holds its text, and its length follows the text', async t => {
+const WAV = { ...ASK, response_format: 'wav' } as const
+
+t.test('speech is an MP3 file where no format is asked for', async t => {
+  const upstream = await simulator(t)
+  const answer = await sdk(upstream).audio.speech.create(ASK)
+  t.equal(answer.headers.get('content-type'), 'audio/mpeg')
+  const mp3 = await post(upstream, PATH, { ...ASK, response_format: 'mp3' })
+  t.ok(mp3.body.equals(Buffer.from(await answer.arrayBuffer())))
+})
+
+t.test('a WAV file holds its text, and its length follows the text', async t => {
   const client = sdk(await simulator(t))
-  const answer = await client.audio.speech.create(ASK)
+  const answer = await client.audio.speech.create(WAV)
   t.equal(answer.headers.get('content-type'), 'audio/wav')
   const file = Buffer.from(await answer.arrayBuffer())
   t.equal(spokenText(file), 'Hello, wörld!')
   t.equal(file.readUInt32LE(4), file.length - 8)
-  const longer = await client.audio.speech.create({ ...ASK, input: 'Hello, wörld! '.repeat(10) })
+  const longer = await client.audio.speech.create({ ...WAV, input: 'Hello, wörld! '.repeat(10) })
   t.ok((await longer.arrayBuffer()).byteLength > 9 * file.length)
 })
 
 t.test('pcm is the samples alone', async t => {
   const upstream = await simulator(t)
   const pcm = await post(upstream, PATH, { ...ASK, response_format: 'pcm' })
-  const wav = await post(upstream, PATH, { ...ASK, response_format: 'wav' })
+  const wav = await post(upstream, PATH, WAV)
   t.equal(pcm.headers['content-type'], 'audio/pcm')
   t.ok(wav.body.subarray(-pcm.body.length).equals(pcm.body))
   t.equal(wav.headers['transfer-encoding'], 'chunked', 'as it is made')
@@ -41,7 +51,7 @@ t.test('with events the same bytes come in base64, and usage comes last', async 
 
 t.test('voices differ, and so does the speed; one’s own voice has an id', async t => {
   const upstream = await simulator(t)
-  const size = async (more: object): Promise<Buffer> => (await post(upstream, PATH, { ...ASK, ...more })).body
+  const size = async (more: object): Promise<Buffer> => (await post(upstream, PATH, { ...WAV, ...more })).body
   t.notOk((await size({ voice: 'onyx' })).equals(await size({})))
   t.ok((await size({ speed: 2 })).length < 0.6 * (await size({})).length)
   t.equal((await post(upstream, PATH, { ...ASK, voice: { id: 'voice_123' } })).status, 200)
@@ -70,7 +80,7 @@ for (const [title, more, error] of REFUSED) {
   })
 }
 
-const TYPES = { mp3: 'audio/mpeg', opus: 'audio/ogg', aac: 'audio/aac', flac: 'audio/flac' }
+const TYPES = { mp3: 'audio/mpeg', opus: 'audio/opus', aac: 'audio/aac', flac: 'audio/flac' }
 
 for (const [format, type] of Object.entries(TYPES)) {
   t.test(`${format}: its type, and the text comes back from a transcription`, async t => {
@@ -111,7 +121,7 @@ t.test('a client that goes ends the making of sound', async t => {
   const upstream = await simulator(t)
   const asked = open(upstream.port, PATH, {}, 'POST', response => response.once('data', () => asked.destroy()))
   asked.on('error', () => undefined)
-  asked.end(JSON.stringify({ ...ASK, input: 'word '.repeat(800), speed: 0.25 }))
+  asked.end(JSON.stringify({ ...WAV, input: 'word '.repeat(800), speed: 0.25 }))
   await new Promise(resolve => asked.once('close', resolve))
   await upstream.received[0]?.closed
   t.equal(upstream.received[0]?.aborted, true)

@@ -81,7 +81,7 @@ function readSpeechRequest({ body: object }: Pick<Call, 'body'>): SpeechRequest 
     input,
     instructions: readText(body, 'instructions') ?? '',
     pitch: readVoice(body),
-    format: body.oneOf('response_format', FORMATS) ?? 'wav',
+    format: body.oneOf('response_format', FORMATS) ?? 'mp3',
     speed: body.number('speed', SPEEDS) ?? 1,
     events: body.oneOf('stream_format', ['audio', 'sse']) === 'sse',
   }
