@@ -942,6 +942,7 @@ export type RawProtocol = {
     readonly output?: RawCountPath
     readonly choices?: RawCountPath
     readonly images?: RawCountPath
+    readonly images_unsaid?: number
     readonly characters?: RawCountPath
     readonly items?: RawCountPath
     readonly seconds?: RawCountPath

@@ -8,6 +8,8 @@ export type AmountsConfig = Readonly<
   readonly batch?: boolean
   /** Upstreams charge nothing. */
   readonly free?: boolean
+  /** Images of a request that does not say how many. */
+  readonly images_unsaid?: number
   readonly token_bytes?: number
 }
 
@@ -30,6 +32,8 @@ export interface AmountPaths {
   readonly batch: boolean
   /** Whether upstreams charge nothing. */
   readonly free: boolean
+  /** Images of a request that does not say how many. Absent: one. */
+  readonly imagesUnsaid?: number | undefined
   /** Bytes of a stream for each token of its answer. */
   readonly tokenBytes?: number | undefined
 }

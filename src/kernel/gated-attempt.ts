@@ -13,8 +13,8 @@ import type { TaskNotes } from './task-end.js'
 
 const NOTHING_SENT = { bytes: 0, events: 0, begun: false }
 
-/** Largest value that a feature keeps with a task, characters of JSON. */
-const MAX_NOTE_CHARS = 4096
+/** Largest value that a feature keeps with a task, characters of JSON: a key in a hundred groups, all with six budgets, has half of it. */
+const MAX_NOTE_CHARS = 65_536
 
 /**
  * One attempt as stages know it, from the gates (`beforeAttempt`) that it has to pass to its end: those that it has passed

@@ -65,8 +65,8 @@ export function compileAmounts(config: AmountsConfig | undefined): AmountPaths |
 export function compileAmounts(config: AmountsConfig | undefined): AmountPaths | undefined {
   if (config === undefined) return undefined
   const paths = (written: string | readonly string[] = []): readonly Path[] => [written].flat().map(parsePath)
-  const { output, choices, images, characters, items, seconds, token_bytes: tokenBytes } = config
-  const { audio = false, batch = false, free = false } = config
+  const { output, choices, images, characters, items, seconds } = config
+  const { audio = false, batch = false, free = false, images_unsaid: imagesUnsaid, token_bytes: tokenBytes } = config
   return {
     output: paths(output),
     choices: paths(choices),
@@ -77,6 +77,7 @@ export function compileAmounts(config: AmountsConfig | undefined): AmountPaths |
     audio,
     batch,
     free,
+    imagesUnsaid,
     tokenBytes,
   }
 }

@@ -104,7 +104,7 @@ function demand(input: InputSize, at: Values, paths: AmountPaths, media?: Buffer
     choices: paths.batch
       ? 1
       : Math.min(MAX_AMOUNT, Math.max(1, largest(paths.choices, at) ?? 1) * Math.max(1, items ?? 1)),
-    images: paths.images.length === 0 ? 0 : Math.max(1, largest(paths.images, at) ?? 1),
+    images: paths.images.length === 0 ? 0 : Math.max(1, largest(paths.images, at) ?? paths.imagesUnsaid ?? 1),
     characters: lengthAt(paths.characters, at),
     requests: paths.batch ? (items ?? 0) : 1,
     searches: isSearched(paths) ? Math.max(1, Math.ceil((items ?? 1) / DOCUMENTS_PER_SEARCH)) : 0,

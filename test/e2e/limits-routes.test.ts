@@ -218,6 +218,24 @@ t.test('F-A8 /mj says in its own words that a budget is spent, and polling is fr
   t.equal(records.length, 1)
 })
 
+t.test('a task with a price by tokens, which its upstream does not report, costs what was reserved', async t => {
+  const gateway = await serving(
+    t,
+    IMAGINE.replace('image: 0.10', 'input: 10.00, output: 40.00'),
+    'budget: 0.50 USD/day',
+  )
+  const { result } = (await imagine(gateway)).json() as { result: string }
+  for (;;) {
+    const { status } = (await gateway.request(`/mj/task/${result}/fetch`)).json() as { status: string }
+    if (status === 'SUCCESS') break
+  }
+  t.match((await imagine(gateway)).json(), { code: 4, description: 'quota_not_enough' })
+  const records = await charged(gateway)
+  t.match(records, [{ units: { image: 1, output: 8192 }, estimated: true, outcome: 'ok' }])
+  t.ok((records[0]?.cost ?? 0) >= 8192 * 40, `${records[0]?.cost}`)
+  t.equal(records.length, 1)
+})
+
 // ── several images
 
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
@@ -257,6 +275,29 @@ t.test('F-A8 several images that a budget does not cover are refused whole', asy
   t.equal((await gateway.request('/v1/images/generations', { body })).status, 429)
   t.equal(up.requests.items.length, 0)
 })
+
+for (const [what, speaks, cost] of [
+  ['sent as it is, costs', 'predict', [160_000]],
+  ['translated, asks for', 'generate', [40_000, 40_000, 40_000, 40_000]],
+] as const)
+  t.test(`:predict without a number of images, ${what} four`, async t => {
+    const ask = async (limits: string): Promise<TestGateway> => {
+      const { gateway, up } = await images(t, limits)
+      if (speaks === 'generate') return gateway
+      up.answer(json({ predictions: [1, 2, 3, 4].map(() => ({ mimeType: 'image/png', bytesBase64Encoded: PNG })) }))
+      return serving(t, IMAGES.replace('@ORIGIN@', up.origin).replace(', speaks: { predict: off }', ''), limits)
+    }
+    const body = { instances: [{ prompt: 'A harbour' }] }
+    const small = await ask('budget: 0.15 USD/day')
+    t.equal((await small.request('/v1beta/models/m:predict', { body })).status, 429)
+    const gateway = await ask('budget: 0.16 USD/day')
+    const answer = await gateway.request('/v1beta/models/m:predict', { body })
+    t.equal((answer.json() as { predictions?: unknown[] }).predictions?.length, 4, answer.text)
+    t.strictSame(
+      (await charged(gateway)).map(one => one.cost),
+      cost,
+    )
+  })
 
 t.test('F-A8 a form with many images reserves each of them, as JSON does', async t => {
   const up = await startRawUpstream(t)

@@ -39,3 +39,31 @@ for (const [what, script] of [
     t.match(await budget(), { used: 0, reserved: 0 })
     t.equal(upstream.submits.length, 1)
   })
+
+const WINDOWS = ['s', 'min', 'hour', 'day', 'month']
+const all = (amount: string): string => `[${WINDOWS.map(window => `${amount}/${window}`).join(', ')}]`
+/** So many groups, each in the next one. */
+const groupsYaml = (count: number): string =>
+  Array.from({ length: count }, (_, at) => {
+    const outer = at + 1 < count ? `group: g${at + 1}, ` : ''
+    return `  g${at}: { ${outer}limits: { budget: ${all('9 USD')}, tokens: ${all('9M')}, requests: ${all('9k')} } }`
+  }).join('\n')
+
+for (const [what, count, status] of [
+  ['many bounds holds them until it ends', 7, 200],
+  ['more bounds than can be kept holds nothing', 250, 500],
+] as const)
+  t.test(`a task under ${what}`, async t => {
+    const upstream = await startTaskUpstream(t, compatible({ status: 'failed' }))
+    const more = `${MORE}groups:\n${groupsYaml(count)}\n`
+    const yaml = filmYaml(upstream.origin, undefined, more).replace('models: ["*"]', '$&, group: g0')
+    const gateway = await startTestGateway(t, yaml, { env: { OTHER_KEY: canary('caller') } })
+    const reserved = async (): Promise<number> => {
+      const { limits } = (await gateway.request('/v1/usage')).json() as { limits: { reserved?: number }[] }
+      return limits.reduce((sum, one) => sum + (one.reserved ?? 0), 0)
+    }
+    const begun = await gateway.request('/v1/videos', { body: { model: 'film', prompt: 'A cat' } })
+    t.equal(begun.status, status, begun.text)
+    while ((await reserved()) > 0) if (status === 500) break
+    t.equal(await reserved(), 0)
+  })

@@ -18,6 +18,7 @@ import { metricsOpenToNetwork } from './rules/metrics-open-to-network.js'
 import { modelWithoutCaller } from './rules/model-without-caller.js'
 import { modelWithoutUpstream } from './rules/model-without-upstream.js'
 import { VALIDATION_RULES } from './rules/of-validation.js'
+import { outputWithoutBound } from './rules/output-without-bound.js'
 import { retryOfOneAttempt } from './rules/retry-of-one-attempt.js'
 import { SWITCH_RULES } from './switch-off.js'
 
@@ -35,6 +36,7 @@ export const RULES: readonly Rule[] = [
   keyWithoutLimits,
   groupWithoutMembers,
   budgetWithoutPrices,
+  outputWithoutBound,
   limitsInMemory,
   httpToPublicAddress,
   listenerWithoutTls,

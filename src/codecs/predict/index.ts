@@ -73,6 +73,9 @@ const DEFAULTS: ReadonlyMap<string, unknown> = new Map([
 ])
 const WHY = 'only this protocol has this parameter'
 
+/** Images that its models make where a request does not say, by their reference. */
+const DEFAULT_COUNT = 4
+
 /** A request of `:predict` in canonical form: one instance, which has a prompt. */
 function decodeRequest(value: JsonObject, head: RequestHead): ImageRequest {
   const body = new Reader(value)
@@ -90,6 +93,7 @@ function decodeRequest(value: JsonObject, head: RequestHead): ImageRequest {
     model: head.model,
     prompt: instance.required('prompt'),
     stream: false,
+    count: DEFAULT_COUNT,
     ...(parameters === undefined ? {} : readParameters(parameters, left)),
     left,
   }
@@ -126,7 +130,7 @@ function encodeRequest(request: ImageRequest, target: Target<ImageField>): JsonO
   return {
     instances: [{ prompt: request.prompt }],
     parameters: compact({
-      // Where nothing is said it makes four.
+      // Where nothing is said it makes more.
       sampleCount: request.count ?? 1,
       aspectRatio: aspect,
       sampleImageSize: resolution,

@@ -5,11 +5,16 @@ import type { RateLimitsConfig } from '../../core/rate-limits-config.js'
 import { duration, moment } from '../../kernel/translate/rate-limits.js'
 import type { Account } from './account.js'
 
-interface Names {
+interface Named {
   readonly limit: string
   readonly remaining: string
   readonly reset: string
+}
+
+interface Names extends Named {
   readonly form: RateLimitsConfig['reset']
+  /** Of what is a part of it, which upstreams alone report: tokens of the input, and of the output. */
+  readonly parts: readonly Named[]
   /** The last value of `reset`, and the milliseconds, or the moment, that it says. */
   last: { readonly of: number; readonly text: string }
 }
@@ -26,7 +31,9 @@ export function limitHeaders(plan: Plan): ReadonlyMap<Family, LimitHeaders> {
   for (const { errors, protocol } of plan.routes) {
     const declared = protocol?.rateLimits
     if (declared === undefined || found.has(errors)) continue
-    found.set(errors, { requests: namesOf(declared, 'requests'), tokens: namesOf(declared, 'tokens') })
+    const { input_tokens, output_tokens } = declared
+    const parts = [input_tokens, output_tokens].filter(names => names !== undefined).map(lowered)
+    found.set(errors, { requests: namesOf(declared, 'requests'), tokens: namesOf(declared, 'tokens', parts) })
   }
   return found
 }
@@ -37,31 +44,29 @@ export function headerNames(families: ReadonlyMap<Family, LimitHeaders>): readon
   return all.flatMap(names => (names === undefined ? [] : [names.limit, names.remaining, names.reset]))
 }
 
-function namesOf(declared: RateLimitsConfig, of: 'requests' | 'tokens'): Names | undefined {
+function namesOf(
+  declared: RateLimitsConfig,
+  of: 'requests' | 'tokens',
+  parts: readonly Named[] = [],
+): Names | undefined {
   const names = declared[of]
   if (names === undefined) return undefined
-  const { limit, remaining, reset } = names
-  return {
-    limit: limit.toLowerCase(),
-    remaining: remaining.toLowerCase(),
-    reset: reset.toLowerCase(),
-    form: declared.reset,
-    last: { of: Number.NaN, text: '' },
-  }
+  return { ...lowered(names), form: declared.reset, parts, last: { of: Number.NaN, text: '' } }
+}
+
+function lowered({ limit, remaining, reset }: Named): Named {
+  return { limit: limit.toLowerCase(), remaining: remaining.toLowerCase(), reset: reset.toLowerCase() }
 }
 
 /**
  * Adds the headers of an account's bound to a flat name, value list. An upstream's own stay where it leaves less room than the bound;
- * otherwise they are replaced.
+ * otherwise they are replaced, and its parts go that do not leave less either.
  */
 export function addLimit(headers: string[], names: Names, account: Account, now: number): void {
   const { left, endsAt } = account
-  const theirs = headers.indexOf(names.remaining)
-  if (theirs >= 0) {
-    const theirLeft = Number(headers[theirs + 1])
-    if (theirLeft >= 0 && theirLeft < left) return
-    remove(headers, names)
-  }
+  if (leavesLess(headers, names, left)) return
+  remove(headers, names)
+  for (const part of names.parts) if (!leavesLess(headers, part, left)) remove(headers, part)
   headers.push(names.limit, account.boundText, names.remaining, wholeText(left))
   if (endsAt === undefined) return
   headers.push(names.reset, resetText(names, Math.max(now, endsAt), now))
@@ -77,7 +82,14 @@ function resetText(names: Names, endsAt: number, now: number): string {
   return names.last.text
 }
 
-function remove(headers: string[], { limit, remaining, reset }: Names): void {
+function leavesLess(headers: readonly string[], { remaining }: Named, left: number): boolean {
+  const at = headers.indexOf(remaining)
+  if (at < 0) return false
+  const theirs = Number(headers[at + 1] || Number.NaN)
+  return theirs >= 0 && theirs < left
+}
+
+function remove(headers: string[], { limit, remaining, reset }: Named): void {
   for (let at = headers.length - 2; at >= 0; at -= 2) {
     const name = headers[at]
     if (name === limit || name === remaining || name === reset) headers.splice(at, 2)

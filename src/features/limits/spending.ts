@@ -237,7 +237,14 @@ export class Spending {
     queue: number | undefined,
   ): Maybe<GatewayError | undefined> {
     if (outcome instanceof Reservation) {
-      const debt = this.#route.task === undefined ? undefined : keepDebt(attempt, scopesOf(claims), worst.cost, demand)
+      let debt: TaskDebt | undefined
+      try {
+        if (this.#route.task !== undefined) debt = keepDebt(attempt, scopesOf(claims), worst, demand)
+      } catch (cause) {
+        // Nothing else knows of it yet.
+        this.#book.settle(outcome)
+        throw cause
+      }
       attempt.set<Taken>(TAKEN, { state: 'open', reservation: outcome, demand, worst, tokens: 0, cost: 0, debt })
       return undefined
     }

@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { Demand } from '../../core/amounts.js'
-import type { Price, Scope } from '../../core/bounds.js'
+import type { Price, PriceUnit, Scope } from '../../core/bounds.js'
 import { costOf, type Units } from '../../core/cost.js'
 import type { Json } from '../../core/json.js'
 import type { LedgerRecord } from '../../core/ledger.js'
+import { unitsOfPrice } from '../../core/price-fit.js'
+import { otherUnits, type Worst } from '../../core/worst.js'
 import type { AttemptView } from '../../kernel/stages.js'
 import type { TaskEnd } from '../../kernel/task-end.js'
 import type { Book } from './book.js'
@@ -23,10 +25,11 @@ export interface TaskDebt {
   readonly at: number
   readonly cost: number
   readonly units: Units
-  /** The request does not say the seconds of its video. */
+  /** The request does not say what it takes: the seconds of its video, or tokens that alone have a price. */
   readonly unsaid?: true
   readonly price: Price | null
   readonly group: string | null
+  /** Those with a budget, and nothing but that. */
   readonly scopes: readonly Scope[]
 }
 
@@ -36,27 +39,38 @@ type TaskRecord = Omit<LedgerRecord, 'charges'>
 export function keepDebt(
   attempt: AttemptView,
   scopes: readonly Scope[],
-  cost: number,
-  { images, seconds, saysSeconds }: Demand,
+  { cost, output }: Worst,
+  demand: Demand,
 ): TaskDebt {
   const { call, exchange } = attempt
+  const { audioSeconds, likelyAudioSeconds, seconds, saysSeconds } = demand
   const price = exchange.tariff?.price ?? null
+  const said = otherUnits({ ...demand, audioSeconds: likelyAudioSeconds }, price ?? undefined, demand.images)
+  const isSaid = price === null || isPriced(said, price)
+  // What is made has a price by tokens alone, which no upstream of tasks counts: it costs what was reserved for it.
+  const units = isSaid ? said : { ...said, input: demand.likelyInput, ...(output > 0 && { output }) }
+  const isHeard = price?.audio_second !== undefined && audioSeconds !== likelyAudioSeconds
+  const isGuess = !isSaid || isHeard || (seconds > 0 && !saysSeconds)
   const debt: TaskDebt = {
-    id: randomUUID(),
-    at: Date.now(),
-    cost,
-    units: {
-      ...(images > 0 && { image: images }),
-      ...(seconds > 0 && { video_second: seconds }),
-      ...(price?.request !== undefined && { request: 1 }),
-    },
-    ...(seconds > 0 && !saysSeconds && { unsaid: true }),
-    price,
+    ...{ id: randomUUID(), at: Date.now(), cost, units, ...(isGuess && { unsaid: true }), price },
     group: call.caller?.policy?.group ?? null,
-    scopes,
+    scopes: scopes.flatMap(withBudget),
   }
   attempt.keep('limits', debt as unknown as Json)
   return debt
+}
+
+function isPriced(units: Units, price: Price): boolean {
+  const priced = unitsOfPrice(price)
+  return priced.size === 0 || Object.keys(units).some(unit => priced.has(unit as PriceUnit))
+}
+
+function withBudget({ limits, ...holder }: Scope): readonly Scope[] {
+  const bounds = limits.bounds.filter(({ unit }) => unit === 'budget')
+  const { when_store_fails } = limits
+  return bounds.length === 0
+    ? []
+    : [{ ...holder, limits: { bounds, ...(when_store_fails !== undefined && { when_store_fails }) } }]
 }
 
 /** The task runs: its budget stays reserved, in the windows that hold now, also if this process ends. */
