@@ -1,30 +1,24 @@
 import type { CountCodec } from '../core/codec.js'
 import { GatewayError } from '../core/errors.js'
-import type { Counted, MediaPart, Part, TextRequest, Tool } from '../core/text.js'
-import { given } from './read.js'
-
-interface TokenCounts extends Counted {
-  readonly total?: number
-}
+import type { MediaPart, Part, TextRequest, TextUsage, Tool } from '../core/text.js'
+import { withRest } from '../core/usage-rest.js'
 
 /**
- * Input, output and total of an answer, of which upstreams may leave out any: the total and one of the others give the
- * third. The total itself is kept only where it cannot be added up.
+ * The usage of an answer as an upstream reports it, which may leave out any of input, output and total: the total and one of
+ * the others give the third. The total itself is kept only where it cannot be added up. Undefined: it reports nothing.
  */
-export function tokenCounts(
-  input: number | undefined,
-  output: number | undefined,
-  total: number | undefined,
-): TokenCounts {
-  if (total === undefined || (input !== undefined && output !== undefined)) return given({ input, output })
+export function tokenCounts(reported: TextUsage): TextUsage | undefined {
+  const { total, ...counts } = withRest(reported)
+  const { input, output } = counts
   const known = input ?? output
-  if (known === undefined) return { total }
-  if (known > total) return given({ input, output })
-  return { input: input ?? total - known, output: output ?? total - known }
+  if (known === undefined && total !== undefined) return reported
+  if (known === undefined || total === undefined || known > total || (input !== undefined && output !== undefined))
+    return Object.keys(counts).length === 0 ? undefined : counts
+  return { ...counts, input: input ?? total - known, output: output ?? total - known }
 }
 
 /** All tokens that are known of. */
-export function totalOf({ input, output, total = 0 }: TokenCounts): number {
+export function totalOf({ input, output, total = 0 }: TextUsage): number {
   return input === undefined && output === undefined ? total : (input ?? 0) + (output ?? 0)
 }
 

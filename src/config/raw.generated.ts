@@ -927,16 +927,16 @@ export type RawProtocol = {
     readonly rate_limited?: RawFailureRules
   }
   readonly usage?: {
-    readonly input?: RawCountPath
-    readonly output?: RawCountPath
-    readonly total?: RawCountPath
-    readonly cached?: RawCountPath
-    readonly cache_write?: RawCountPath
-    readonly input_audio?: RawCountPath
-    readonly output_audio?: RawCountPath
-    readonly seconds?: RawCountPath
-    readonly searches?: RawCountPath
-    readonly reasoning?: RawCountPath
+    readonly input?: RawReportedCount
+    readonly output?: RawReportedCount
+    readonly total?: RawReportedCount
+    readonly cached?: RawReportedCount
+    readonly cache_write?: RawReportedCount
+    readonly input_audio?: RawReportedCount
+    readonly output_audio?: RawReportedCount
+    readonly seconds?: RawReportedCount
+    readonly searches?: RawReportedCount
+    readonly reasoning?: RawReportedCount
   }
   readonly amounts?: {
     readonly output?: RawCountPath
@@ -971,6 +971,7 @@ export type RawProtocol = {
   readonly task?: RawTask
 }
 export type RawCountPath = string | readonly string[]
+export type RawReportedCount = string | readonly string[]
 export type RawFailureRules = readonly Readonly<Record<string, RawCondition>>[]
 export type RawRateLimit = { readonly limit: string; readonly remaining: string; readonly reset: string }
 export type RawTaskKinds = Readonly<Record<string, RawTaskKind>>

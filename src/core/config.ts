@@ -303,7 +303,7 @@ export interface ProtocolConfig {
   readonly failures?: FailureRules
 }
 
-/** Dotted paths; the numbers at several of them are added up. */
+/** Dotted paths: those of input are added up, as are those of output; of others the first with a number counts. */
 export type UsageConfig = Readonly<
   Partial<
     Record<

@@ -359,8 +359,8 @@ export interface Protocol {
 }
 
 /**
- * Dotted paths, split, from the top of the JSON document or event. The numbers of a list are added up; paths of it that end in
- * the same two names are places of one number.
+ * Dotted paths, split, from the top of the JSON document or event. The numbers of `input` are added up, as are those of `output`,
+ * but paths that end in the same two names are places of one number, as are all paths of another field.
  */
 export type UsagePaths = Readonly<Partial<Record<keyof Usage, readonly (readonly string[])[]>>>
 

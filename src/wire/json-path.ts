@@ -15,6 +15,14 @@ export function parsePath(dotted: string): Path {
   return path
 }
 
+const ELEMENT = /^\[(.+?)=(.+)\]$/
+
+/** What the segment `[name=value]` says, which means every element of a list with such a member; only paths of usage have it. */
+export function elementOf(segment: string): { readonly name: string; readonly value: string } | undefined {
+  const [, name, value] = ELEMENT.exec(segment) ?? []
+  return name === undefined || value === undefined ? undefined : { name, value }
+}
+
 /** Number of segments up to and including the last `*` of a path; 0 without one. */
 export function starsOf(path: Path): number {
   return path.lastIndexOf(EVERY) + 1

@@ -1,6 +1,7 @@
 import { isObject, parseJson } from '../core/json.js'
 import type { Usage, UsagePaths } from '../core/plan.js'
-import { EVERY, type Path } from './json-path.js'
+import { withRest } from '../core/usage-rest.js'
+import { EVERY, elementOf, type Path } from './json-path.js'
 import { PlacedValues } from './placed-values.js'
 
 /** A larger token count for one exchange is a mistake of the upstream. */
@@ -25,6 +26,9 @@ const FIELDS = [
 /** Counts so far, by index of the number; `undefined` if not found. */
 export type Numbers = (number | undefined)[]
 
+/** What a usage is the sum of; other fields are one number each. */
+const SUMS: readonly (keyof Usage)[] = ['input', 'output']
+
 /** One number of a usage. It may have several paths; the first with a value counts. */
 interface UsageNumber {
   readonly field: keyof Usage
@@ -32,9 +36,9 @@ interface UsageNumber {
 }
 
 /**
- * Where a protocol reports usage. Paths of one field whose last two names are equal are places of one number, such as
- * `usage.input_tokens` of an answer and `response.usage.input_tokens` of an event; other numbers of a field are added up.
- * Only whole numbers from 0 to 1e12 count (seconds may have fractions).
+ * Where a protocol reports usage. The numbers of input are added up, as are those of output. Paths whose last two names are equal
+ * are places of one number, such as `usage.input_tokens` of an answer and `response.usage.input_tokens` of an event, and so are all
+ * paths of another field: what servers count is the same, but not what they call it. Only whole numbers from 0 to 1e12 count (seconds may have fractions).
  */
 export class UsagePlaces {
   /** The objects with the numbers, or the numbers themselves; none is inside another. */
@@ -75,7 +79,7 @@ export class UsagePlaces {
       usage ??= {}
       usage[field] = (usage[field] ?? 0) + count
     }
-    return usage
+    return usage && withRest(usage)
   }
 }
 
@@ -190,7 +194,7 @@ function numbersOf(paths: UsagePaths): readonly UsageNumber[] {
   for (const field of FIELDS) {
     for (const path of paths[field] ?? []) {
       if (path.length === 0) continue
-      const key = JSON.stringify([field, ...path.slice(-2)])
+      const key = JSON.stringify(SUMS.includes(field) ? [field, ...path.slice(-2)] : field)
       const known = numbers.get(key)
       if (known === undefined) numbers.set(key, { field, places: [path] })
       else known.places.push(path)
@@ -200,7 +204,10 @@ function numbersOf(paths: UsagePaths): readonly UsageNumber[] {
 }
 
 function rootsOf(places: readonly Path[]): readonly Path[] {
-  const holders = places.map(path => path.slice(0, Math.max(1, path.length - 1)))
+  const holders = places.map(path => {
+    const list = path.findIndex(name => elementOf(name) !== undefined)
+    return path.slice(0, Math.max(1, list < 0 ? path.length - 1 : list))
+  })
   return holders.filter(
     (one, index) =>
       !holders.some(
@@ -221,12 +228,14 @@ interface Step {
   readonly next: Step[]
   /** The next step for `*`. */
   every: Step | undefined
+  /** The next steps for elements of a list, by a member. */
+  readonly elements: { readonly name: string; readonly value: string; readonly step: Step }[]
   /** Numbers with a path that ends here; lower ranks take precedence. */
   readonly ends: { readonly index: number; readonly rank: number; readonly field: keyof Usage }[]
 }
 
 function stepOf(): Step {
-  return { names: [], next: [], every: undefined, ends: [] }
+  return { names: [], next: [], every: undefined, elements: [], ends: [] }
 }
 
 /** The step at the end of a path, created if missing. */
@@ -236,6 +245,13 @@ function stepAlong(first: Step, path: Path): Step {
     if (name === EVERY) {
       at.every ??= stepOf()
       at = at.every
+      continue
+    }
+    const element = elementOf(name)
+    if (element !== undefined) {
+      const step = stepOf()
+      at.elements.push({ ...element, step })
+      at = step
       continue
     }
     const index = at.names.indexOf(name)
@@ -262,7 +278,7 @@ function take(step: Step, value: unknown, missing: Missing): void {
     if (step.ends.length > 0) takeCount(step, value, missing)
     return
   }
-  const { names, next, every } = step
+  const { names, next, every, elements } = step
   if (isObject(value)) {
     for (let index = 0; index < names.length; index++) {
       const name = names[index] as string
@@ -273,6 +289,9 @@ function take(step: Step, value: unknown, missing: Missing): void {
   }
   if (every !== undefined)
     for (const inner of Array.isArray(value) ? value : Object.values(value)) take(every, inner, missing)
+  if (elements.length === 0 || !Array.isArray(value)) return
+  for (const { name, value: wanted, step: inside } of elements)
+    for (const inner of value) if (isObject(inner) && inner[name] === wanted) take(inside, inner, missing)
 }
 
 function takeCount({ ends }: Step, value: unknown, missing: Missing): void {

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { Protocols } from '../../src/plan/protocols.js'
+import { tryPlan } from '../helpers/plans.js'
 
 t.test('a protocol that nothing is said of is relayed as it is', async t => {
   const plain = new Protocols({}).get('chat')
@@ -64,4 +65,18 @@ t.test('routes that speak the same get the same object', async t => {
 
 t.test('a protocol may be called like a built-in', async t => {
   t.match(new Protocols({}).get('constructor'), { name: 'constructor', usage: undefined })
+})
+
+t.test('a path of usage may choose an element of a list by a member, other paths may not', async t => {
+  const problems = async (usage: string, amounts = '{}'): Promise<readonly string[]> => {
+    const protocols = `protocols:\n  own:\n    usage:\n      input: ${usage}\n    amounts: ${amounts}\n`
+    const { problems } = await tryPlan(t, `version: 1\n${protocols}`)
+    return problems.filter(({ severity }) => severity === 'error').map(({ message }) => message)
+  }
+  for (const path of ['usage.tokens', 'usage.details.[kind=sound].tokens', 'usage.*.[a-b=c_d].0.tokens', 'a.\\[b.c'])
+    t.same(await problems(path), [], path)
+  t.same(await problems('[usage.a, "usage.list.[kind=sound].n"]'), [])
+  for (const path of ['usage.[kind].n', 'usage.[=sound].n', 'usage[kind=sound].n', '"[kind=sound].n"', 'a.[b=c]'])
+    t.match((await problems(path))[0], /expected a path such as usage\.input_tokens or usage\.details\.\[kind=/, path)
+  t.match((await problems('usage.tokens', '{ output: "a.[b=c].d" }'))[0], /without brackets/)
 })

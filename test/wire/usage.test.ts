@@ -198,6 +198,64 @@ t.test('places of one number count once', async t => {
   t.same(fromJson(JSON.stringify(answer), PARTS), { input: 6 })
 })
 
+t.test('paths of any other field than input and output are places of one number: the first with a count', async t => {
+  const paths = {
+    cached: [
+      ['usage', 'details', 'cached'],
+      ['usage', 'hits'],
+    ],
+  }
+  for (const [usage, cached] of [
+    [{ details: { cached: 5 }, hits: 7 }, 5],
+    [{ hits: 7, details: { cached: null } }, 7],
+    [{ hits: 7, details: { cached: 0 } }, 0],
+  ] as const) {
+    t.same(usageOf({ usage }, paths), { cached })
+    t.same(fromJson(JSON.stringify({ usage }), paths), { cached })
+    t.same(fromSse(events({ usage: { hits: 1 } }, { usage }), paths), { cached })
+  }
+})
+
+t.test('an element of a list by a member', async t => {
+  const paths = { inputAudio: [['usage', 'kinds', '[kind=sound]', 'count']], input: [['usage', 'count']] }
+  const text = { kind: 'text', count: 1 }
+  for (const [kinds, inputAudio] of [
+    [[text, { kind: 'sound', count: 7 }], 7],
+    [[{ count: 7, kind: 'sound' }, text, { kind: 'sound', count: 9 }], 7],
+    [[text, { kind: 'sound' }, null, 'sound', ['kind']], undefined],
+    [{ kind: 'sound', count: 7 }, undefined],
+    [null, undefined],
+  ] as const) {
+    const usage = { count: 3, kinds }
+    const expected = { ...(inputAudio !== undefined && { inputAudio }), input: 3 }
+    t.same(usageOf({ usage }, paths), expected)
+    t.same(fromJson(JSON.stringify({ usage }), paths), expected)
+    t.same(fromSse(events({ usage }), paths), expected)
+  }
+  const alone = { inputAudio: paths.inputAudio }
+  t.same(fromJson('{"usage":{"kinds":[{"kind":"sound","count":7}]}}', alone), { inputAudio: 7 })
+  t.same(fromSse(events({ usage: { kinds: [{ kind: 'sound', count: 7 }] } }), alone), { inputAudio: 7 })
+})
+
+t.test('what is in the total alone is output, unless it is just what was heard or cached', async t => {
+  const usage = { prompt_tokens: 10, completion_tokens: 20 }
+  const sides = (total: number, more: object = {}): readonly (number | undefined)[] => {
+    const read = usageOf({ usage: { ...usage, total_tokens: total, ...more } }, PATHS)
+    return [read?.input, read?.output]
+  }
+  const heard = { prompt_tokens_details: { audio_tokens: 7 } }
+  const cached = { prompt_tokens_details: { cached_tokens: 5, cache_write_tokens: 2 } }
+  const thought = { completion_tokens_details: { reasoning_tokens: 7 } }
+  t.same(sides(30), [10, 20])
+  t.same(sides(29), [10, 20], 'less than both')
+  t.same(sides(37), [10, 27])
+  t.same(sides(37, thought), [10, 27])
+  t.same(sides(37, heard), [17, 20])
+  t.same(sides(37, cached), [17, 20])
+  t.same(sides(37, { ...heard, ...thought }), [10, 27], 'thoughts, if it may be either')
+  t.same(sides(38, heard), [10, 28])
+})
+
 t.test('each number of a sum counts once, where it was reported last', async t => {
   const start = { message: { usage: { input_tokens: 5, cache_read_input_tokens: 100, output_tokens: 1 } } }
   t.same(fromSse(events(start, { usage: { output_tokens: 7 } }), PARTS), { input: 105, output: 7 })

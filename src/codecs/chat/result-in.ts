@@ -134,30 +134,23 @@ function writeToken({ token, logprob, bytes }: Omit<TokenLogprob, 'top'>): JsonO
   return { token, logprob, bytes: bytes ?? null }
 }
 
-/**
- * `usage` of an answer. Servers differ in where they tell of cached tokens, and some leave thoughts out of
- * `completion_tokens`: there the total says so.
- */
+/** `usage` of an answer. Servers differ in where they tell of cached tokens and of sound. */
 export function readUsage(value: Json | undefined): TextUsage | undefined {
   const usage = objectOf(value)
   if (usage === undefined) return undefined
   const prompt = objectOf(usage.prompt_tokens_details)
   const completion = objectOf(usage.completion_tokens_details)
-  const input = countOf(usage.prompt_tokens)
-  const said = countOf(usage.completion_tokens)
-  const reasoning = countOf(completion?.reasoning_tokens)
-  const total = countOf(usage.total_tokens)
-  const apart = (reasoning ?? 0) > 0 && total === (input ?? 0) + (said ?? 0) + (reasoning ?? 0)
-  const output = apart && reasoning !== undefined ? (said ?? 0) + reasoning : said
   const read = given({
-    ...tokenCounts(input, output, total),
+    input: countOf(usage.prompt_tokens),
+    output: countOf(usage.completion_tokens),
+    total: countOf(usage.total_tokens),
     cached: first(prompt?.cached_tokens, usage.prompt_cache_hit_tokens, usage.num_cached_tokens, usage.cached_tokens),
     cacheWrite: countOf(prompt?.cache_write_tokens),
-    reasoning,
+    reasoning: countOf(completion?.reasoning_tokens),
     inputAudio: first(prompt?.audio_tokens, usage.audio_prompt_tokens),
     outputAudio: countOf(completion?.audio_tokens),
   })
-  return Object.keys(read).length === 0 ? undefined : read
+  return tokenCounts(read)
 }
 
 function first(...values: readonly (Json | undefined)[]): number | undefined {

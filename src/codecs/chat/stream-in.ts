@@ -53,6 +53,8 @@ export class ChatStreamDecoder implements StreamDecoder {
     } else if (!isObject(chunk.usage) && chunk.object !== 'chat.completion.chunk') {
       throw badUpstream('An event of the stream is not a chunk.')
     }
+    // Some servers have an object of their own for it.
+    for (const name in chunk) if (name.startsWith('x_')) this.count(objectOf(chunk[name])?.usage)
     this.count(chunk.usage)
     if (typeof chunk.service_tier === 'string') this.#serviceTier = chunk.service_tier
   }

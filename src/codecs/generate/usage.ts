@@ -43,15 +43,16 @@ export function usageIn(usage: JsonObject | undefined): TextUsage | undefined {
   const input = sum(prompt, tools)
   const candidates = countOf(usage.candidatesTokenCount) ?? countOf(usage.responseTokenCount)
   const reasoning = countOf(usage.thoughtsTokenCount)
-  const total = countOf(usage.totalTokenCount)
   const read = given({
-    ...tokenCounts(input, sum(candidates, reasoning), total),
+    input,
+    output: sum(candidates, reasoning),
+    total: countOf(usage.totalTokenCount),
     cached: countOf(usage.cachedContentTokenCount),
     reasoning,
     inputAudio: audioIn(usage.promptTokensDetails),
     outputAudio: audioIn(usage.candidatesTokensDetails),
   })
-  return Object.keys(read).length > 0 ? read : undefined
+  return tokenCounts(read)
 }
 
 function sum(a: number | undefined, b: number | undefined): number | undefined {
@@ -61,7 +62,8 @@ function sum(a: number | undefined, b: number | undefined): number | undefined {
 function audioIn(details: Json | undefined): number | undefined {
   for (const detail of arrayOf(details)) {
     const { modality, tokenCount } = objectOf(detail) ?? {}
-    if (modality === 'AUDIO') return countOf(tokenCount)
+    const count = modality === 'AUDIO' ? countOf(tokenCount) : undefined
+    if (count !== undefined) return count
   }
   return undefined
 }

@@ -15,14 +15,16 @@ export function readUsage(value: Json | undefined): TextUsage | undefined {
   const input = objectOf(usage.input_tokens_details)
   const output = objectOf(usage.output_tokens_details)
   const read = given({
-    ...tokenCounts(countOf(usage.input_tokens), countOf(usage.output_tokens), countOf(usage.total_tokens)),
+    input: countOf(usage.input_tokens),
+    output: countOf(usage.output_tokens),
+    total: countOf(usage.total_tokens),
     cached: countOf(input?.cached_tokens),
     cacheWrite: countOf(input?.cache_write_tokens),
     reasoning: countOf(output?.reasoning_tokens),
     inputAudio: countOf(input?.audio_tokens),
     outputAudio: countOf(output?.audio_tokens),
   })
-  return Object.keys(read).length === 0 ? undefined : read
+  return tokenCounts(read)
 }
 
 /** Every answer of this protocol has both details. */

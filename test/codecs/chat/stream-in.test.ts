@@ -60,6 +60,8 @@ t.test('usage, in each place where servers put it', async t => {
   const early = { ...USAGE, completion_tokens: 1 }
   const each = [delta({ content: 'a' }, null, { usage: early }), delta({}, 'stop', { usage: USAGE }), DONE]
   t.match(fold(decode(each)).usage, usage, 'the last one counts')
+  const own = streamOf([{ content: 'a' }], 'stop', { x_server: { id: 'req_1', usage: USAGE } })
+  t.match(fold(decode(own)).usage, usage, 'in an object of its own')
 })
 
 t.test('a first chunk without choices is not an answer, and no usage', async t => {
