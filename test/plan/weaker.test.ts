@@ -67,6 +67,11 @@ const groups = {
   free: { limits: { requests: '5/s' } },
 }
 
+const priced = {
+  one: { limits: { budget: '5 USD/day', unpriced: 'refuse' } },
+  other: { limits: { budget: '5 USD/day', unpriced: 'refuse' } },
+}
+
 /** What is before and after, and what of it is weaker; backwards nothing is, unless it is said. */
 const CASES: readonly (readonly [string, object, object, readonly string[], (readonly string[])?])[] = [
   ['a check is gone', { checks: { one: check } }, {}, ['checks.one.module value']],
@@ -130,6 +135,41 @@ const CASES: readonly (readonly [string, object, object, readonly string[], (rea
   ],
   ['what has no price is free', { unpriced: 'refuse', groups }, { unpriced: 'free', groups }, ['unpriced value']],
   [
+    'what has no price is free for one budget',
+    { unpriced: 'refuse', ...alice({ limits: { budget: '5 USD/day' } }) },
+    { unpriced: 'refuse', ...alice({ limits: { budget: '5 USD/day', unpriced: 'free' } }) },
+    ['alice unpriced'],
+  ],
+  [
+    'a budget that is new says what is free',
+    alice({}),
+    alice({ limits: { budget: '5 USD/day', unpriced: 'free' } }),
+    [],
+    ['alice budget per day'],
+  ],
+  [
+    'an upstream is in a region, which keys with that region may use',
+    { ...proxied({}), ...alice({}) },
+    { ...proxied({ region: 'eu' }), ...alice({}) },
+    ['up region'],
+  ],
+  [
+    'an upstream is in another region',
+    { ...proxied({ region: 'us' }), ...alice({}) },
+    { ...proxied({ region: 'eu' }), ...alice({}) },
+    ['up region'],
+    ['up region'],
+  ],
+  [
+    'media and webhooks are in a region',
+    { media: { fetch: { allow: ['media.example'] } }, webhooks: { allow: ['hooks.example'] } },
+    {
+      media: { fetch: { allow: ['media.example'], region: 'eu' } },
+      webhooks: { allow: ['hooks.example'], region: 'eu' },
+    },
+    ['media.fetch.region value', 'webhooks.region value'],
+  ],
+  [
     'an upstream gets members and ids that it did not get',
     proxied({ members: { 'metadata.route': 'refuse' } }),
     proxied({ members: { 'metadata.route': 'pass' }, resources: { unknown: 'pass' } }),
@@ -178,6 +218,12 @@ const CASES: readonly (readonly [string, object, object, readonly string[], (rea
     { groups, ...alice({ group: 'tight' }) },
     { groups, ...alice({ group: 'free' }) },
     ['alice group'],
+  ],
+  [
+    'a key moves to a group that says the same of what has no price',
+    { groups: priced, ...alice({ group: 'one' }) },
+    { groups: priced, ...alice({ group: 'other' }) },
+    [],
   ],
   [
     'a key moves to a group with a smaller bound',
