@@ -28,7 +28,7 @@ export function* entryChanges(before: Side, after: Side): Steps<readonly Change[
   yield* list.compare('route', routesOf(before), routesOf(after), routeWords(before, after), undefined, one =>
     isForUpstreams(one) ? [] : ['unreachable'],
   )
-  return [...list.changes(), ...settingChanges(was, is)]
+  return [...list.changes(), ...settingChanges(before, after)]
 }
 
 function modelWords(model: ModelConfig): Words {
@@ -91,7 +91,8 @@ class EntryList {
         continue
       }
       // A key without a budget was free to use what has no price. What the others say holds for budgets of keys.
-      const isOfNew = what === 'unpriced' && about === 'key' && ![...was.keys()].some(one => one.startsWith('budget per '))
+      const isOfNew =
+        what === 'unpriced' && about === 'key' && ![...was.keys()].some(one => one.startsWith('budget per '))
       const isLess = (!isOfNew && isWeaker(what, was.get(what), is.get(what))) || weakened.includes(what)
       // Requests that name no model had it.
       const isUnserved = what === 'default_model' && after === ABSENT
