@@ -1,13 +1,13 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Scope } from '../core/bounds.js'
-import type { Caller } from '../core/caller.js'
 import type { Config } from '../core/config.js'
 import type { LogLevel } from '../core/log-config.js'
 import type { Problem } from '../core/problems.js'
 import type { CanaryStanding } from '../features/canaries/index.js'
 import type { ConsoleService } from '../features/console/service.js'
 import type { ShownHealth } from '../features/health/shown.js'
+import type { StoredHolder } from '../features/keys/callers.js'
 import type { StoredKey } from '../features/keys/record.js'
 import type { ShownLimit } from '../features/limits/usage.js'
 import type { MetricsText } from '../features/metrics/index.js'
@@ -25,8 +25,8 @@ export interface AdminHost {
   /** Those that serve new requests. */
   readonly plan: CompiledPlan
   readonly config: Config
-  /** The caller that a key of the store is here; undefined where its terms do not fit. */
-  callerOf(key: StoredKey): Caller | undefined
+  /** What a key of the store is here; undefined where its terms do not fit. */
+  holderOf(key: StoredKey): StoredHolder | undefined
   /** What is wrong with the terms of a key, by the rules of the file. */
   faultsOf(name: string, terms: Readonly<Record<string, unknown>>): readonly string[]
   /** What of terms that fit has no effect, or less than they say. */

@@ -77,9 +77,9 @@ async function sideOf(file: string, io: Io): Promise<Side> {
   throw invalid(file)
 }
 
-/** Served before, and not now: `404 model_not_found`. */
-function isRefused({ after }: Change): boolean {
-  return /^[45]\d\d /.test(after)
+/** Served before, and not now: `404 model_not_found`. Of whole answers and streams one may be: that has the mark. */
+function isRefused({ after, marks }: Change): boolean {
+  return marks.includes('unreachable') || /^[45]\d\d /.test(after)
 }
 
 /** A name that no entry has is that of a secret. */

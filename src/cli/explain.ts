@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { InvalidArgumentError } from 'commander'
-import type { Caller } from '../core/caller.js'
+import type { Caller, Refusal } from '../core/caller.js'
 import { isObject, parseJson } from '../core/json.js'
 import type { Overrides } from '../runtime/load.js'
 import { adminApiOf } from './admin-api.js'
@@ -75,7 +75,7 @@ async function explain(first: string | undefined, path: string | undefined, opti
     return EXIT.ok
   }
   const { model, stream } = options
-  const key = options.claims === undefined ? options.key : caller?.name
+  const key = options.claims === undefined || caller === undefined || 'refused' in caller ? options.key : caller.name
   const body = options.body === undefined ? undefined : await readBody(options.body, io)
   const request = { method: first.toUpperCase(), path, model, key, caller, stream, body }
   const facts = requestFacts(plan, request)
@@ -96,7 +96,7 @@ async function givenAt(generation: number, file: string, { admin, body }: Option
 
 interface Asked extends Ready {
   /** Who asks, where the key is one of the store. */
-  readonly caller?: Caller
+  readonly caller?: Caller | Refusal
 }
 
 /** The caller by the claims of a token, as if it had been checked. */
@@ -129,18 +129,21 @@ async function withStoredKey(
     )
     return loaded
   }
-  const { callerOf, faultsOf, openStoredKeys } = await import('../runtime/store-keys.js')
+  const [{ faultsOf, holderOf, openStoredKeys }, { admit }] = await Promise.all([
+    import('../runtime/store-keys.js'),
+    import('../plan/keys.js'),
+  ])
   const { keys, store } = await openStoredKeys(plan.store.absent === undefined ? plan : (await again({})).plan)
   try {
     const found = await keys.find(key)
     if (found === undefined) return loaded
-    const counting = callerOf(found, plan) === undefined ? await again({ counted: true }) : loaded
-    const caller = callerOf(found, counting.plan)
-    if (caller === undefined) {
+    const counting = holderOf(found, plan) === undefined ? await again({ counted: true }) : loaded
+    const holder = holderOf(found, counting.plan)
+    if (holder === undefined) {
       const faults = faultsOf(key, found.terms, plan).join('; ')
       print(io.stderr, `the key ${key} of the store is refused, because its terms do not fit this file: ${faults}`)
     }
-    return { ...counting, ...(caller === undefined ? {} : { caller }) }
+    return { ...counting, ...(holder === undefined ? {} : { caller: admit(holder, Date.now()) }) }
   } finally {
     await store.close()
   }

@@ -1,4 +1,4 @@
-import type { Bound, Scope, ScopeType } from './bounds.js'
+import type { Bound, Scope, ScopeLimits, ScopeType, Tariff } from './bounds.js'
 import { MICRO_PER_USD } from './cost.js'
 import { type Family, GatewayError } from './errors.js'
 
@@ -109,14 +109,38 @@ export function outputTooLarge(asked: number, most: number, param: string | unde
   return new GatewayError('invalid_parameter', message, { param, rule: 'range', limit: 'max_output' })
 }
 
+/**
+ * A budget does not let pass what it cannot count, unless it says so: how one of these scopes refuses it. `lines`: of a batch, as
+ * many as are known.
+ */
+export function priceRefusal(
+  tariff: Tariff | undefined,
+  scopes: readonly (readonly Scope[])[],
+  model: string,
+  lines?: number,
+): GatewayError | undefined {
+  const price = tariff?.price
+  const isCounted = lines === undefined ? price !== undefined : price?.request !== undefined && lines > 0
+  if (isCounted) return undefined
+  const refuses = ({ limits }: Scope): boolean =>
+    hasBudget(limits) && (limits.unpriced ?? tariff?.unpriced ?? 'refuse') === 'refuse'
+  if (!scopes.some(list => list.some(refuses))) return undefined
+  if (lines !== undefined && price?.request !== undefined) return uncounted()
+  return unpriced(lines === undefined ? `The model \`${model}\`` : 'A batch')
+}
+
+export function hasBudget({ bounds }: ScopeLimits): boolean {
+  return bounds.some(({ unit }) => unit === 'budget')
+}
+
 /** A batch in a file whose lines were not counted when it was uploaded. */
-export function uncounted(): GatewayError {
+function uncounted(): GatewayError {
   const message = 'A batch is covered by a budget only if its file was uploaded in one request, as a form.'
   return new GatewayError('forbidden', message, { limit: 'budget' })
 }
 
 /** A budget that cannot say what a request may cost. */
-export function unpriced(what: string): GatewayError {
+function unpriced(what: string): GatewayError {
   return new GatewayError(
     'forbidden',
     `${what} has no price, and the budget of this key does not cover what has none.`,

@@ -92,9 +92,10 @@ function secretsIn(value: unknown): readonly Secret[] {
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(secretsIn) : []
 }
 
-function digestOf(source: CredentialSource): string {
+/** Tells apart what says how requests are authorized, with its secrets. `shortened`: what of its JSON is compared. */
+export function digestOf(source: unknown, shortened: (json: string) => string = json => json): string {
   const text = JSON.stringify([source, secretsIn(source).map(one => one.reveal())])
-  return createHash('sha256').update(text).digest('hex')
+  return createHash('sha256').update(shortened(text)).digest('hex')
 }
 
 /** Digits of a reference: enough to tell a few secrets of an upstream apart, and far too few to find one. */

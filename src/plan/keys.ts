@@ -119,7 +119,8 @@ function isSame(key: string, text: string): boolean {
   return differing === 0
 }
 
-function admit(holder: Holder, now: number): Caller | Refusal {
+/** The caller, unless its key is disabled or has expired. */
+export function admit(holder: Pick<Holder, 'caller' | 'disabled' | 'expires'>, now: number): Caller | Refusal {
   if (holder.disabled) return { refused: 'disabled' }
   if (now >= holder.expires) return { refused: 'expired' }
   return holder.caller

@@ -5,7 +5,7 @@ import { Networks } from '../core/client-address.js'
 import type { Config, KeyConfig } from '../core/config.js'
 import { Glob, isGlob, overlap } from '../core/glob.js'
 import type { Priority } from '../core/priority.js'
-import { regionsInCommon } from '../core/region.js'
+import { type AllowedRegions, regionsInCommon } from '../core/region.js'
 import { isName, NameSet } from './names.js'
 import { Regions } from './regions.js'
 
@@ -61,12 +61,14 @@ export class Policies {
     const theirs = group?.models ?? []
     const models = theirs.reduce(intersection, config.models)
     const regions = regionsInCommon([config.regions, ...chain(group).map(one => one.config.regions)])
+    // A key that is the same in the next plan keeps this function, which then must not keep the models of this plan.
+    const reaches = regions && reachOf(this.regions, regions)
     let names: NameSet | undefined
     const may = (model: string): boolean => {
       // Made at first use: most of very many keys are seldom used.
       names ??= new NameSet(config.models)
       if (!isName(model) || !names.has(model) || group?.may(model) === false) return false
-      return regions === undefined || this.regions.reaches(model, regions)
+      return reaches === undefined || reaches(model)
     }
     const priority = config.priority ?? group?.priority
     return {
@@ -153,6 +155,10 @@ function compileGroup(
   const names = [name, ...(outer?.names ?? [])]
   const may = (model: string): boolean => sets.every(set => set.has(model))
   return { name, config, outer, names, scopes, models, may, unpriced, priority }
+}
+
+function reachOf(all: Regions, allowed: NonNullable<AllowedRegions>): (model: string) => boolean {
+  return model => all.reaches(model, allowed)
 }
 
 let made = 0

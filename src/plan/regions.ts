@@ -34,7 +34,8 @@ export class Regions {
 
   /** Whether some target of the model may. Models that no one has are not ours to judge. */
   reaches(model: string, allowed: NonNullable<AllowedRegions>): boolean {
-    const key = `${[...allowed].join(' ')} ${model}`
+    // No name holds this character: another list of regions, or another model, never has the same key.
+    const key = [...allowed, model].join('\0')
     const known = this.#reached.get(key)
     if (known !== undefined) return known
     const targets = this.#index.find(model)?.model.config.targets

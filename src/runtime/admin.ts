@@ -12,7 +12,7 @@ import type { Log } from '../sinks/log.js'
 import { changeLevel, followLevel } from './own-log.js'
 import { StartError } from './problems.js'
 import { listen } from './server.js'
-import { callerOf, faultsOf, warningsOf } from './store-keys.js'
+import { faultsOf, holderOf, warningsOf } from './store-keys.js'
 import { TaskStore } from './task-store.js'
 
 /** Connections that wait to be accepted. */
@@ -57,7 +57,7 @@ export class Admin {
     const host: AdminHost = {
       ...parts,
       kernel,
-      callerOf: key => callerOf(key, running().plan),
+      holderOf: key => holderOf(key, running().plan),
       get plan() {
         return running().plan
       },

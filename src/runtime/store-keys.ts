@@ -73,9 +73,9 @@ export function compileStoredKey(
 
 const NOT_COUNTING = 'The limits of this key are being put into effect.'
 
-/** The caller that a key of the store is in a plan; undefined where its terms do not fit, or not yet. */
-export function callerOf(key: StoredKey, plan: Plan): Caller | undefined {
-  return isCounted(key.terms) && !isCounting(plan) ? undefined : compileStoredKey(key, plan)?.caller
+/** What a key of the store is in a plan; undefined where its terms do not fit, or not yet. */
+export function holderOf(key: StoredKey, plan: Plan): StoredHolder | undefined {
+  return isCounted(key.terms) && !isCounting(plan) ? undefined : compileStoredKey(key, plan)
 }
 
 /** Terms whose faults are known for each plan, halved: reading terms takes milliseconds, and lists of keys are read every few seconds. */

@@ -46,6 +46,22 @@ keys: { alice: { secret: { env: ALICE }, models: [swift] } }
   t.match(stdout, /: south as swift, then north as swift → north as swift$/m)
 })
 
+t.test('blast exits 1 where only streams would be refused', async t => {
+  const folder = t.testdir({
+    'gateway.yaml': `version: 1
+store: { type: memory }
+upstreams:
+  north: { kind: groq, secret: { env: NORTH } }
+  whole: { kind: groq, secret: { env: SOUTH } }
+models: { swift: { targets: [north, { upstream: whole, when: { stream: false } }], protocols: [chat] } }
+keys: { alice: { secret: { env: ALICE }, models: [swift] } }
+`,
+  })
+  const { code, stdout, stderr } = await run(['blast', 'north'], { cwd: folder })
+  t.match(stdout, /^UNREACHABLE: .* → whole as swift; streams: \d\d\d \w+$/m, stderr)
+  t.equal(code, 1)
+})
+
 t.test('blast of a secret: where it is named, what goes with it, and what would be refused', async t => {
   const folder = t.testdir({
     'gateway.yaml': `version: 1

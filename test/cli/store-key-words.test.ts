@@ -44,6 +44,21 @@ t.test('a key whose group has left the file is unfit, and list, explain and the 
   t.match(warning, /^unfit for the file, and refused: group: .*"small"/)
 })
 
+t.test('explain refuses a key of the store that has expired or is disabled', async t => {
+  const { line, origin } = await adminLine()
+  const file = fileWith(t, `${line}\n`)
+  await start(t, ['serve', file], { env: { GATEWAY_ADMIN_KEY: ADMIN_SECRET } }).until(/"listening"/)
+  for (const [why, terms] of [
+    ['expired', { expires: '2020-01-01' }],
+    ['disabled', { disabled: true }],
+  ] as const) {
+    t.equal((await adminOf(t, origin)('POST', '/admin/keys', { name: why, ...terms })).status, 201)
+    const explained = await run([...REQUEST, '-f', file, '--key', why, '--expect', '401'])
+    t.equal(explained.code, 0, explained.stderr)
+    t.match(explained.stdout, `this key is ${why}`)
+  }
+})
+
 t.test('explain says that keys in the memory of a gateway are not shown', async t => {
   const file = fileWith(t, '', '{ type: memory }')
   const { code, stderr } = await run([...REQUEST, '-f', file, '--key', 'team'])

@@ -61,6 +61,21 @@ async function play(t: Test, { gateway, admin }: Stage, cookie: string): Promise
   return end
 }
 
+t.test('no page asks in the name of a key of the store that has expired', async t => {
+  const { admin, signIn, asSession } = await stage(t)
+  const cookie = await signIn()
+  const asked = (key: string) => asSession(cookie, 'POST', '/admin/play', { key, method: 'GET', path: '/v1/models' })
+  const make = (name: string, more: object) => asSession(cookie, 'POST', '/admin/keys', { name, ...more })
+  t.equal((await make('good', {})).status, 201)
+  t.equal((await make('old', { expires: '2020-01-01' })).status, 201)
+  t.equal((await asked('good')).status, 200)
+  t.match(await asked('old'), { status: 409, text: /this key is disabled or has expired/ })
+  const shake = { upgrade: 'websocket', connection: 'Upgrade', 'sec-websocket-version': '13', origin: admin, cookie }
+  const headers = { ...shake, 'sec-websocket-key': 'AAAAAAAAAAAAAAAAAAAAAA==' }
+  const path = '/admin/play/realtime?key=old&model=sim-realtime'
+  t.equal((await request(t, admin, path, { headers })).status, 409)
+})
+
 t.test('streams end with the session that opened them, and not before', async t => {
   const here = await stage(t)
   const { admin, signIn, asSession } = here

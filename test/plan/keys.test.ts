@@ -8,7 +8,10 @@ import { packageRoot } from '../../src/core/package-root.js'
 import { Secret } from '../../src/core/secret.js'
 import { atOnce } from '../../src/core/steps.js'
 import { compileKeys, type DigestRing } from '../../src/plan/keys.js'
+import { Policies } from '../../src/plan/policies.js'
 import { Problems } from '../../src/plan/problems.js'
+import { Regions } from '../../src/plan/regions.js'
+import { collected } from '../helpers/collected.js'
 import { keyOf } from '../helpers/config-builder.js'
 
 const NOW = Date.UTC(2026, 0, 1)
@@ -85,6 +88,22 @@ t.test('a key is good until it expires', async t => {
 
 t.test('a disabled key is refused, expired or not', async t => {
   t.equal(outcome(ringOf({ ops: keyOf('k', { disabled: true, expires: 0 }) }), 'k'), 'disabled')
+})
+
+t.test('a key that is the same in the next plan keeps nothing of the plan before', async t => {
+  const compile = (keys: Readonly<Record<string, KeyConfig>>, before?: DigestRing) => {
+    const regions = new Regions()
+    const ring = atOnce(
+      compileKeys(keys, () => undefined, new Problems(), before, new Policies({}, undefined, regions)),
+    )
+    return { ring, regions: new WeakRef(regions) }
+  }
+  const ops = keyOf('key-1')
+  let { ring, regions } = compile({ ops })
+  const first = regions
+  for (const name of ['second', 'third']) ({ ring, regions } = compile({ ops, [name]: keyOf(name) }, ring))
+  t.equal(await collected([first]), 0)
+  t.equal(outcome(ring, 'key-1'), 'ops')
 })
 
 t.test('no key is called by the names of built-ins', async t => {

@@ -7,9 +7,14 @@ import { atOnce } from '../../src/core/steps.js'
 import { compiling } from '../../src/plan/compile.js'
 import { differenceOf, type Side } from '../../src/plan/difference/difference.js'
 import { headline } from '../../src/plan/difference/headline.js'
+import { TrafficReplay } from '../../src/plan/difference/traffic.js'
+import { requestFacts } from '../../src/plan/explain/request-facts.js'
 import { certificate } from '../helpers/certificates.js'
 
-const folder = t.testdir({ 'check.mjs': 'export const openCheck = () => ({ check: () => "pass" })\n' })
+const folder = t.testdir({
+  'check.mjs': 'export const openCheck = () => ({ check: () => "pass" })\n',
+  'login.mjs': 'export const openCredential = () => ({})\n',
+})
 const HOUR_MS = 3_600_000
 const { cert, key } = certificate('gateway', new Date(Date.now() - HOUR_MS), new Date(Date.now() + HOUR_MS))
 writeFileSync(join(folder, 'cert.pem'), cert)
@@ -24,7 +29,12 @@ async function side(more: object): Promise<Side> {
     keys: { alice: { secret: { env: 'ALICE' } } },
     ...more,
   })
-  const env = { ALICE: 'the-secret-of-alice', SIGN: 'a-secret-that-signs-addresses-for-all' }
+  const env = {
+    ALICE: 'the-secret-of-alice',
+    BOB: 'the-secret-of-bob',
+    CARL: 'the-secret-of-carl',
+    SIGN: 'a-secret-that-signs-addresses-for-all',
+  }
   const { config, digest, problems } = await load({
     file: join(folder, 'gateway.yaml'),
     env,
@@ -65,6 +75,11 @@ const groups = {
   wide: { limits: { requests: '9/s' }, models: ['swift'] },
   small: { limits: { requests: '4/s' }, models: ['swift'] },
   free: { limits: { requests: '5/s' } },
+}
+
+const priced = {
+  one: { limits: { budget: '5 USD/day', unpriced: 'refuse' } },
+  other: { limits: { budget: '5 USD/day', unpriced: 'refuse' } },
 }
 
 /** What is before and after, and what of it is weaker; backwards nothing is, unless it is said. */
@@ -130,6 +145,41 @@ const CASES: readonly (readonly [string, object, object, readonly string[], (rea
   ],
   ['what has no price is free', { unpriced: 'refuse', groups }, { unpriced: 'free', groups }, ['unpriced value']],
   [
+    'what has no price is free for one budget',
+    { unpriced: 'refuse', ...alice({ limits: { budget: '5 USD/day' } }) },
+    { unpriced: 'refuse', ...alice({ limits: { budget: '5 USD/day', unpriced: 'free' } }) },
+    ['alice unpriced'],
+  ],
+  [
+    'a budget that is new says what is free',
+    alice({}),
+    alice({ limits: { budget: '5 USD/day', unpriced: 'free' } }),
+    [],
+    ['alice budget per day'],
+  ],
+  [
+    'an upstream is in a region, which keys with that region may use',
+    { ...proxied({}), ...alice({}) },
+    { ...proxied({ region: 'eu' }), ...alice({}) },
+    ['up region'],
+  ],
+  [
+    'an upstream is in another region',
+    { ...proxied({ region: 'us' }), ...alice({}) },
+    { ...proxied({ region: 'eu' }), ...alice({}) },
+    ['up region'],
+    ['up region'],
+  ],
+  [
+    'media and webhooks are in a region',
+    { media: { fetch: { allow: ['media.example'] } }, webhooks: { secret: { env: 'SIGN' }, allow: ['hooks.example'] } },
+    {
+      media: { fetch: { allow: ['media.example'], region: 'eu' } },
+      webhooks: { secret: { env: 'SIGN' }, allow: ['hooks.example'], region: 'eu' },
+    },
+    ['media.fetch.region value', 'webhooks.region value'],
+  ],
+  [
     'an upstream gets members and ids that it did not get',
     proxied({ members: { 'metadata.route': 'refuse' } }),
     proxied({ members: { 'metadata.route': 'pass' }, resources: { unknown: 'pass' } }),
@@ -180,6 +230,12 @@ const CASES: readonly (readonly [string, object, object, readonly string[], (rea
     ['alice group'],
   ],
   [
+    'a key moves to a group that says the same of what has no price',
+    { groups: priced, ...alice({ group: 'one' }) },
+    { groups: priced, ...alice({ group: 'other' }) },
+    [],
+  ],
+  [
     'a key moves to a group with a smaller bound',
     { groups, ...alice({ group: 'tight' }) },
     { groups, ...alice({ group: 'small' }) },
@@ -212,6 +268,90 @@ async function entries(before: object, after: object): Promise<readonly string[]
 }
 
 const DIGEST = /\b[0-9a-f]{12}\b/g
+
+/** What an upstream's credential is, before and after: each pair differs in one word. */
+const CREDENTIALS: readonly (readonly [string, object, object])[] = [
+  ['arguments of a command', { type: 'exec', command: ['print', 'a'] }, { type: 'exec', command: ['print', 'b'] }],
+  ['the user of a password', { type: 'basic', user: 'a' }, { type: 'basic', user: 'b' }],
+  ['scopes', { type: 'gcp', scopes: ['https://a.example'] }, { type: 'gcp', scopes: ['https://b.example'] }],
+  [
+    'another secret in headers',
+    { type: 'headers', headers: { 'x-one': { env: 'ALICE' } } },
+    { type: 'headers', headers: { 'x-one': { env: 'SIGN' } } },
+  ],
+  [
+    'the path of a token server',
+    { type: 'oauth2', token_url: 'https://id.example/a', client_id: 'me', secret: { env: 'ALICE' } },
+    { type: 'oauth2', token_url: 'https://id.example/b', client_id: 'me', secret: { env: 'ALICE' } },
+  ],
+  [
+    'a role',
+    { type: 'aws-sigv4', service: 'bedrock', region: 'eu-west-1', role: 'arn:aws:iam::111122223333:role/a' },
+    { type: 'aws-sigv4', service: 'bedrock', region: 'eu-west-1', role: 'arn:aws:iam::111122223333:role/b' },
+  ],
+  ['options of a module', { type: './login.mjs', options: { a: 1 } }, { type: './login.mjs', options: { a: 2 } }],
+]
+
+for (const [what, before, after] of CREDENTIALS) {
+  t.test(`${what} of a credential differ, and are not shown`, async t => {
+    const upstream = (credential: object): object =>
+      proxied({ credential, ...('user' in credential ? { secret: { env: 'ALICE' } } : {}) })
+    t.strictSame(await entries(upstream(before), upstream(after)), ['upstream up: secret one → another'])
+    t.strictSame(await entries(upstream(after), upstream(after)), [])
+  })
+}
+
+t.test('a budget refuses what has no price: explain, plan and past requests say so', async t => {
+  const keys = {
+    alice: { secret: { env: 'ALICE' }, limits: { budget: '5 USD/day' } },
+    bob: { secret: { env: 'BOB' }, limits: { budget: '5 USD/day', unpriced: 'free' } },
+    carl: { secret: { env: 'CARL' } },
+  }
+  const prices = { swift: { input: 1, output: 2 }, calm: { input: 1, output: 2 } }
+  const unpriced = 'refuse'
+  const [priced, one] = [
+    await side({ unpriced, keys, prices }),
+    await side({ unpriced, keys, prices: { calm: prices.calm } }),
+  ]
+  const path = '/v1/chat/completions'
+  const statusOf = (key: string): number | undefined =>
+    requestFacts(one.plan, { method: 'POST', path, model: 'swift', key }).error?.status
+  t.strictSame(Object.keys(keys).map(statusOf), [403, undefined, undefined])
+  const ofChat = (before: Side, after: Side): readonly string[] =>
+    differenceOf(before, after).flatMap(change =>
+      change.about === 'requests' && change.routes.includes(`POST ${path}`) && change.models[0] === 'swift'
+        ? [`${change.marks.join()} ${change.keys.join()}: ${change.after}`]
+        : [],
+    )
+  t.strictSame(ofChat(priced, one), ['unreachable alice: 403 no price', ' bob,carl: up as swift'])
+  const { alice: _, ...others } = keys
+  const open = await side({
+    unpriced,
+    keys: { alice: { secret: { env: 'ALICE' } }, ...others },
+    prices: { calm: prices.calm },
+  })
+  t.strictSame(ofChat(open, one), [' alice: 403 no price'], 'its own budget is new')
+  const replay = new TrafficReplay(one)
+  for (const key of ['alice', 'bob']) replay.add({ route: `POST ${path}`, key, model: 'swift', upstream: 'up' })
+  t.match(replay.facts(), { requests: 2, same: 1, refused: { '403 no price': 1 }, unreachable: 1 })
+})
+
+t.test('requests that a check is asked about differ, by model and key', async t => {
+  const checks = { one: { ...check, models: ['swift'], when: { key: ['alice'] } } }
+  const keys = { keys: { alice: { secret: { env: 'ALICE' } }, bob: { secret: { env: 'BOB' } } } }
+  const changes = differenceOf(await side(keys), await side({ ...keys, checks }))
+  const found = changes.flatMap(change =>
+    change.about === 'requests' ? [[change.keys, change.models, change.what]] : [],
+  )
+  const says = (text: string): readonly string[] => [`checks: none → one (key alice: ${text})`]
+  t.strictSame(
+    [...new Set(found.map(one => JSON.stringify(one)))].sort(),
+    [
+      [['alice'], ['swift'], says('for this request')],
+      [['bob'], ['swift'], says('not for this request (key)')],
+    ].map(one => JSON.stringify(one)),
+  )
+})
 
 t.test('routes that no upstream answers, and the model of requests that name none', async t => {
   const off = { routes: { 'GET /v1/models': 'off' } }

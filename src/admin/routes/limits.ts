@@ -81,7 +81,7 @@ function pageOfScopes(scopes: readonly Scope[], request: AdminRequest): ReturnTy
 
 async function storedScopes(name: string, host: AdminHost): Promise<readonly Scope[]> {
   const key = await host.kernel.need(CALLERS).stored.find(name)
-  return (key && host.callerOf(key)?.policy?.scopes) ?? []
+  return (key && host.holderOf(key)?.caller.policy?.scopes) ?? []
 }
 
 async function shown(scopes: readonly Scope[], host: AdminHost): Promise<readonly Shown[]> {

@@ -1,25 +1,29 @@
-import { existsSync } from 'node:fs'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { existsSync, statSync } from 'node:fs'
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { dirname, join, posix, relative, resolve } from 'node:path'
-import { isAddress, shownSource } from '../../core/config-place.js'
+import { dirname, join, posix } from 'node:path'
+import { folderOf, isAddress, placeOf, shownSource } from '../../core/config-place.js'
 import { makeFolder } from '../../core/folders.js'
+import { numbered } from '../../core/numbered.js'
 import { withSlashes } from '../../core/platform.js'
 import type { Side } from '../../plan/difference/difference.js'
 import { adminApiOf } from '../admin-api.js'
-import { CommandError, EXIT, type Io, plainMessage } from '../io.js'
+import { CommandError, EXIT, type Io, plainMessage, print } from '../io.js'
 import { checkGiven, type Given, givenText, invalid, printProblems, STANDARD_INPUT } from '../loading.js'
 import { servedDocuments } from '../served-documents.js'
-import { git } from './git.js'
+import { git, gitObjects } from './git.js'
 
 /** A side of a comparison, with what to call it. */
 export interface NamedSide extends Side {
   readonly file: string
 }
 
-/** Most files beside the configuration that are read from a revision. */
+/** Most files beside and below the configuration that are read from a revision, and most bytes of them. */
 const MAX_FILES = 2000
+const MAX_BYTES = 32 * 1024 * 1024
+/** Read before others. */
 const SUPPORTING = /\.(?:ya?ml|json)$/
+const BOUNDS = `at most ${MAX_FILES} files and ${MAX_BYTES / 1024 / 1024} MiB are`
 
 /** An address of a document, and not of an admin API. */
 const DOCUMENT = /^https?:\/\/[^?#]+\.ya?ml(?:\?|$)/
@@ -38,11 +42,13 @@ export async function sideOf(word: string, file: string, io: Io): Promise<NamedS
   if (revision === undefined) throw new CommandError(`${word} is neither a file nor a git revision that has ${file}`)
   const folder = await mkdtemp(join(tmpdir(), 'gateway-plan-'))
   try {
-    const main = await extracted(revision, folder).catch(error => {
-      if (!(error instanceof Error && 'code' in error) || error instanceof CommandError) throw error
+    const left = await extract(revision, folder).catch(error => {
+      if (!(error instanceof Error && 'code' in error)) throw error
       throw new CommandError(`${revision.path} cannot be read from ${word} (${error.code})`)
     })
-    return await compiled(main, word, io)
+    if (left > 0)
+      print(io.stderr, `${word}: ${numbered(left, 'file')} beside or below ${revision.path} not read: ${BOUNDS}`)
+    return await compiled(join(folder, revision.path), word, io)
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
@@ -50,9 +56,15 @@ export async function sideOf(word: string, file: string, io: Io): Promise<NamedS
 
 async function compiled(file: string, shown: string, io: Io, given?: Given): Promise<NamedSide> {
   const { plan, config, problems } = await checkGiven(file, given ?? (await givenText(file, io)), io, 'assume')
-  if (plan !== undefined && config !== undefined) return { plan, config, file: shown }
+  if (plan !== undefined && config !== undefined) return { plan, config, file: shown, folder: folderOfPaths(file) }
   await printProblems(problems, io.stderr, io)
   throw invalid(shown)
+}
+
+/** Where relative paths of a configuration begin. */
+function folderOfPaths(file: string): string {
+  const place = placeOf(file)
+  return statSync(place, { throwIfNoEntry: false })?.isDirectory() === true ? place : folderOf(place)
 }
 
 interface Revision {
@@ -86,20 +98,58 @@ async function isIn(commit: string, path: string): Promise<boolean> {
   return (await git(['ls-tree', '--full-tree', '--name-only', commit, '--', path])).trim() !== ''
 }
 
-/** Writes the configuration, a file or a folder, and the files beside and below it that it may include. */
-async function extracted({ commit, root, path }: Revision, folder: string): Promise<string> {
-  const beside = posix.dirname(path)
-  const listed = await git(['ls-tree', '--full-tree', '-r', '--name-only', '-z', commit, '--', `${beside}/`])
-  const names = listed.split('\0').filter(name => name === path || SUPPORTING.test(name))
-  if (names.length > MAX_FILES) throw new CommandError(`more than ${MAX_FILES} YAML and JSON files are beside ${path}`)
-  const type = (await git(['cat-file', '-t', `${commit}:${path}`], root)).trim()
-  for (const name of new Set(type === 'tree' ? names : [path, ...names])) {
-    const to = resolve(folder, relative(resolve(root), resolve(root, name)))
-    await makeFolder(dirname(to))
-    await writeFile(to, await git(['cat-file', 'blob', `${commit}:${name}`], root))
+/**
+ * Writes the configuration, a file or a folder, and what is beside and below it, since it may include and name any of that. Those
+ * that have no room are left out: how many.
+ */
+async function extract({ commit, root, path }: Revision, folder: string): Promise<number> {
+  const listed = await git(['ls-tree', '--full-tree', '-r', '-l', '-z', commit, '--', `${posix.dirname(path)}/`], root)
+  const files = listed.split('\0').flatMap(line => fileOf(line) ?? [])
+  const rank = ({ name }: TreeFile): number =>
+    name === path || name.startsWith(`${path}/`) ? 0 : SUPPORTING.test(name) ? 1 : 2
+  const depth = ({ name }: TreeFile): number => name.split('/').length
+  let bytes = 0
+  const taken = files
+    .toSorted((one, other) => rank(one) - rank(other) || depth(one) - depth(other))
+    .slice(0, MAX_FILES)
+    .filter(({ size }) => {
+      if (bytes + size > MAX_BYTES) return false
+      bytes += size
+      return true
+    })
+  const objects = await gitObjects(
+    taken.map(({ id }) => id),
+    root,
+  )
+  const write = (name: string, object: Buffer): Promise<void> => writeFile(join(folder, name), object, { flag: 'wx' })
+  const links: (readonly [name: string, object: Buffer])[] = []
+  for (const [at, { name, isLink }] of taken.entries()) {
+    const object = objects[at] ?? Buffer.alloc(0)
+    await makeFolder(dirname(join(folder, name)))
+    if (isLink) links.push([name, object])
+    else await write(name, object)
   }
-  return join(folder, path)
+  // Last, so that nothing is written through one of them. Where there can be none, they are files, as with git itself.
+  for (const [name, object] of links) await symlink(String(object), join(folder, name)).catch(() => write(name, object))
+  return files.length - taken.length
 }
+
+interface TreeFile {
+  readonly id: string
+  readonly size: number
+  /** From the repository's root. */
+  readonly name: string
+  readonly isLink: boolean
+}
+
+/** Of a line `MODE TYPE ID SIZE<tab>NAME`; undefined where it is another repository. */
+function fileOf(line: string): TreeFile | undefined {
+  const [, mode, id = '', size, name = ''] = /^(\d+) blob (\w+) +(\d+)\t([\s\S]+)$/.exec(line) ?? []
+  return mode === undefined ? undefined : { id, size: Number(size), name, isLink: mode === LINK_MODE }
+}
+
+/** Of a symbolic link: its text is where it points to. */
+const LINK_MODE = '120000'
 
 /** The plan that a gateway serves: what its files said then, with the variables of now. */
 async function running(origin: string, file: string, io: Io): Promise<NamedSide> {

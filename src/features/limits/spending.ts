@@ -2,7 +2,7 @@ import type { Demand } from '../../core/amounts.js'
 import type { CallerPolicy, Scope, Tariff } from '../../core/bounds.js'
 import { costOf, tokensOf, unitsOf } from '../../core/cost.js'
 import type { GatewayError } from '../../core/errors.js'
-import { outputTooLarge, refused, uncounted, unpriced } from '../../core/limit-refusals.js'
+import { outputTooLarge, priceRefusal, refused } from '../../core/limit-refusals.js'
 import type { Route, Usage } from '../../core/plan.js'
 import { isFree } from '../../core/route-access.js'
 import { ruleUsed } from '../../core/rule-watch.js'
@@ -259,7 +259,6 @@ export class Spending {
     return waiting.then(found => this.#take(attempt, claims, found, demand, worst, undefined))
   }
 
-  /** A budget does not let pass what it cannot count, unless it says so. */
   #checkPrice(
     call: Call,
     tariff: Tariff | undefined,
@@ -268,14 +267,8 @@ export class Spending {
     { requests }: Demand,
   ): GatewayError | undefined {
     if (this.#isFree || !(caller.hasBudget || target.hasBudget)) return undefined
-    const isBatch = this.#route.protocol?.amounts?.batch === true
-    if (isBatch ? tariff?.price?.request !== undefined && requests > 0 : tariff?.price !== undefined) return undefined
-    const refuses = ({ limits }: Scope): boolean =>
-      limits.bounds.some(({ unit }) => unit === 'budget') &&
-      (limits.unpriced ?? tariff?.unpriced ?? 'refuse') === 'refuse'
-    if (!caller.spending.some(refuses) && !target.spending.some(refuses)) return undefined
-    if (isBatch && tariff?.price?.request !== undefined) return uncounted()
-    return unpriced(isBatch ? 'A batch' : `The model \`${call.model}\``)
+    const lines = this.#route.protocol?.amounts?.batch === true ? requests : undefined
+    return priceRefusal(tariff, [caller.spending, target.spending], call.model, lines)
   }
 
   /** With all of its members at once: such that come later take a list of their own. */

@@ -5,6 +5,8 @@ import type { CompiledPlan } from '../compile.js'
 export interface Side {
   readonly plan: CompiledPlan
   readonly config: Config
+  /** Where its files are, absolute: paths from there are compared, so that a copy elsewhere says the same. */
+  readonly folder?: string
 }
 
 /** `weaker`: a policy allows more. `loss`: translation leaves out more. `unreachable`: nothing serves what was served. */

@@ -1,9 +1,11 @@
 import type { Caller } from '../../core/caller.js'
-import type { Route } from '../../core/plan.js'
+import type { Config } from '../../core/config.js'
+import type { Route, Upstream } from '../../core/plan.js'
 import type { ExchangeFacts } from '../explain/exchange-facts.js'
-import { type RequestFacts, requestFacts } from '../explain/request-facts.js'
+import { type ErrorFacts, type RequestFacts, requestFacts } from '../explain/request-facts.js'
 import type { Side } from './change.js'
 import { lossesBetween } from './field-losses.js'
+import { fromFolder } from './words.js'
 
 /** What becomes of one request on one side. */
 export interface Decision {
@@ -37,20 +39,21 @@ function pathOf({ id }: Pick<Route, 'id'>, model: string): string {
 const PARAMETER = 'x'
 
 /** Asks what `explain` tells, of whole answers and of streams where a request may ask for either. */
-export function decide({ plan }: Side, route: Route | undefined, model: string, caller: Caller | undefined): Decision {
+export function decide(side: Side, route: Route | undefined, model: string, caller: Caller | undefined): Decision {
+  const { plan } = side
   if (route === undefined) return MISSING
   if (caller === undefined) return refusedAs('401 unauthenticated')
   const ask = { method: route.method, path: pathOf(route, model), model, key: caller.name, caller }
   const streams = typeof route.stream === 'object' ? [false, true] : [false]
   const perStream = streams.map(stream => requestFacts(plan, { ...ask, stream }))
-  const refusals = perStream.map(({ error }) => error && `${error.status} ${error.code}`)
+  const refusals = perStream.map(({ error }) => error && refusalText(error))
   const [first = ''] = refusals
   if (!refusals.includes(undefined)) return refusedAs(first)
   const served = perStream.filter(({ error }) => error === undefined)
   const partly = refusals.map((refused, at) => (refused === undefined ? '' : `; ${ANSWERS[at]}: ${refused}`))
   return {
     refused: undefined,
-    facts: perStream.map((facts, at) => refusals[at] ?? comparable(facts)),
+    facts: perStream.map((facts, at) => refusals[at] ?? withoutFolder(comparable(facts), side)),
     shown: shownOrder(served[0]?.exchanges ?? []) + partly.join(''),
     lost: lossesOf(
       route,
@@ -60,12 +63,32 @@ export function decide({ plan }: Side, route: Route | undefined, model: string, 
   }
 }
 
+/** What a budget says of a target without a price: that a key may not use it is not meant. */
+export const UNPRICED = '403 no price'
+
+function refusalText({ status, code, limit }: ErrorFacts): string {
+  return code === 'forbidden' && limit === 'budget' ? UNPRICED : `${status} ${code}`
+}
+
 /** What {@link Decision.facts} are of. */
 export const ANSWERS = ['whole answers', 'streams'] as const
 
 /** The folder of recordings is a setting: of a git revision it is another one. */
 function comparable({ key: _, bounds: _2, request: _3, route: _4, recorded, ...facts }: RequestFacts): Comparable {
   return recorded === undefined ? facts : { ...facts, recorded: 'yes' }
+}
+
+/** Headers may show the path of a file; most configurations have none. */
+const SHOWS_PATHS = new WeakMap<Config, boolean>()
+
+function withoutFolder(facts: Comparable, { plan, config, folder }: Side): Comparable {
+  const shows = SHOWS_PATHS.get(config) ?? [...plan.upstreams.values()].some(showsPath)
+  SHOWS_PATHS.set(config, shows)
+  return shows ? JSON.parse(fromFolder(JSON.stringify(facts), folder)) : facts
+}
+
+function showsPath({ source }: Upstream): boolean {
+  return source?.of.type === 'gcp' && source.of.file !== undefined
 }
 
 function refusedAs(refused: string): Decision {

@@ -28,7 +28,7 @@ export function* entryChanges(before: Side, after: Side): Steps<readonly Change[
   yield* list.compare('route', routesOf(before), routesOf(after), routeWords(before, after), undefined, one =>
     isForUpstreams(one) ? [] : ['unreachable'],
   )
-  return [...list.changes(), ...settingChanges(was, is)]
+  return [...list.changes(), ...settingChanges(before, after)]
 }
 
 function modelWords(model: ModelConfig): Words {
@@ -90,7 +90,10 @@ class EntryList {
         this.#add(about, name, what, before === ABSENT ? ABSENT : 'one', after === ABSENT ? ABSENT : 'another', [])
         continue
       }
-      const isLess = isWeaker(what, was.get(what), is.get(what)) || weakened.includes(what)
+      // A key without a budget was free to use what has no price. What the others say holds for budgets of keys.
+      const isOfNew =
+        what === 'unpriced' && about === 'key' && ![...was.keys()].some(one => one.startsWith('budget per '))
+      const isLess = (!isOfNew && isWeaker(what, was.get(what), is.get(what))) || weakened.includes(what)
       // Requests that name no model had it.
       const isUnserved = what === 'default_model' && after === ABSENT
       this.#add(about, name, what, before, after, isLess ? ['weaker'] : isUnserved ? ['unreachable'] : [])

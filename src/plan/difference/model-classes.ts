@@ -89,10 +89,13 @@ class SideModels {
   readonly #prices = new Map<Price, string>()
   /** Globs of the models that are recorded; without any, all are or none. */
   readonly #recorded: NameSet
+  /** Globs of the models that a check is asked about, for each check that names some. */
+  readonly #checked: readonly NameSet[]
 
   constructor(side: Side) {
     this.#side = side
     this.#recorded = new NameSet(side.config.record?.models ?? [])
+    this.#checked = side.config.checks.flatMap(({ models }) => (models === undefined ? [] : [new NameSet(models)]))
   }
 
   of(name: string): Served | undefined {
@@ -106,7 +109,9 @@ class SideModels {
     // Names that paths cannot hold are served otherwise than others.
     const odd = [name, ...targets].some(one => ODD.test(one)) ? name : ''
     const recorded = this.#recorded.has(name) ? 'recorded' : ''
-    return { shape, targets, prices: prices.join('|'), text: `${number} ${prices.join('|')} ${recorded} ${odd}` }
+    const checked = this.#checked.map(models => (models.has(name) ? 'x' : '-')).join('')
+    const text = `${number} ${prices.join('|')} ${recorded} ${checked} ${odd}`
+    return { shape, targets, prices: prices.join('|'), text }
   }
 
   #priceOf({ model }: Found, upstream: string, target: string, name: string): string {
@@ -140,7 +145,8 @@ function sameSettings(before: Side, after: Side): ((upstream: string) => boolean
     const record = config.record && [models, keys, recorded]
     const unpriced = { ...accounting, prices: undefined, shippedPrices: undefined }
     const kinds = [task_kinds, resource_kinds]
-    return JSON.stringify([timeouts, retry, health, protocols, routes, media, unpriced, kinds, record])
+    const checks = config.checks.map(({ name, routes, models, when }) => [name, routes, models, when])
+    return JSON.stringify([timeouts, retry, health, protocols, routes, media, unpriced, kinds, record, checks])
   })
   if (one !== other) return undefined
   const known = new Map<string, boolean>()

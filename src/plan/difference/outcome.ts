@@ -1,5 +1,5 @@
 import type { RequestChange } from './change.js'
-import type { Decision } from './decision.js'
+import { type Decision, UNPRICED } from './decision.js'
 import { differing } from './fact-lines.js'
 import type { Terms } from './terms.js'
 
@@ -29,16 +29,17 @@ export function outcomesOf(
 function accessOutcome(
   before: Decision,
   after: Decision,
-  { is, name }: { readonly is: Terms; readonly name: string },
+  { was, is, name }: { readonly was: Terms; readonly is: Terms; readonly name: string },
 ): Outcome {
   const isAllowed = is.caller !== undefined && (name === '' || is.caller.may(name))
-  const isUnserved = isUnreachable(after.refused) && isAllowed
+  const isOwnBudget = after.refused === UNPRICED && was.bounds !== is.bounds
+  const isUnserved = isUnreachable(after.refused) && isAllowed && !isOwnBudget
   return { routes: [], before: before.shown, after: after.shown, what: [], marks: isUnserved ? ['unreachable'] : [] }
 }
 
 /** Whether it is refused, and not because of the key's own terms. */
 export function isUnreachable(result: Decision['facts'][number] | undefined): boolean {
-  return typeof result === 'string' && !result.startsWith(FORBIDDEN)
+  return typeof result === 'string' && (result === UNPRICED || !result.startsWith(FORBIDDEN))
 }
 
 function servedOutcomes(

@@ -1,10 +1,9 @@
 import { resolve } from 'node:path'
 import type { Config } from '../../core/config.js'
 import { DEFAULTS } from '../../core/defaults.generated.js'
-import type { EntryChange } from './change.js'
-import { ABSENT } from './change.js'
+import { ABSENT, type EntryChange, type Side } from './change.js'
 import { isWeakerSetting, type Settings } from './weaker-settings.js'
-import { digestOf } from './words.js'
+import { digestOf, fromFolder } from './words.js'
 
 /** Sections that concern the process, or every request, and have no entries by name. */
 const SECTIONS = [
@@ -35,8 +34,8 @@ const SECTIONS = [
   'task_kinds',
 ] as const satisfies readonly (keyof Config)[]
 
-/** Settings that say something else, by their path. Those below the data folder are compared from there. */
-export function settingChanges(before: Config, after: Config): readonly EntryChange[] {
+/** Settings that say something else, by their path. Paths below the configuration's folder are compared from there. */
+export function settingChanges(before: Side, after: Side): readonly EntryChange[] {
   const [was, is] = [settingsOf(before), settingsOf(after)]
   const names = [...new Set([...was.keys(), ...is.keys()])]
   const changed = names.filter(name => was.get(name) !== is.get(name))
@@ -51,8 +50,7 @@ export function settingChanges(before: Config, after: Config): readonly EntryCha
 }
 
 /** By path; what features read themselves has paths like the rest. */
-function settingsOf(config: Config): Settings {
-  const folder = resolve(config.store.path, '..')
+function settingsOf({ config, folder = resolve(config.store.path, '..') }: Side): Settings {
   const sections = SECTIONS.map((name): readonly [string, unknown] => [name, config[name]])
   sections.push(['secret_managers', config.managed?.managers])
   sections.push(['time_zone', config.accounting?.timeZone ?? DEFAULTS.time_zone])
@@ -68,14 +66,13 @@ function settingsOf(config: Config): Settings {
 
 function leaves(path: string, value: unknown, folder: string): (readonly [string, string])[] {
   if (value === undefined) return []
-  const plain: unknown = JSON.parse(JSON.stringify(value) ?? 'null')
-  return walk(path, plain, folder)
+  return walk(path, JSON.parse(fromFolder(JSON.stringify(value) ?? 'null', folder)))
 }
 
-function walk(path: string, value: unknown, folder: string): (readonly [string, string])[] {
-  if (Array.isArray(value)) return [[path, JSON.stringify(value).replaceAll(folder, '.')]]
+function walk(path: string, value: unknown): (readonly [string, string])[] {
+  if (Array.isArray(value)) return [[path, JSON.stringify(value)]]
   if (typeof value === 'object' && value !== null) {
-    return Object.entries(value).flatMap(([name, inner]) => walk(`${path}.${name}`, inner, folder))
+    return Object.entries(value).flatMap(([name, inner]) => walk(`${path}.${name}`, inner))
   }
-  return [[path, String(value).replaceAll(folder, '.')]]
+  return [[path, String(value)]]
 }

@@ -1,7 +1,8 @@
 import { groupsOf } from '../../core/accounting-config.js'
 import type { Caller } from '../../core/caller.js'
 import type { Config, KeyConfig } from '../../core/config.js'
-import { isGlob } from '../../core/glob.js'
+import { Glob, isGlob } from '../../core/glob.js'
+import { hasBudget } from '../../core/limit-refusals.js'
 import { boundFacts } from '../explain/limit-facts.js'
 import type { Side } from './change.js'
 
@@ -44,6 +45,8 @@ export function termsOf(name: string, { plan, config }: Side, now: number): Term
     policy === undefined ? null : [key.routes ?? null, ...groups.map(group => group.routes ?? null)],
     config.record?.keys?.includes(name) ?? null,
     chain.flatMap(([group]) => (groupsAsked(config).has(group) ? [group] : [])),
+    config.checks.map(({ when }) => when?.key?.some(glob => new Glob(glob).matches(name))),
+    policy?.scopes.flatMap(({ limits }) => (hasBudget(limits) ? [limits.unpriced ?? null] : [])),
   ])
   const lists = [key.models, ...groups.flatMap(({ models }) => (models === undefined ? [] : [models]))]
   return { caller: found, text, bounds: boundsText(found, key), lists }
@@ -51,12 +54,12 @@ export function termsOf(name: string, { plan, config }: Side, now: number): Term
 
 const ASKED = new WeakMap<Config, ReadonlySet<string>>()
 
-/** Groups that conditions of targets name. */
+/** Groups that conditions of targets and checks name. */
 function groupsAsked(config: Config): ReadonlySet<string> {
   const known = ASKED.get(config)
   if (known !== undefined) return known
-  const targets = Object.values(config.models).flatMap(model => model.targets)
-  const made = new Set(targets.flatMap(({ when }) => when?.group ?? []))
+  const conditions = [...Object.values(config.models).flatMap(model => model.targets), ...config.checks]
+  const made = new Set(conditions.flatMap(({ when }) => when?.group ?? []))
   ASKED.set(config, made)
   return made
 }

@@ -1,18 +1,24 @@
 import type { Upstream } from '../../core/plan.js'
+import { digestOf as credentialDigest } from '../credential.js'
 import { egressFacts } from '../explain/egress-facts.js'
 import { boundWords } from './bound-words.js'
 import type { Side } from './change.js'
-import { digestOf, SECRET, transformWords, type Words } from './words.js'
+import { digestOf, fromFolder, SECRET, transformWords, type Words } from './words.js'
 
 /** What an upstream is beside the requests that it gets. */
 export function upstreamWords(before: Side, after: Side): (upstream: Upstream, side: 0 | 1) => Words {
   const sides = [before, after] as const
   return (upstream, side) => {
-    const config = sides[side].config.upstreams[upstream.name]
+    const { config: all, folder } = sides[side]
+    const config = all.upstreams[upstream.name]
     const words = new Map(boundWords(config?.limits))
     words.set('address', config?.base ?? upstream.origin)
-    const credentials = [upstream, ...upstream.others].flatMap(({ credential }) => credential ?? [])
-    if (credentials.length > 0) words.set(SECRET, credentials.join(' '))
+    const { credential: { place, ...credential } = {}, otherSecrets, previousSecrets } = config ?? {}
+    if (Object.keys(credential).length > 0)
+      words.set(
+        SECRET,
+        credentialDigest([place, credential, otherSecrets, previousSecrets], json => fromFolder(json, folder)),
+      )
     const { off, region, egress } = upstream
     if (off !== undefined) words.set('off', off)
     if (region !== undefined) words.set('region', region)

@@ -65,6 +65,7 @@ const RULES: readonly (readonly [RegExp, Judge])[] = [
   [/^egress\.tls\.minVersion$/, (before, after) => before !== undefined && (after === undefined || after < before)],
   [/^(?:media\.fetch|webhooks)\.allow$/, allowed],
   [/^(media\.fetch|webhooks)\.ports$/, allowed],
+  [/^(media\.fetch|webhooks)\.region$/, (_, after) => after !== undefined],
   [/^media\.fetch\.http$/, on],
   [/^receipts\.when_full$/, before => before === 'refuse'],
   [/^unpriced$/, before => before === 'refuse'],

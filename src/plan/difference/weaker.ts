@@ -9,7 +9,7 @@ const PER_WINDOW = / per \w+$/
 const LISTS: ReadonlySet<string> = new Set(['models', 'routes', 'networks', 'regions', 'caller'])
 /** Words that only restrict: without them more is allowed. */
 const RESTRICTIONS: ReadonlySet<string> = new Set([
-  ...['strict', 'disabled', 'expires', 'region', 'group', 'capture'],
+  ...['strict', 'disabled', 'expires', 'group', 'capture'],
   ...['schema', 'requires_all_models'],
 ])
 /** Words that say what is kept of the content of requests, as JSON. */
@@ -17,16 +17,19 @@ const KEPT: ReadonlySet<string> = new Set(['capture', 'trace'])
 
 /** Whether a policy allows more than before. `undefined`: it says nothing. */
 export function isWeaker(what: string, before: string | undefined, after: string | undefined): boolean {
+  if (before === after) return false
   if (what === 'generations' || what === 'resources.unknown') return before === undefined
   if (what.startsWith('members.')) return after === 'pass' || (after === undefined && before !== 'pass')
   if (KEPT.has(what) && after !== undefined && (before === undefined || keepsMore(before, after))) return true
   if (what === 'when_store_fails') return before === 'closed' || after === 'open'
+  // Keys with regions use what is in theirs, and nothing whose region is not known.
+  if (what === 'region') return after !== undefined
+  if (what === 'unpriced') return before === 'refuse' || after === 'free'
   if (before === undefined) return false
   if (NUMBERS.has(what) || PER_WINDOW.test(what) || what.startsWith('limits.'))
     return after === undefined || amountOf(after) > amountOf(before)
   if (LISTS.has(what)) return after === undefined || allowsMore(listOf(before), listOf(after))
   if (what === 'expires') return after === undefined || after > before
-  if (what === 'unpriced') return before === 'refuse'
   if (what === 'egress') return reachesMore(before, after ?? '')
   if (what === 'address') return before.startsWith('https:') && after?.startsWith('http:') === true
   return RESTRICTIONS.has(what) && after === undefined

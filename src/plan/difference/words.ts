@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { dirname, sep } from 'node:path'
 import type { VerbConfig } from '../../core/config.js'
 
 /** What an entry says, by what it says it of, as texts to compare. */
@@ -13,6 +14,14 @@ const SHOWN_DIGITS = 12
 /** Stands for what is too long to show, or may hold a secret. */
 export function digestOf(value: unknown): string {
   return hash('sha256', JSON.stringify(value)).slice(0, SHOWN_DIGITS)
+}
+
+/** JSON with paths from a folder, where they are below it. */
+export function fromFolder(json: string, folder: string | undefined): string {
+  // Of the root, each path would be below it, and every slash of an address, too.
+  if (folder === undefined || folder === dirname(folder)) return json
+  const [place, slash] = [folder, sep].map(text => JSON.stringify(text).slice(1, -1)) as [string, string]
+  return json.replaceAll(`${place}${slash}`, './').replaceAll(`"${place}"`, '"."')
 }
 
 interface Changing {

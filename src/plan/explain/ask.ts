@@ -1,4 +1,4 @@
-import type { Caller } from '../../core/caller.js'
+import type { Caller, Refusal } from '../../core/caller.js'
 
 /** A request to be explained. Nothing of it is sent anywhere. */
 export interface Ask {
@@ -11,8 +11,8 @@ export interface Ask {
   readonly stream?: boolean | undefined
   /** Name of a caller's key, or a key as a client presents it. Absent: any key that may do all. */
   readonly key?: string | undefined
-  /** Who that is, for a key that is not in the files. */
-  readonly caller?: Caller | undefined
+  /** Who that is, for a key that is not in the files, or how it is refused. */
+  readonly caller?: Caller | Refusal | undefined
   readonly body?: Uint8Array | string | undefined
   /** Milliseconds since the epoch; now unless a test says otherwise. */
   readonly now?: number | undefined

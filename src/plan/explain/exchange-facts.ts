@@ -159,9 +159,9 @@ interface Way {
 function wayOf(candidate: Candidate, request: Resolved): Way {
   const { exchange } = candidate
   const sent = attempt(() => sentTo(candidate, request))
-  const { route, asker, sent: body } = request
+  const { route, asker, sent: body, read } = request
   const made = sent instanceof GatewayError ? undefined : sent
-  const charged = { exchange, route, caller: asker.caller, body, sent: made?.body }
+  const charged = { exchange, route, model: read.model, caller: asker.caller, body, sent: made?.body }
   const refusal = sent instanceof GatewayError ? { error: sent, others: false } : limitRefusal(charged)
   return { candidate, sent: made, charge: chargeFacts(charged), refusal }
 }

@@ -4,7 +4,7 @@ import { boundText, priceText, usdText } from '../../core/bound-text.js'
 import type { CallerPolicy, Price, Scope, ScopeLimits } from '../../core/bounds.js'
 import type { Caller } from '../../core/caller.js'
 import type { GatewayError } from '../../core/errors.js'
-import { outputTooLarge, refused } from '../../core/limit-refusals.js'
+import { outputTooLarge, priceRefusal, refused } from '../../core/limit-refusals.js'
 import { numbered } from '../../core/numbered.js'
 import type { Exchange, Route } from '../../core/plan.js'
 import type { Priority } from '../../core/priority.js'
@@ -108,6 +108,8 @@ export function networkFacts({ networks = [] }: Pick<CallerPolicy, 'networks'>):
 interface Charged {
   readonly exchange: Exchange
   readonly route: Route
+  /** As the request names it. */
+  readonly model: string
   readonly caller: Pick<Caller, 'policy'>
   readonly body: Uint8Array | undefined
   readonly sent: string | undefined
@@ -142,7 +144,7 @@ export interface LimitRefusal {
 }
 
 export function limitRefusal(charged: Charged): LimitRefusal | undefined {
-  const { exchange, route, caller, body, sent } = charged
+  const { exchange, route, model, caller, body, sent } = charged
   const { tariff } = exchange
   if (tariff === undefined || isFree(route)) return undefined
   const most = mostOutput(caller)
@@ -151,11 +153,16 @@ export function limitRefusal(charged: Charged): LimitRefusal | undefined {
     const param = body && memberWith(output, asBuffer(body), route.protocol?.amounts)
     return { error: outputTooLarge(output, most, param), others: false }
   }
+  const scopes = [...(caller.policy?.scopes ?? []), ...tariff.scopes]
+  // How many lines the file of a batch has, its upload has told the gateway alone.
+  const lines = route.protocol?.amounts?.batch === true ? 1 : undefined
+  const unpriced = priceRefusal(tariff, [scopes], model, lines)
+  if (unpriced !== undefined) return { error: unpriced, others: true }
   const worst = worstFor(charged)
   if (worst === undefined) return undefined
   const reserved = { requests: 1, tokens: worst.tokens, budget: worst.cost }
   const cause = `it reserves ${reservedText(worst, tariff.price)}`
-  for (const scope of [...(caller.policy?.scopes ?? []), ...tariff.scopes]) {
+  for (const scope of scopes) {
     const bound = scope.limits.bounds.find(({ unit, amount }) => reserved[unit] > amount)
     if (bound === undefined) continue
     const error = refused({ scope, unit: bound.unit, bound, retryAfterMs: undefined, cause }, route.errors)

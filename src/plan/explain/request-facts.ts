@@ -79,6 +79,8 @@ export interface ErrorFacts {
   /** What the client receives, in its family's format; ids of requests are new each time. */
   readonly body?: JsonObject
   readonly allow?: readonly string[]
+  /** Of limits the one that refuses, as the log names it. */
+  readonly limit?: string
 }
 
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] }
@@ -246,11 +248,12 @@ function errorFacts(error: GatewayError, matched: Match | Miss): ErrorFacts {
   const family = matched.route?.errors ?? (matched as Miss).errors
   const { code, status, message, cause } = error
   const reason = typeof cause === 'string' ? cause : message
-  const { allow, rule } = error.details
+  const { allow, rule, limit } = error.details
   return {
     ...{ status, code, family, reason },
     ...(rule === UNREAD ? {} : { body: errorBody(error, family, REQUEST_ID) }),
     ...(allow === undefined ? {} : { allow }),
+    ...(limit === undefined ? {} : { limit }),
   }
 }
 
@@ -263,8 +266,7 @@ function authenticate(
   placements: Route['caller'],
 ): Caller {
   if (key === undefined) return ANYBODY
-  if (known !== undefined) return known
-  const caller = plan.keys.named(key, now) ?? plan.keys.find(key, now)
+  const caller = known ?? plan.keys.named(key, now) ?? plan.keys.find(key, now)
   if (!('refused' in caller)) return caller
   throw unauthenticated(placements, `this key is ${caller.refused}`)
 }
