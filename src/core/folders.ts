@@ -1,6 +1,9 @@
-import { mkdirSync, statSync } from 'node:fs'
-import { mkdir, stat } from 'node:fs/promises'
+import { lstatSync, mkdirSync, type Stats, statSync } from 'node:fs'
+import { lstat, mkdir, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
+
+/** How often a folder is made that others remove again. */
+const MAX_TRIES = 100
 
 /**
  * Makes a folder and those above it that are missing, one after another: Node's `recursive` never returns where a folder that exists
@@ -9,12 +12,24 @@ import { dirname } from 'node:path'
 export function makeFolderSync(path: string, mode?: number): void {
   if (isFolderSync(path)) return
   if (dirname(path) !== path) makeFolderSync(dirname(path), mode)
-  try {
-    mkdirSync(path, { mode })
-  } catch (error) {
-    // Another process has made it meanwhile.
-    if (!isFolderSync(path)) throw error
+  for (let tries = 1; ; tries++) {
+    try {
+      mkdirSync(path, { mode })
+      return
+    } catch (error) {
+      if (isFolderSync(path)) return
+      if (tries === MAX_TRIES || !isTaken(error) || !mayBeMade(lstatSync(path, { throwIfNoEntry: false }))) throw error
+    }
   }
+}
+
+function isTaken(error: unknown): boolean {
+  return error instanceof Error && Reflect.get(error, 'code') === 'EEXIST'
+}
+
+/** Another process has made the folder and removed it again meanwhile. A link that leads nowhere stays as it is. */
+function mayBeMade(found: Stats | undefined): boolean {
+  return found === undefined || found.isDirectory()
 }
 
 function isFolderSync(path: string): boolean {
@@ -25,9 +40,16 @@ function isFolderSync(path: string): boolean {
 export async function makeFolder(path: string, mode?: number): Promise<void> {
   if (await isFolder(path)) return
   if (dirname(path) !== path) await makeFolder(dirname(path), mode)
-  await mkdir(path, { mode }).catch(async error => {
-    if (!(await isFolder(path))) throw error
-  })
+  for (let tries = 1; ; tries++) {
+    try {
+      await mkdir(path, { mode })
+      return
+    } catch (error) {
+      if (await isFolder(path)) return
+      const found = await lstat(path).catch(() => undefined)
+      if (tries === MAX_TRIES || !isTaken(error) || !mayBeMade(found)) throw error
+    }
+  }
 }
 
 async function isFolder(path: string): Promise<boolean> {

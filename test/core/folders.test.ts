@@ -1,4 +1,5 @@
-import { existsSync, statSync, writeFileSync } from 'node:fs'
+import fs, { existsSync, rmdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import t from 'tap'
 import { makeFolder, makeFolderSync } from '../../src/core/folders.js'
@@ -18,6 +19,41 @@ for (const [name, make] of WAYS) {
     writeFileSync(file, '')
     for (const wrong of [file, join(file, 'below')])
       await t.rejects(async () => await make(wrong), { code: /EEXIST|ENOTDIR/ })
+  })
+
+  t.test(`one that another process makes and removes meanwhile is made: ${name}`, async t => {
+    const path = join(t.testdir(), 'a')
+    const { mkdirSync: real } = fs
+    const { mkdir } = fs.promises
+    t.teardown(() => {
+      Object.assign(fs, { mkdirSync: real })
+      Object.assign(fs.promises, { mkdir })
+      syncBuiltinESMExports()
+    })
+    let left = 3
+    const meet = (): void => {
+      if (left-- > 0) throw Object.assign(new Error('it is there'), { code: 'EEXIST' })
+    }
+    fs.mkdirSync = ((...options: Parameters<typeof real>) => {
+      meet()
+      return real(...options)
+    }) as typeof real
+    fs.promises.mkdir = (async (...options: Parameters<typeof mkdir>) => {
+      meet()
+      return mkdir(...options)
+    }) as typeof mkdir
+    syncBuiltinESMExports()
+    await make(path)
+    t.ok(statSync(path).isDirectory())
+    rmdirSync(path)
+    left = Number.POSITIVE_INFINITY
+    await t.rejects(async () => await make(path), { code: 'EEXIST' })
+  })
+
+  t.test(`a link that leads nowhere is an error: ${name}`, async t => {
+    const path = join(t.testdir(), 'a')
+    symlinkSync(join(path, '..', 'nothing'), path)
+    await t.rejects(async () => await make(path), { code: 'EEXIST' })
   })
 
   t.test(

@@ -4,6 +4,7 @@ import { CHAT_ANSWER, json } from '../helpers/answers.js'
 import { CHAT, startTestGateway, type TestGateway, upstreamYaml } from '../helpers/gateway.js'
 import { type Answer, request } from '../helpers/raw-client.js'
 import { type RawUpstream, startRawUpstream } from '../helpers/raw-upstream.js'
+import { compatible, FILM, startTaskUpstream, type TaskUpstream } from '../helpers/task-upstream.js'
 
 t.setTimeout(180_000)
 
@@ -219,6 +220,41 @@ t.test('a request may name a generation that is kept, for keys that may', async 
     body: { ...CHAT, max_tokens: 5 },
   })
   t.match([messages.status, messages.json()], [403, { type: 'error', error: { type: 'permission_error' } }])
+})
+
+t.test('tasks that a canary has begun are followed, fetched and cancelled at its upstream', async t => {
+  let isDone = false
+  const first = await startTaskUpstream(t, compatible({ status: 'running' }))
+  const runs = compatible({ status: 'running' })
+  const fresh = await startTaskUpstream(t, (asked, upstream) =>
+    isDone && !asked.target.endsWith('/content') ? { body: { status: 'completed' } } : runs(asked, upstream),
+  )
+  const up = (name: string, { origin }: TaskUpstream): string =>
+    `${name}: { kind: openai, base: "${origin}", secret: { env: UPSTREAM_KEY }, tasks: { poll: { every: 20ms } } }`
+  const yamlOf = (upstreams: string, film: string): string => `version: 1
+keys: { alice: { secret: { env: ALICE_KEY }, generations: pin } }
+upstreams: { ${upstreams} }
+models: { film: ${film} }
+${LONG}
+`
+  const env = { ALICE_KEY: ALICE }
+  const gateway = await startTestGateway(t, yamlOf(up('up', first), 'up'), { env })
+  await gateway.write('gateway.yaml', yamlOf(`${up('up', first)}, ${up('fresh', fresh)}`, 'fresh'))
+  await gateway.gateway.reload()
+  const ask = (path: string, more: Partial<Parameters<typeof request>[3]> = {}): Promise<Answer> =>
+    request(t, gateway.origin, path, { key: ALICE, ...more })
+  const begin = async (): Promise<string> => {
+    const options = { body: { model: 'film', prompt: 'A cat' }, headers: { 'x-gateway-generation': '2' } }
+    return ((await ask('/v1/videos', options)).json() as { id: string }).id
+  }
+  const ids = [await begin(), await begin()]
+  t.same([first.submits.length, fresh.submits.length], [0, 2])
+  for (const id of ids) await gateway.log.find(({ task, to }) => task === id && to === 'running')
+  t.equal((await ask(`/v1/videos/${ids[1]}`, { method: 'DELETE' })).status, 200)
+  await fresh.requests.find(({ method, target }) => method === 'DELETE' && target === '/v1/videos/vid_2')
+  isDone = true
+  await gateway.log.find(({ task, to }) => task === ids[0] && to === 'succeeded')
+  for (let n = 0; n < 3; n++) t.same((await ask(`/v1/videos/${ids[0]}/content`)).body, FILM)
 })
 
 t.test('what cannot serve side by side takes over at once, with the reason', async t => {

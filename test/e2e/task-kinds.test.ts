@@ -195,6 +195,15 @@ t.test('a kind may have nulls, a member for what one was made of, and the place 
   })
 })
 
+t.test('a kind may have any name that the schema takes', async t => {
+  for (const name of ['model3d', 'Music_2', 'gone', 'a-name-of-thirty-two-characters-']) {
+    const gateway = await stage(t, name, maker('audio/wav'), MUSIC.replace('  music:', `  ${name}:`))
+    const { id, status } = await made(gateway, { prompt: 'The sea' })
+    t.equal(status, 'completed', name)
+    t.equal((await gateway.request(`/v1/songs/${id}`, { method: 'DELETE' })).status, 200)
+  }
+})
+
 t.test('kinds come and go by reload: their tasks are followed while there are routes for them', async t => {
   const state = { is: 'running' }
   const script: TaskScript = (request, upstream) =>

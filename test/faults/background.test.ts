@@ -9,6 +9,7 @@ import { oneUpstream, startTestGateway, type TestGateway } from '../helpers/gate
 import { Journal } from '../helpers/journal.js'
 import type { RawClient } from '../helpers/raw-client.js'
 import { type RawUpstream, type Script, startRawUpstream } from '../helpers/raw-upstream.js'
+import { storeYaml, temporary } from '../helpers/store-kinds.js'
 
 /** Responses that run in the background, and those who read their events meanwhile. */
 
@@ -16,6 +17,8 @@ type Test = Pick<typeof t, 'teardown'>
 
 const END = `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] })}\n\n`
 const PIECE = 'x'.repeat(500_000)
+/** How often a run writes that it is alive. */
+const BEAT_INTERVAL_MS = 30_000
 
 async function stage(test: Test, more = ''): Promise<{ readonly gateway: TestGateway; readonly up: RawUpstream }> {
   const up = await startRawUpstream(test)
@@ -124,6 +127,30 @@ t.test('an end that the store did not take at once is stored when it does', asyn
   t.equal(begun.status, 200)
   await writes.count(1, one => one === 'stored')
   t.strictSame(writes.items, ['tried', 'tried', 'tried', 'stored'])
+})
+
+t.test('a response that another process has deleted ends, and its upstream is let go', async t => {
+  const { setInterval } = globalThis
+  t.teardown(() => Object.assign(globalThis, { setInterval }))
+  const beats: (() => void)[] = []
+  const noted = (run: () => void, milliseconds: number): NodeJS.Timeout => {
+    if (milliseconds === BEAT_INTERVAL_MS) beats.push(run)
+    return setInterval(run, milliseconds)
+  }
+  Object.assign(globalThis, { setInterval: noted })
+  const up = await startRawUpstream(t)
+  up.answer(hang)
+  const store = storeYaml({ type: 'file', path: temporary(t) })
+  const yaml = oneUpstream(up.origin, `store: ${store}\n`).replace(', responses: POST /v1/responses', '')
+  const runs = await startTestGateway(t, yaml)
+  const deletes = await startTestGateway(t, yaml, { env: { CALLER_KEY: runs.key } })
+  const begun = await runs.request('/v1/responses', { body: { model: 'm', input: 'a', background: true } })
+  const { id } = begun.json() as { id: string }
+  await up.requests.count(1)
+  const gone = await deletes.request(`/v1/responses/${id}`, { method: 'DELETE' })
+  t.equal(gone.status, 200, gone.text)
+  for (const beat of beats) beat()
+  await up.aborts.count(1)
 })
 
 t.test('F-U16 of many that have ended the last 32 are kept, and none of their requests', async t => {

@@ -395,6 +395,20 @@ t.test('a task that waits for what `modal` says continues as itself', async t =>
   t.equal(asked, 2)
 })
 
+t.test('a task that has ended stays as it is, though its upstream takes a `modal` for it', async t => {
+  const wire: Wire = {
+    submit: ({ target }) =>
+      target.endsWith('modal') ? { body: { code: 1, description: 'ok', result: '1320098173410001' } } : undefined,
+  }
+  const { begin, post, get, reaches, upstream } = await stage(t, wire)
+  const id = await begin()
+  const record = await reaches(id, 'succeeded')
+  t.match(record, { buttons: [{ label: 'U1' }] })
+  t.match((await post('/mj/submit/modal', { taskId: id, prompt: 'x' })).json(), { code: 1, result: id })
+  t.equal(upstream.submits.length, 2)
+  t.same((await get(`/mj/task/${id}/fetch`)).json(), record)
+})
+
 // ── what the upstream refuses
 
 t.test('what the upstream refuses by its code is passed on as it said it, and is not a task', async t => {

@@ -1,14 +1,16 @@
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { StoreError } from '../../src/core/store.js'
 import { inertHeaders } from '../../src/features/tasks/content-relay.js'
 import { openStore } from '../../src/runtime/stores.js'
+import { MemoryStore } from '../../src/stores/memory.js'
 import { canary, proveNoLeak } from '../helpers/canaries.js'
 import { compatibleError } from '../helpers/expect.js'
 import { fastClock } from '../helpers/fast-clock.js'
 import { formOf, noise, type Part, sending } from '../helpers/forms.js'
 import { startTestGateway, type TestGateway } from '../helpers/gateway.js'
-import { withResolvers } from '../helpers/journal.js'
+import { Journal, withResolvers } from '../helpers/journal.js'
 import { listening } from '../helpers/listening.js'
 import { type Answer, connectRaw } from '../helpers/raw-client.js'
 import { redisConfig, storeYaml, temporary } from '../helpers/store-kinds.js'
@@ -604,6 +606,24 @@ t.test('a list continues after a task that has been deleted meanwhile', async t 
   t.same([...seen].sort(), [...ids].sort())
   const theirs = await gateway.request(`/v1/videos?after=${seen[0]}`, { key: other })
   compatibleError(t, theirs, 400)
+})
+
+t.test('a store without room for the position of a deleted task does not keep the task', async t => {
+  const { gateway, begin } = await stage(t, compatible({ status: 'running' }))
+  const { create, delete: remove } = MemoryStore.prototype
+  t.teardown(() => Object.assign(MemoryStore.prototype, { create, delete: remove }))
+  const removed = new Journal<string>('records that are removed')
+  MemoryStore.prototype.create = async function (draft) {
+    if (draft.namespace === 'tasks-gone') throw new StoreError('full', 'there is no room')
+    return await create.call(this, draft)
+  }
+  MemoryStore.prototype.delete = async function (place) {
+    removed.push(place.key)
+    return await remove.call(this, place)
+  }
+  const id = await begin()
+  t.equal((await gateway.request(`/v1/videos/${id}`, { method: 'DELETE' })).status, 200)
+  await removed.find(key => key === id)
 })
 
 // ── F-T4: content

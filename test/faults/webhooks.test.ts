@@ -86,6 +86,19 @@ t.test('F-X3 a webhook that fails is tried again, by the same id', async t => {
   await bin.until(/"msg":"notification taken"/)
 })
 
+for (const [status, outcome] of [
+  [200, 'taken'],
+  [410, 'given up'],
+] as const)
+  t.test(`a receiver has said ${status} with the head of its answer, however much follows: ${outcome}`, async t => {
+    const { url, port, told } = await hookListener(t, () => status, 200_000)
+    const { origin, bin } = await gateway(t, port, [{ status: 'completed' }])
+    await begin(origin, url)
+    const [, said] = await bin.until(/"msg":"notification (taken|again|given up)"/)
+    t.equal(said, outcome)
+    t.equal(told.items.length, 1)
+  })
+
 t.test('F-X1 a webhook at a name that leads to an inner address is given up before anything connects', async t => {
   const { url, port, told } = await hookListener(t, () => 204)
   const { origin, bin } = await gateway(t, port, [{ status: 'completed' }], '["localhost"]')

@@ -13,10 +13,14 @@ export interface Notified {
   readonly body: string
 }
 
-/** A receiver of webhooks, over HTTPS on localhost, which answers by `status`, when that is there, or not at all. */
+/**
+ * A receiver of webhooks, over HTTPS on localhost, which answers by `status`, when that is there, or not at all. `flood`: its
+ * answers have as many bytes, and do not end.
+ */
 export async function hookListener(
   t: Test,
   status: (count: number, notified: Notified) => number | 'hang' | Promise<number | 'hang'>,
+  flood = 0,
 ): Promise<{ url: string; port: number; told: Journal<Notified> }> {
   const tls = join(packageRoot(), 'test/fixtures/tls')
   const told = new Journal<Notified>('notifications')
@@ -30,7 +34,10 @@ export async function hookListener(
       const notified: Notified = { headers: request.headers, body }
       told.push(notified)
       const answer = await status(told.items.length, notified)
-      if (answer !== 'hang') response.writeHead(answer).end()
+      if (answer === 'hang') return
+      response.writeHead(answer)
+      if (flood > 0) response.write('x'.repeat(flood))
+      else response.end()
     })
   })
   const port = await listening(t, server)

@@ -6,8 +6,9 @@ import type { Maybe } from '../../kernel/stages.js'
 import type { Account } from './account.js'
 import { type Asker, type Lack, setAside } from './asker.js'
 import { type Clock, SYSTEM_CLOCK } from './clock.js'
-import { Committer, REMEMBERED_MS, type Transferred } from './committer.js'
+import { Committer } from './committer.js'
 import { Estate } from './estate.js'
+import { REMEMBERED_MS, type Transferred } from './flight.js'
 import { Holdings, type ScopeOf } from './holdings.js'
 import { lineOf, makeEntry, type Uncharged } from './ledger-entry.js'
 import {
@@ -231,7 +232,8 @@ export class Book {
       this.#metersOf(scopes).flatMap(meter => {
         if (amounts[meter.unit] === undefined) return []
         const account = this.#holdings.nameAt(meter, at)
-        const spend = meter.window === undefined ? 0 : (used[meter.unit] ?? 0)
+        const amount = Math.min(Number.MAX_SAFE_INTEGER, used[meter.unit] ?? 0)
+        const spend = meter.window === undefined ? 0 : amount
         if (meter.unit === 'budget' && spend > 0) charges.push(`${JSON.stringify(account)}:${spend}`)
         const expires = now + REMEMBERED_MS
         return [{ account, expires, bound: meter.amount, lease: `task/${id}`, spend, hold: 0, until: now }]

@@ -1,21 +1,16 @@
 import { randomUUID } from 'node:crypto'
-import type { Accounts, Commit, EntryRun, LeaseChange, LeaseState } from '../../core/accounts.js'
+import type { Accounts, LeaseChange, LeaseState } from '../../core/accounts.js'
 import { type Account, FORGETS_MS, PACE_MS } from './account.js'
 import { type Clock, SteadyClock } from './clock.js'
+import { commitOfFlight, type Flight, isEmpty, isRefused, LEASE_MS, type Transfer } from './flight.js'
 import { IDLE_MS } from './holdings.js'
 import { leaseSize } from './lease-size.js'
 import type { Line } from './ledger-entry.js'
 import { amountOf, type Reservation } from './reservation.js'
-import { Batch, commitOf, MAX_CHANGES, MAX_SETTLED } from './settled-batch.js'
+import { Batch, MAX_CHANGES, MAX_SETTLED } from './settled-batch.js'
 
-/** How long a lease holds after its last renewal. */
-const LEASE_MS = 60_000
 /** A process stops to use its lease so long before it ends: the clocks of processes may differ by as much. */
 const MARGIN_MS = 10_000
-/** How long the store remembers the number of a commit: longer than it is ever repeated. */
-export const REMEMBERED_MS = 7 * 86_400_000
-/** Ends of leases, of accounts and of that are whole steps, so that most commits leave the store's indexes as they are. */
-const STEP_MS = 1000
 /** Requests wait for the store so long; then each scope says whether they pass. */
 const PATIENCE_MS = 2000
 /** A commit without an answer is repeated after this time. */
@@ -32,30 +27,6 @@ const MAX_BURST = 20
 const MANY_ANSWERS = { shared: 24, local: 1 } as const
 /** Records that wait for the store. When there are as many, budgets refuse, and what else passes has no record. */
 const MAX_WAITING = 50_000
-
-/** What a reservation holds becomes a lease of its own, which outlives the process. Amounts of 0 give that lease back. */
-interface Transfer {
-  readonly lease: string
-  readonly until: number
-  readonly reservation: Reservation
-  readonly done: (outcome: Transferred) => void
-}
-
-/** `unknown`: the store does not answer, and it may be held later. `withdrawn`: it was not sent, and is still reserved. */
-export type Transferred = 'held' | 'partly' | 'unknown' | 'withdrawn'
-
-/** A commit that is under way. */
-interface Flight {
-  readonly number: number
-  readonly accounts: readonly Account[]
-  readonly leases: readonly Omit<LeaseChange, 'until' | 'expires'>[]
-  readonly transfers: readonly Transfer[]
-  readonly runs: readonly EntryRun[]
-  readonly settled: number
-  /** Monotonic time from which its leases run. */
-  readonly sent: number
-  retryMs: number
-}
 
 interface Options {
   readonly clock: Clock
@@ -235,14 +206,19 @@ export class Committer {
   async #try(flight: Flight): Promise<void> {
     if (this.#stopped) return
     this.#cancelPatience = this.#clock.after(PATIENCE_MS, () => this.#fail())
+    const commit = commitOfFlight(flight, this.writer, this.now())
     let answer: readonly LeaseState[]
     try {
-      answer = await this.#withTimeout(this.#store.commit(this.#commitOf(flight)))
+      answer = await this.#withTimeout(this.#store.commit(commit))
     } catch (error) {
       this.#cancelPatience()
       this.#options.onFault(error)
       this.#fail()
       if (this.#stopped) return
+      if (isRefused(commit)) {
+        this.#drop(flight)
+        return
+      }
       this.#cancelNext = this.#clock.after(flight.retryMs, () => {
         this.#cancelNext = undefined
         void this.#try(flight)
@@ -259,21 +235,6 @@ export class Committer {
       const cancel = this.#clock.after(TIMEOUT_MS, () => reject(new Error('the store does not answer a commit')))
       answer.then(resolve, reject).finally(cancel)
     })
-  }
-
-  #commitOf({ number, accounts, leases, transfers, runs }: Flight): Commit {
-    const now = this.now()
-    const step = Math.ceil(now / STEP_MS) * STEP_MS
-    const until = step + LEASE_MS
-    const own = leases.map((lease, at) => ({ ...lease, expires: (accounts[at] as Account).expires(step), until }))
-    const moved = transfers.flatMap(({ lease, until, reservation }) =>
-      reservation.accounts.map((account, at) => ({
-        ...{ account: account.name, expires: Math.max(account.expires(step), until), bound: account.bound, lease },
-        ...{ spend: 0, hold: reservation.amounts[at] as number, until },
-      })),
-    )
-    const remembered = step + REMEMBERED_MS
-    return commitOf({ writer: this.writer, number, remembered, now, leases: [...own, ...moved] }, runs)
   }
 
   #build(): Flight | undefined {
@@ -329,7 +290,23 @@ export class Committer {
     }
     // What is given back is no longer used, what is asked for not yet.
     account.lease = Math.min(left, hold)
-    return { account: account.name, bound: account.bound, lease: this.writer, spend: account.sent, hold }
+    const spend = Math.min(Number.MAX_SAFE_INTEGER, account.sent)
+    return { account: account.name, bound: account.bound, lease: this.writer, spend, hold }
+  }
+
+  /** Gives up a commit that no store takes, with its entries. */
+  #drop(flight: Flight): void {
+    this.#flight = undefined
+    this.isFailing = false
+    for (const account of flight.accounts) {
+      account.flying = false
+      account.sent = 0
+    }
+    const { settled } = flight
+    if (settled > 0)
+      this.#options.onFault(new Error(`${settled} entries of the ledger are lost: no store takes their commit`))
+    this.#written += settled
+    if (this.#waits) this.#wake()
   }
 
   #land(flight: Flight, answer: readonly LeaseState[]): void {
@@ -396,5 +373,3 @@ export class Committer {
     for (const flusher of flushers) if (this.#closing || flusher.count <= count) flusher.done()
   }
 }
-
-const isEmpty = ({ reservation }: Transfer): boolean => reservation.amounts.every(amount => amount === 0)

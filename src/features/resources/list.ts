@@ -26,26 +26,23 @@ export async function listResources(call: Call, { kind }: ResourceRule, serve: S
       return value === undefined || value === null || object[name] === value
     })
   const range: Range = { order, limit, ...(after === undefined ? {} : { after }) }
-  const { items: found, more } = await call.kernel.need(OWNERSHIP).page(ownerOf(call), kind, range, wanted)
+  const { items: found, more, end } = await call.kernel.need(OWNERSHIP).page(ownerOf(call), kind, range, wanted)
   const items = isBackwards ? found.toReversed() : found
   const seen = await refresh(call, kind, items, serve)
   const objects = seen.map(item => objectWithLinks(call, kind, objectOf(item, kind)))
-  const last = items.at(-1)
+  const next = more && end !== undefined ? tokenOf(end.created, end.key) : null
   if (pages !== 'tokens') {
-    const [first] = items
-    const ids = { first_id: first?.id ?? null, last_id: last?.id ?? null }
-    const form = pages === 'ids' ? { object: 'list' } : { next_page: nextPage(items, more && !isBackwards) }
+    const [first, last] = [items[0]?.id ?? null, items.at(-1)?.id ?? null]
+    const further = more ? end?.key : undefined
+    const ids = isBackwards
+      ? { first_id: further ?? first, last_id: last }
+      : { first_id: first, last_id: further ?? last }
+    const form = pages === 'ids' ? { object: 'list' } : { next_page: isBackwards ? null : next }
     call.answer(200, { ...form, [member]: objects, ...ids, has_more: more })
     return
   }
-  const next = nextPage(items, more)
   const token = next === null ? {} : { nextPageToken: next }
   call.answer(200, { ...(objects.length === 0 ? {} : { [member]: objects }), ...token })
-}
-
-function nextPage(items: readonly (OwnedResource & { readonly created: number })[], more: boolean): string | null {
-  const last = items.at(-1)
-  return more && last !== undefined ? tokenOf(last.created, last.id) : null
 }
 
 /** Clients write lists in two ways. */

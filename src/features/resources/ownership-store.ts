@@ -1,6 +1,7 @@
 import { isObject, type JsonObject } from '../../core/json.js'
 import type { ResourceKind } from '../../core/resources.js'
 import { isPlace, type Range, type Store, type StoredRecord } from '../../core/store.js'
+import { keepPosition, positionOf } from '../../kernel/positions.js'
 import { type ServiceKey, serviceKey } from '../../kernel/services.js'
 import { stored } from '../../kernel/stored.js'
 import { isOwnedByAnyone } from './is-owned.js'
@@ -23,6 +24,8 @@ export interface OwnedResource {
 interface ResourcePage {
   readonly items: readonly (OwnedResource & { readonly created: number })[]
   readonly more: boolean
+  /** Where the next page begins: after the last item, or after the last record read, where none of many was wanted. */
+  readonly end: Range['after']
 }
 
 const YEAR_MS = 365 * 24 * 3_600_000
@@ -30,8 +33,6 @@ const YEAR_MS = 365 * 24 * 3_600_000
 const DEFAULT_RETENTION_MS = 5 * YEAR_MS
 /** How long one is remembered that its upstream says it does not have, milliseconds: the answer may be a mistake. */
 const MISSING_RETENTION_MS = 7 * 24 * 3_600_000
-/** How long a deleted one may serve as a page's cursor, milliseconds. */
-const TOMBSTONE_RETENTION_MS = 3_600_000
 /** Records that are read at a time to fill a page, and at most for one page. */
 const STEP_RECORDS = 100
 const MAX_RECORDS_READ = 5000
@@ -90,10 +91,9 @@ export class OwnershipStore {
   async forget(owner: string, kind: ResourceKind, id: string): Promise<void> {
     const record = await this.#record(owner, kind, id)
     if (record === undefined) return
-    const place = { namespace: tombstonesOf(kind), owner, key: id, created: record.created }
-    const expires = this.#now() + TOMBSTONE_RETENTION_MS
-    // First, so that a list read meanwhile has its position. A full store still forgets.
-    await this.#store.create({ ...place, expires, value: Buffer.alloc(0) }).catch(() => undefined)
+    const place = { namespace: goneOf(kind), owner, key: id, created: record.created }
+    // First, so that a list read meanwhile has its position.
+    await keepPosition(this.#store, place, this.#now())
     await stored(this.#store.delete({ namespace: namespaceOf(kind), owner, key: id }))
   }
 
@@ -117,6 +117,7 @@ export class OwnershipStore {
   ): Promise<ResourcePage> {
     const items: (OwnedResource & { created: number })[] = []
     let last = after
+    let end = after
     for (let read = 0; read < MAX_RECORDS_READ; read += STEP_RECORDS) {
       const range = { order, limit: STEP_RECORDS, ...(last === undefined ? {} : { after: last }) }
       const records = await stored(this.#store.list(namespaceOf(kind), owner, range))
@@ -124,27 +125,23 @@ export class OwnershipStore {
         const resource = resourceOf(record)
         last = { created: record.created, key: record.key }
         if (resource.missing === true || (resource.object !== undefined && !wanted(resource.object))) continue
-        if (items.length === limit) return { items, more: true }
+        if (items.length === limit) return { items, more: true, end }
         items.push({ ...resource, created: record.created })
+        end = last
       }
-      if (records.length < STEP_RECORDS) return { items, more: false }
+      if (records.length < STEP_RECORDS) return { items, more: false, end }
     }
-    return { items, more: true }
+    return { items, more: true, end: last }
   }
 
   /** The position of the owner's resource in lists, also of one that was just deleted. */
-  async cursorOf(owner: string, kind: ResourceKind, id: string): Promise<Range['after'] | undefined> {
-    const known = await this.#record(owner, kind, id)
-    const record = known ?? (await this.#record(owner, kind, id, tombstonesOf(kind)))
-    return record && { created: record.created, key: record.key }
+  async cursorOf(owner: string, kind: ResourceKind, key: string): Promise<Range['after'] | undefined> {
+    const known = await positionOf(this.#store, { namespace: namespaceOf(kind), owner, key })
+    return known ?? (await positionOf(this.#store, { namespace: goneOf(kind), owner, key }))
   }
 
-  async #record(
-    owner: string,
-    kind: ResourceKind,
-    key: string,
-    namespace = namespaceOf(kind),
-  ): Promise<StoredRecord | undefined> {
+  async #record(owner: string, kind: ResourceKind, key: string): Promise<StoredRecord | undefined> {
+    const namespace = namespaceOf(kind)
     return isPlace({ namespace, owner, key }) ? await stored(this.#store.get(namespace, owner, key)) : undefined
   }
 
@@ -186,7 +183,8 @@ function namespaceOf({ name }: ResourceKind): string {
   return `held-${name}`
 }
 
-function tombstonesOf({ name }: ResourceKind): string {
+/** The positions of deleted ones. */
+function goneOf({ name }: ResourceKind): string {
   return `gone-${name}`
 }
 

@@ -194,7 +194,7 @@ export class Background {
     run.drop()
   }
 
-  /** Writes that the runs are alive, and reads which ones another process has cancelled. */
+  /** Writes that the runs are alive, and reads which ones another process has cancelled or deleted. */
   private beat(): void {
     const running = [...this.#runs.values()].filter(run => !run.ended)
     if (running.length === 0) {
@@ -208,7 +208,10 @@ export class Background {
           run.cancel()
           return undefined
         })
-        .catch(() => undefined)
+        .then(
+          kept => kept ?? run.cancel(),
+          () => undefined,
+        )
     }
   }
 }

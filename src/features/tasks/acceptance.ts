@@ -132,7 +132,10 @@ async function keepSaid(
   return (await results.keep(task, said, shape)) ?? said
 }
 
-/** Continues the parent and removes the new record. What an earlier attempt reported of the parent no longer holds. */
+/**
+ * Continues the parent and removes the new record. What an earlier attempt reported of the parent no longer holds, unless it has
+ * ended: then it stays as it is.
+ */
 async function continueParent(
   order: Order,
   entry: TaskEntry,
@@ -142,8 +145,8 @@ async function continueParent(
   gated: GatedAttempt,
 ): Promise<Outcome> {
   const tasks = order.call.kernel.need(TASKS)
-  // The parent's notes belong to an earlier attempt: then this attempt ends here.
-  const keeps = parent.task.notes === undefined
+  // The parent's notes belong to an earlier attempt, and one that has ended takes none: then this attempt ends here.
+  const keeps = parent.task.notes === undefined && !isEnded(parent.task)
   if (keeps) gated.end('accepted', undefined, undefined, 0, parent.task.id)
   else gated.end('ok')
   const notes = keeps ? withNotes(entry.task, gated).notes : undefined
@@ -151,13 +154,16 @@ async function continueParent(
   const now = Date.now()
   for (let known: TaskEntry | undefined = parent; known !== undefined; ) {
     const { task } = known
+    const isOver = isEnded(task)
+    const withKey = { ...task, ...(keyed === undefined ? {} : { keyed }) }
     const withHook = hook === undefined ? {} : { hook: { ...hook, sequence: task.hook?.sequence ?? 0 } }
-    const more = { ...withHook, ...(origin === undefined ? {} : { origin }), ...(keyed === undefined ? {} : { keyed }) }
-    const from = { ...task, ...more, fields: {}, moved: now }
-    const next = applyUpstreamStatus({ ...from, deadline: now + shape.deadline }, reading, shape, now, false)
-    const noted = notes === undefined ? next : { ...next, notes }
-    const saved = await tasks.save(known, noted, now + shape.poll.first)
+    const more = { ...withHook, ...(origin === undefined ? {} : { origin }) }
+    const from = { ...withKey, ...more, fields: {}, moved: now, deadline: now + shape.deadline }
+    const next = isOver ? withKey : applyUpstreamStatus(from, reading, shape, now, false)
+    const noted = notes === undefined || isOver ? next : { ...next, notes }
+    const saved = await tasks.save(known, noted, isOver ? (known.record.due ?? null) : now + shape.poll.first)
     if (saved !== undefined) {
+      if (isOver && notes !== undefined) await tasks.reportEnd({ ...entry.task, notes, state: 'cancelled' })
       await redirectKey(order, saved.task.id)
       await tasks.repository.remove(entry)
       return { type: 'begun', entry: saved }

@@ -1,12 +1,12 @@
 import type { TaskTarget } from '../../core/plan.js'
 import type { Generation } from '../../kernel/generation.js'
 import { NoResponseError } from '../../kernel/http-call.js'
+import { keepPosition } from '../../kernel/positions.js'
 import type { TaskHost, TaskRecords } from './host.js'
 import type { Task } from './record.js'
-import type { TaskEntry } from './repository.js'
-import { keepTombstone } from './tombstone.js'
+import { positionPlace, type TaskEntry } from './repository.js'
 import { MAX_MISSES } from './transition.js'
-import { callUpstream, targetOf } from './upstream.js'
+import { callUpstream, generationOf, targetOf } from './upstream.js'
 
 /** Statuses that say nothing about the task: they concern the credential, the rate or the time it took. */
 const UNDECIDED_STATUSES: ReadonlySet<number> = new Set([401, 403, 407, 408, 425, 429])
@@ -22,7 +22,7 @@ export async function cancelUpstream(tasks: TaskRecords, entry: TaskEntry): Prom
     await repository.replace(entry, task, task.awaited ?? null)
     return
   }
-  const generation = host.generation.lease()
+  const generation = generationOf(host, task).lease()
   try {
     const target = targetOf(generation.plan, task)
     const isDone =
@@ -31,7 +31,7 @@ export async function cancelUpstream(tasks: TaskRecords, entry: TaskEntry): Prom
       await repository.replace(entry, { ...task, faults: task.faults + 1 }, Date.now() + RETRY_PAUSE_MS)
     } else if (task.phase === 'deleting') {
       await tasks.reportEnd(task)
-      await keepTombstone(host.store, task)
+      await keepPosition(host.store, { ...positionPlace(task), created: task.created }, Date.now())
       await results.drop(task)
       await repository.remove(entry)
     } else {

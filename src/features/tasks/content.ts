@@ -3,6 +3,7 @@ import { GatewayError } from '../../core/errors.js'
 import type { TaskRoute, TaskTarget, Upstream } from '../../core/plan.js'
 import type { TaskVariant } from '../../core/task-kind.js'
 import type { Call } from '../../kernel/call.js'
+import type { Generation } from '../../kernel/generation.js'
 import { classify } from '../../kernel/upstream-errors.js'
 import { GuardedHttp } from '../../net/guarded.js'
 import { Blocked } from '../../net/media-url.js'
@@ -14,7 +15,7 @@ import { ContentRelay, type ContentRequest, type ContentSource, expired } from '
 import { presenterOf } from './presenters/index.js'
 import type { Artifact, Task } from './record.js'
 import type { TaskEntry } from './repository.js'
-import { observed, targetOf, variablesOf } from './upstream.js'
+import { generationOf, observed, targetOf, variablesOf } from './upstream.js'
 
 /** The variant of an upstream's only result. */
 const ONLY_VARIANT = 'content'
@@ -35,10 +36,13 @@ export async function content(call: Call, { task }: TaskEntry, { kind, notReady 
   if (wish === undefined) return
   if (artifact?.kept !== undefined) return await keptContent(call, task, artifact.kept, variant, wish)
   if (task.runs === true) throw new GatewayError('not_found', `The task has no ${name}.`)
-  const target = targetOf(call.generation.plan, task)
+  const generation = generationOf(call.kernel, task)
+  const target = targetOf(generation.plan, task)
   if (target === undefined)
     throw new GatewayError('unavailable', 'The upstream of this task is switched off.', { retryAfter: 10_000 })
-  new Fetch(call, task, target, { artifact, name, usual, variant, wish }).start()
+  generation.lease()
+  call.cancellation.add({ cancel: () => generation.release() })
+  new Fetch(call, generation, task, target, { artifact, name, usual, variant, wish }).start()
 }
 
 /** Throws if there is no content: not yet, no longer, or never. `early`: a preliminary result exists. */
@@ -75,6 +79,7 @@ function artifactOf({ artifacts }: Task, name: string, usual: string): Artifact 
 /** Fetches the content, with retries until something was sent to the client. It never begins the task again. */
 class Fetch {
   readonly #call: Call
+  readonly #generation: Generation
   readonly #task: Task
   readonly #target: TaskTarget
   readonly #wanted: Wanted
@@ -84,8 +89,9 @@ class Fetch {
   /** A server elsewhere was called: no later hop gets the credential, not even one to the upstream itself. */
   #hasLeftUpstream = false
 
-  constructor(call: Call, task: Task, target: TaskTarget, wanted: Wanted) {
+  constructor(call: Call, generation: Generation, task: Task, target: TaskTarget, wanted: Wanted) {
     this.#call = call
+    this.#generation = generation
     this.#task = task
     this.#target = target
     this.#wanted = wanted
@@ -110,15 +116,14 @@ class Fetch {
     })
     const { path, headers, elsewhere } = source
     const request = { method: 'GET', path, headers, body: null }
-    const { generation, kernel } = call
-    const from = { generation, observeTask: kernel.observeTask }
+    const from = { generation: this.#generation, observeTask: call.kernel.observeTask }
     relay.send(elsewhere ? request : observed(request, this.#task, this.#target, from))
   }
 
   /** The upstream itself, with its credential; for other addresses a guarded connection, which has it for trusted hosts alone. */
   private async place(): Promise<ContentSource> {
     const { upstream, calls, shape, timeouts } = this.#target
-    const { pool, headers, origin } = this.#call.generation.reach(upstream)
+    const { pool, headers, origin } = this.#generation.reach(upstream)
     const wanted = [...this.#wanted.wish.headers]
     const here = (path: string): ContentSource => {
       const own = [...headers, ...wanted]
@@ -153,10 +158,10 @@ class Fetch {
   }
 
   private guard(): GuardedHttp {
-    const { fetch } = this.#call.generation.plan.media
+    const { fetch } = this.#generation.plan.media
     const { allow = [], http = false, ports = [443, 80] } = fetch ?? {}
     const { upstream, timeouts } = this.#target
-    const { egress } = this.#call.generation.reach(upstream)
+    const { egress } = this.#generation.reach(upstream)
     return new GuardedHttp({ allow: ['*', ...allow], http, ports, timeoutMs: timeouts.idle, egress })
   }
 }

@@ -38,8 +38,6 @@ const TIMEOUTS_PER_ATTEMPT = 3
 const RECHECK_ENABLED_MS = 60_000
 /** Longest address, characters. */
 const MAX_URL_CHARS = 2048
-/** Most bytes that are read of an answer, which is ignored. */
-const MAX_ANSWER_BYTES = 64 * 1024
 const GONE = 410
 /** Added to an attempt's time limits before another process takes it over, milliseconds. */
 const SLACK_MS = 5000
@@ -217,13 +215,8 @@ export class HookQueue {
       const headers = [...HEADERS, 'webhook-sequence', String(sequence), ...signature, ...more]
       const request = { method: 'POST', path: connection.target, headers, body: Buffer.from(text) }
       try {
-        const options = {
-          key: '',
-          queue: 0,
-          connect: webhooks.timeout,
-          answer: webhooks.timeout,
-          maxBytes: MAX_ANSWER_BYTES,
-        }
+        const { timeout } = webhooks
+        const options = { key: '', queue: 0, connect: timeout, answer: timeout, maxBytes: 'head' } as const
         const answer = await send(connection, request, options)
         return { status: answer.status, wait: retryAfter(answer.headers) }
       } finally {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isObject, parseJson } from '../../core/json.js'
-import type { Range, ScanRange, Store, StoredRecord } from '../../core/store.js'
+import { isNamespace, type Place, type Range, type ScanRange, type Store, type StoredRecord } from '../../core/store.js'
 import { stored } from '../../kernel/stored.js'
 import { decodeTask, encodeTask, isTaskId, type Task } from './record.js'
 
@@ -29,9 +29,24 @@ const KEYS_NAMESPACE = 'task-keys'
 /** Sorts after all tasks of an owner. */
 const BEHIND = { created: Number.MAX_SAFE_INTEGER, key: '~' }
 
-/** Namespace of a kind's tasks. */
+/** Has the positions of deleted tasks. */
+const GONE_NAMESPACE = 'tasks-gone'
+/** Of letters, since namespaces have no digits: 80 bits. */
+const HASH_CHARS = 20
+
+/** Namespace of a kind's tasks. Kinds may have names that no namespace may have. */
 export function namespaceOf(kind: string): string {
-  return `tasks-${kind}`
+  const namespace = `tasks-${kind}`
+  if (isNamespace(namespace) && namespace !== GONE_NAMESPACE) return namespace
+  const hash = createHash('sha256').update(kind).digest('hex').slice(0, HASH_CHARS)
+  return `task-kind-${hash.replace(/./g, digit => LETTERS.charAt(Number.parseInt(digit, 16)))}`
+}
+
+const LETTERS = 'abcdefghijklmnop'
+
+/** Where the position of a deleted task is kept. */
+export function positionPlace({ kind, owner, id }: Pick<Task, 'kind' | 'owner' | 'id'>): Place {
+  return { namespace: GONE_NAMESPACE, owner, key: `${kind}.${id}` }
 }
 
 /** Tasks in the store. Store faults become `unavailable` errors. */

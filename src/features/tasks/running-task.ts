@@ -123,7 +123,7 @@ export class RunningTask implements Receiver {
       const ended = ({ lapsed: _, ...task }: Task): Task => {
         if (task.phase === 'deleting') return task
         if (kept === undefined) return fail(task, 'not_kept', now, this.#shape.retention)
-        return applyUpstreamStatus(task, kept, this.#shape, now, true)
+        return applyUpstreamStatus(task, kept, this.#shape, now, kept.proved || kept.artifacts.length > 0)
       }
       await confirmSubmit(this.#tasks, known, ended, now)
     } catch (error) {
@@ -161,7 +161,9 @@ export class RunningTask implements Receiver {
     const whole = { variant: WHOLE, type: type.split(';', 1)[0] ?? '', base64: body.toString('base64') }
     const read = readAnswer(document, this.#shape, bytes)
     const inline = document === undefined ? [whole] : read.inline
-    return { ...read, inline, state: 'succeeded', error: undefined }
+    // Where no place is declared, JSON may lack a result: its fields are all that is wanted.
+    const proved = read.proved || (document !== undefined && this.#shape.result.size === 0)
+    return { ...read, inline, proved, state: 'succeeded', error: undefined }
   }
 
   #header(name: string): string {

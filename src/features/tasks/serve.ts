@@ -1,23 +1,25 @@
 import { GatewayError } from '../../core/errors.js'
 import { isObject, type Json } from '../../core/json.js'
 import type { Route, TaskRoute } from '../../core/plan.js'
+import type { Range } from '../../core/store.js'
 import type { TaskAction } from '../../core/task.js'
 import type { TaskKind } from '../../core/task-kind.js'
 import { documentOfBody } from '../../kernel/body-document.js'
 import type { Call } from '../../kernel/call.js'
 import { NoResponseError } from '../../kernel/http-call.js'
 import { originOf } from '../../kernel/origin.js'
+import { positionOf } from '../../kernel/positions.js'
 import { readRequest } from '../../kernel/read-request.js'
 import { errorOfStatus } from '../../kernel/upstream-errors.js'
 import { content } from './content.js'
 import { presenterOf } from './presenters/index.js'
 import type { View } from './presenters/presenter.js'
-import type { TaskEntry } from './repository.js'
+import type { Task } from './record.js'
+import { positionPlace, type TaskEntry, type TaskRepository } from './repository.js'
 import { run } from './run.js'
 import { DETACHED_WORK, paceHeader } from './submit.js'
 import { TASKS } from './tasks.js'
-import { tombstoneOf } from './tombstone.js'
-import { callUpstream, documentOf, targetOf } from './upstream.js'
+import { callUpstream, documentOf, generationOf, targetOf } from './upstream.js'
 import { defaultVariantOf, signedPath } from './view.js'
 
 type Serve = (call: Call, route: Route, task: TaskRoute) => Promise<void>
@@ -83,12 +85,7 @@ async function list(call: Call, _route: Route, { kind }: TaskRoute): Promise<voi
   const { repository } = call.kernel.need(TASKS)
   const owner = ownerOf(call)
   const cursor = query('after')
-  // A task deleted since the last page still has its position.
-  const after =
-    cursor === undefined
-      ? undefined
-      : ((await repository.findWithDeleted(kind.name, owner, cursor))?.record ??
-        (await tombstoneOf(repository.store, kind.name, owner, cursor)))
+  const after = cursor === undefined ? undefined : await afterTask(repository, { kind: kind.name, owner, id: cursor })
   if (cursor !== undefined && after === undefined)
     throw refused('after', "'after' is not the id of a task in this list.")
   const page = await repository.list(kind.name, owner, {
@@ -98,6 +95,17 @@ async function list(call: Call, _route: Route, { kind }: TaskRoute): Promise<voi
   })
   const tasks = page.entries.map(({ task }) => task)
   call.answer(200, presenterOf(kind).list(tasks, page.more, await viewFor(call, kind)))
+}
+
+/** A task deleted since the last page still has its position. */
+async function afterTask(
+  repository: TaskRepository,
+  task: Pick<Task, 'kind' | 'owner' | 'id'>,
+): Promise<Range['after'] | undefined> {
+  const { kind, owner, id: key } = task
+  const known = (await repository.findWithDeleted(kind, owner, key))?.record
+  const found = known ?? (await positionOf(repository.store, positionPlace(task)))
+  return found && { created: found.created, key }
 }
 
 /** The caller's tasks that the body names; unknown ids are left out. */
@@ -116,22 +124,22 @@ async function select(call: Call, route: Route, { kind, member = '' }: TaskRoute
 /** Asks the upstream for the seed of a task. The gateway does not store it. */
 async function seed(call: Call, _route: Route, route: TaskRoute): Promise<void> {
   const { task } = await find(call, route)
-  const target = targetOf(call.generation.plan, task)
+  const generation = generationOf(call.kernel, task)
+  const target = targetOf(generation.plan, task)
   const seedCall = target?.calls.seed
   if (target === undefined || seedCall === undefined || task.upstreamId === undefined) {
     throw new GatewayError('not_found', 'The seed of this task is unknown.')
   }
   call.work = DETACHED_WORK
-  const answer = await callUpstream(
-    { generation: call.generation, watchCall: call.kernel.watchCall, observeTask: call.kernel.observeTask },
-    task,
-    target,
-    'seed',
-  ).catch(reasonOf)
+  const { watchCall, observeTask } = call.kernel
+  generation.lease()
+  const answer = await callUpstream({ generation, watchCall, observeTask }, task, target, 'seed')
+    .catch(reasonOf)
+    .finally(() => generation.release())
   if (answer === undefined) return
   if (answer.status < 200 || answer.status >= 300) throw errorOfStatus(answer.status, answer.headers)
   const document = documentOf(answer, seedCall)
-  const { secrets } = call.generation.reach(target.upstream)
+  const { secrets } = generation.reach(target.upstream)
   const text = JSON.stringify(document)
   if (!isObject(document) || secrets.some(secret => text.includes(secret))) {
     throw new GatewayError('bad_upstream_response', 'The upstream did not return the seed.', { phase: 'body' })

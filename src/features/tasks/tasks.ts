@@ -19,7 +19,7 @@ import { Results } from './results.js'
 import { RunningTasks } from './running-task.js'
 import { grace } from './submit-lease.js'
 import { applyFailedPoll, fail, nextPollAt, overdue, pastDeadline } from './transition.js'
-import { hasOtherCredential, targetOf } from './upstream.js'
+import { generationOf, hasOtherCredential, targetOf } from './upstream.js'
 import { DIRECT, linkedView, signedPath } from './view.js'
 import { LeaseWorker } from './worker.js'
 
@@ -207,7 +207,7 @@ export class Tasks {
 
   /** Cancels a task for its client. The upstream is called later. */
   async cancel(entry: TaskEntry): Promise<TaskEntry | undefined> {
-    const { plan } = this.host.generation
+    const { plan } = generationOf(this.host, entry.task)
     const saved = await this.persist(entry, task => cancelled(task, plan, Date.now()))
     this.running.get(entry.task.id)?.cancel()
     return saved
@@ -241,9 +241,7 @@ export class Tasks {
       upstream: target?.upstream,
       from: before.state,
       to,
-      ...(error === undefined
-        ? {}
-        : { code: error.code, cause: withoutSecrets(error.message, this.secretsOf(target)) }),
+      ...(error === undefined ? {} : { code: error.code, cause: withoutSecrets(error.message, this.secretsOf(after)) }),
       ...(late === undefined ? {} : { late }),
     }
     this.onChange(change, Math.max(0, (after.finished ?? Date.now()) - after.created))
@@ -259,8 +257,9 @@ export class Tasks {
   }
 
   /** The upstream's present and former credentials, which its messages may quote. */
-  private secretsOf(target: Task['target']): readonly string[] {
-    const upstream = this.host.generation.plan.upstreams.get(target?.upstream ?? '')
+  private secretsOf(task: Task): readonly string[] {
+    const { plan } = generationOf(this.host, task)
+    const upstream = plan.upstreams.get(task.target?.upstream ?? '')
     const all = upstream === undefined ? [] : [upstream, ...upstream.others, ...upstream.former]
     return all.flatMap(({ secret }) => (secret === undefined ? [] : [secret.reveal()]))
   }
@@ -322,7 +321,7 @@ export class Tasks {
   /** Does the work if the upstream's limit allows it; otherwise makes the task due later. */
   private async withinLimit(entry: TaskEntry, work: () => Promise<void>): Promise<void> {
     const { task } = entry
-    const target = targetOf(this.host.generation.plan, task)
+    const target = targetOf(generationOf(this.host, task).plan, task)
     const name = `${task.kind} ${task.target?.upstream}`
     const asked = Date.now()
     const endOr = async (mayEnd: boolean, otherwise: () => Promise<void>): Promise<void> => {
@@ -351,7 +350,7 @@ export class Tasks {
   }
 
   private async follow(entry: TaskEntry): Promise<void> {
-    const generation = this.host.generation.lease()
+    const generation = generationOf(this.host, entry.task).lease()
     try {
       const target = targetOf(generation.plan, entry.task)
       const now = Date.now()
@@ -382,9 +381,9 @@ export class Tasks {
   }
 }
 
-/** The task as cancelled by its owner or an operator; undefined if it has ended. The upstream is called later. */
+/** The task as cancelled by its owner or an operator; undefined if it has ended or is deleted. The upstream is called later. */
 export function cancelled(task: Task, plan: Plan, now: number): Task | undefined {
-  if (isEnded(task)) return undefined
+  if (isEnded(task) || task.phase === 'deleting') return undefined
   const keep = targetOf(plan, task)?.shape.retention ?? MINUTE_MS
   return { ...fail(task, 'cancelled', now, keep), phase: 'cancelling', faults: 0 }
 }

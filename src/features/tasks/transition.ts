@@ -142,9 +142,9 @@ export function overdue(task: Task, shape: TaskShape, now: number): Task | undef
   return fail(task, 'stalled', now, shape.retention)
 }
 
-/** The failed task if its deadline is over; undefined if not. */
+/** The failed task if its deadline is over; undefined if not, or if it is no longer followed. */
 export function pastDeadline(task: Task, shape: TaskShape, now: number): Task | undefined {
-  if (isEnded(task) || now < task.deadline) return undefined
+  if (task.phase !== 'open' || now < task.deadline) return undefined
   const failed = fail(task, task.unkept === true ? 'not_kept' : 'deadline', now, shape.retention)
   return shape.grace > 0 ? { ...failed, phase: 'late' } : failed
 }

@@ -2,10 +2,11 @@ import { isBounded } from '../../codecs/read.js'
 import { type Json, type JsonObject, parseJson } from '../../core/json.js'
 import type { Plan, TaskCall, TaskTarget } from '../../core/plan.js'
 import type { TaskCallName, TaskShape } from '../../core/task.js'
+import type { Generation } from '../../kernel/generation.js'
 import { send, type UpstreamResponse } from '../../kernel/http-call.js'
 import type { UpstreamRequest } from '../../net/pools.js'
 import { parseWithin } from '../../wire/json-cost.js'
-import type { TaskAsker } from './host.js'
+import type { TaskAsker, TaskHost } from './host.js'
 import type { Task } from './record.js'
 
 /** The part of a lease that a call may take: a poll may make two. */
@@ -21,6 +22,14 @@ export function targetOf(plan: Plan, task: Task): TaskTarget | undefined {
   const { upstream, credential } = task.target
   return plan.routes.find(route => route.id === task.route)?.task?.target(upstream, credential)
 }
+
+/** The generation to call the task's upstream in: the current one, unless only one that is tried or kept has that upstream. */
+export function generationOf({ generation, trial, kept }: Generations, task: Task): Generation {
+  const ready = [generation, ...(trial === undefined ? [] : [trial.generation]), ...kept]
+  return ready.find(({ plan }) => targetOf(plan, task) !== undefined) ?? generation
+}
+
+type Generations = Pick<TaskHost, 'generation' | 'trial' | 'kept'>
 
 /** Whether the credential that began a task is gone, so that another one is used. */
 export function hasOtherCredential({ target: begun }: Task, { upstream }: TaskTarget): boolean {

@@ -326,6 +326,45 @@ t.test('what waits for the store is bounded: then budgets refuse, and what is lo
   await time.until(book.close())
 })
 
+t.test('more is used than a store can count: it is counted up to that, and what follows is written', async t => {
+  const time = new VirtualTime()
+  const store = memory()
+  const book = bookOf(t, time, store, { isDurable: true })
+  const alice = claims(scopeOf('alice', [bound('budget', 9, 'total')]), { budget: 1 })
+  const bob = claims(scopeOf('bob', [bound('budget', 9, 'total')]), { budget: 1 })
+  const [huge, next] = [await reserved(time, book.reserve(alice)), await reserved(time, book.reserve(bob))]
+  book.settle(huge, { budget: 2 ** 60 }, record('huge', time.now))
+  await time.pass(1000)
+  book.settle(next, { budget: 2 }, record('next', time.now))
+  await time.pass(1000)
+  t.match(await ledgerOf(store), [{ id: 'huge' }, { id: 'next' }])
+  const spent = await store.read(['key:alice budget total', 'key:bob budget total'], time.now)
+  t.match(spent, [{ spent: Number.MAX_SAFE_INTEGER }, { spent: 2 }])
+  await book.settleHeld('t1', bob, { at: time.now, used: { budget: 2 ** 60 } })
+  t.match(await store.read(['key:bob budget total'], time.now), [{ spent: 2 ** 53 + 1 }])
+  await time.until(book.close())
+})
+
+t.test('a commit that no store takes is given up with its entries, and those that follow are written', async t => {
+  const time = new VirtualTime()
+  const store = memory()
+  const faults: string[] = []
+  const book = bookOf(t, time, store, { isDurable: true, onFault: fault => faults.push(`${fault}`) })
+  const invalid = scopeOf('alice', [bound('budget', 2 ** 60, 'total')], { when_store_fails: 'open' })
+  const bob = claims(scopeOf('bob', [bound('budget', 9, 'total')]), { budget: 1 })
+  const lost = await reserved(time, book.reserve(claims(invalid, { budget: 1 })))
+  book.settle(lost, { budget: 1 }, record('lost', time.now))
+  await time.until(book.flushed())
+  for (const id of ['one', 'two'])
+    book.settle(await reserved(time, book.reserve(bob)), { budget: 2 }, record(id, time.now))
+  await time.until(book.flushed())
+  t.match(await ledgerOf(store), [{ id: 'one' }, { id: 'two' }])
+  t.match(await store.read(['key:bob budget total'], time.now), [{ spent: 4 }])
+  t.match(faults.at(-1), 'Error: 1 entries of the ledger are lost: no store takes their commit')
+  t.ok(faults.length <= 4, `${faults.length} faults`)
+  await time.until(book.close())
+})
+
 t.test('an entry with a very long name fits the store', async t => {
   const time = new VirtualTime()
   const store = memory()

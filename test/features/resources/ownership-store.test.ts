@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { ResourceKind } from '../../../src/core/resources.js'
-import { StoreError } from '../../../src/core/store.js'
+import { type Range, StoreError } from '../../../src/core/store.js'
 import { idIn, OwnershipStore } from '../../../src/features/resources/ownership-store.js'
 import { MemoryStore } from '../../../src/stores/memory.js'
 
@@ -118,6 +118,22 @@ t.test('pages hold what is wanted, in order, and tell whether there is more', as
   t.same([last.items.map(item => item.id), last.more], [['file-3', 'file-1'], false])
   const all = await store.page('ann', FILE, { order: 'ascending', limit: 1000 }, () => true)
   t.same([all.items.length, all.more], [250, false])
+})
+
+t.test('a page says where the next one begins, also where none of thousands was wanted', async t => {
+  const { store } = setUp()
+  for (let at = 0; at < 5100; at++) await store.note('ann', FILE, 'a', `file-${at}`, { id: `file-${at}`, at })
+  const wanted = ({ at }: { at?: unknown }): boolean => at === 5060 || Number(at) < 3
+  const range = { order: 'descending', limit: 2 } as const
+  const ids = async (after?: Range['after']) => {
+    const page = await store.page('ann', FILE, { ...range, ...(after === undefined ? {} : { after }) }, wanted)
+    return [page.items.map(({ id }) => id), page.more, page.end] as const
+  }
+  const [some, more, end] = await ids()
+  t.strictSame([some, more, end?.key], [['file-5060'], true, 'file-100'])
+  const [next, isMore, last] = await ids(end)
+  t.strictSame([next, isMore, last?.key], [['file-2', 'file-1'], true, 'file-1'])
+  t.strictSame((await ids(last)).slice(0, 2), [['file-0'], false])
 })
 
 t.test('a name of another kind, or that cannot be a key, is not an id', async t => {

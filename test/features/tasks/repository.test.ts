@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { ScanRange, StoredRecord } from '../../../src/core/store.js'
+import { isNamespace, type ScanRange, type StoredRecord } from '../../../src/core/store.js'
 import { encodeTask, newTaskId, type Task } from '../../../src/features/tasks/record.js'
 import { namespaceOf, TaskRepository } from '../../../src/features/tasks/repository.js'
 import { MemoryStore } from '../../../src/stores/memory.js'
@@ -51,6 +51,15 @@ t.test('a task is found by its id alone, and what is read for it are owners, not
   t.equal(await book.findForAnyOwner('video', 'task_0'), undefined)
   t.equal(store.read, 0, 'what is not an id is not looked for')
   t.equal(await book.findForAnyOwner('image', ids[0] ?? ''), undefined)
+})
+
+t.test('each kind has a namespace of its own that stores take', async t => {
+  const kinds = ['video', 'model3d', 'Model3d', 'my_kind', 'gone', 'x'.repeat(26), 'x'.repeat(27), 'x'.repeat(32)]
+  const namespaces = kinds.map(namespaceOf)
+  for (const namespace of namespaces) t.ok(isNamespace(namespace), namespace)
+  t.equal(new Set([...namespaces, 'tasks-gone']).size, kinds.length + 1)
+  t.equal(namespaceOf('video'), 'tasks-video')
+  t.equal(namespaceOf('model3d'), 'task-kind-nhcgeinjlagoaaheppnk', 'the same in every version')
 })
 
 t.test('a client’s own key leads to its task for 24 hours, and is free then', async t => {

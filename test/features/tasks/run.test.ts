@@ -4,7 +4,7 @@ import { GatewayError } from '../../../src/core/errors.js'
 import { TaskRepository } from '../../../src/features/tasks/repository.js'
 import { type Bin, start } from '../../cli/bin.js'
 import { command } from '../../cli/in-process.js'
-import { json } from '../../helpers/answers.js'
+import { body, json } from '../../helpers/answers.js'
 import { startTestGateway, type TestGateway } from '../../helpers/gateway.js'
 import { Journal, withResolvers } from '../../helpers/journal.js'
 import { type Answer, request } from '../../helpers/raw-client.js'
@@ -121,6 +121,40 @@ t.test('what the plain call refuses is the failure of the task, and its limits h
   }
   t.same(states, ['completed', 'completed', 'rate_limited'], 'two requests a day: the task itself counts as none')
   t.equal((await begin({ body: [] as never })).status, 400)
+})
+
+t.test('a task whose answer has no result at the declared place has failed', async t => {
+  const ready = await stage(t)
+  const { up, begin } = ready
+  up.answer(json({ created: 1, data: [{ url: 'https://cdn.example/1.png' }] }))
+  const { id } = shown(await begin())
+  t.match((await ended(t, ready, id, 'failed')).error, { code: 'no_artifact' })
+})
+
+t.test('a task whose answer is empty has failed; without a declared place, JSON is a result', async t => {
+  const up = await startRawUpstream(t)
+  const gateway = await startTestGateway(
+    t,
+    `version: 1
+keys: { caller: { secret: { env: CALLER_KEY } } }
+upstreams: { up: { base: "${up.origin}", speaks: { sounds: POST /sounds } } }
+models: { m: up }
+routes:
+  POST /v1/sounds: { protocol: sounds, model: body.model }
+  POST /v1/sound-tasks: { task: { kind: media, action: run, route: POST /v1/sounds } }
+`,
+  )
+  const headers = { 'content-type': 'audio/mpeg' }
+  for (const [answer, to] of [
+    [body('', { headers }), 'failed'],
+    [body('ID3', { headers }), 'succeeded'],
+    [json({ made: true }), 'succeeded'],
+  ] as const) {
+    up.answer(answer)
+    const { id } = shown(await gateway.request('/v1/sound-tasks', { body: { model: 'm' } }))
+    const line = await gateway.log.find(({ msg, task }) => msg === 'task changed' && task === id)
+    t.match(line, { to, ...(to === 'failed' && { code: 'no_artifact' }) })
+  }
 })
 
 t.test('a cancelled task ends the plain call', async t => {

@@ -1,7 +1,9 @@
 import t from 'tap'
+import type { Plan } from '../../../src/core/plan.js'
 import type { TaskShape } from '../../../src/core/task.js'
 import { readAnswer } from '../../../src/features/tasks/reading.js'
 import { isEnded, type Task } from '../../../src/features/tasks/record.js'
+import { cancelled } from '../../../src/features/tasks/tasks.js'
 import {
   applyFailedPoll,
   applyUpstreamStatus,
@@ -9,6 +11,7 @@ import {
   MAX_MISSES,
   nextPollAt,
   overdue,
+  pastDeadline,
 } from '../../../src/features/tasks/transition.js'
 import { fc } from '../../helpers/property.js'
 
@@ -131,8 +134,17 @@ t.test('a deadline is a failure that a success still mends; any other is not', a
     error: { code: 'deadline' },
     phase: 'done',
   })
-  const cancelled = fail(FRESH, 'cancelled', 1, 1000)
-  t.equal(told(cancelled, { status: 'done', output: ['u'] }), cancelled)
+  const given = fail(FRESH, 'cancelled', 1, 1000)
+  t.equal(told(given, { status: 'done', output: ['u'] }), given)
+})
+
+t.test('what is deleted stays so: neither its deadline nor an operator changes it', async t => {
+  const deleted: Task = { ...FRESH, phase: 'deleting' }
+  t.equal(pastDeadline(deleted, SHAPE, 60_000), undefined)
+  t.match(pastDeadline(FRESH, SHAPE, 60_000), { state: 'failed' })
+  const plan = { routes: [] } as unknown as Plan
+  t.equal(cancelled(deleted, plan, 1), undefined)
+  t.match(cancelled(FRESH, plan, 1), { phase: 'cancelling' })
 })
 
 t.test('polls: at the pace, slower in trouble, as late as they are asked to be, never past the deadline', async t => {
