@@ -86,10 +86,15 @@ async function openStream(client, target) {
   ]
   socket.write(`${head.join('\r\n')}\r\n\r\n${text}`)
   let pieces = 0
+  let isFirst = true
   for await (const bytes of socket.iterator({ destroyOnReturn: false })) {
+    if (isFirst && !bytes.toString('latin1').startsWith('HTTP/1.1 200 '))
+      throw new Error(`a stream of ${client} on ${target} was answered with ${bytes.toString('latin1')}`)
+    isFirst = false
     pieces += bytes.toString('latin1').split(' token"').length - 1
     if (pieces >= EVENTS_SEEN) break
   }
+  if (pieces < EVENTS_SEEN) throw new Error(`a stream of ${client} on ${target} ended after ${pieces} events`)
   return socket.on('error', () => undefined).resume()
 }
 

@@ -10,8 +10,8 @@ import { median } from './report.mjs'
 import { chatRequest, EVENTS } from './workloads.mjs'
 
 const quick = process.argv.includes('--quick')
-const ROUNDS = quick ? 2 : 12
-const REQUESTS = quick ? 500 : 4000
+const ROUNDS = quick ? 1 : 12
+const REQUESTS = quick ? 128 : 4000
 const STREAMS = quick ? 32 : 384
 const SIZES = [256, 4096, 65_536]
 let files = 0

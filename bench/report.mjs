@@ -23,6 +23,13 @@ export function summarise(rounds) {
   )
 }
 
+/** Where figures of a run go: those that are not of all requests, or beside another checkout, never replace those of a whole run. */
+export function outName({ out, tls, partial }) {
+  if (out !== undefined) return out
+  if (partial) return 'partial'
+  return tls ? 'tls' : 'result'
+}
+
 /** `results`: { [workload]: { unit, targets: { [target]: summary } } } → lines of text. */
 export function table(results) {
   return Object.entries(results).flatMap(([name, { unit, targets }]) => {

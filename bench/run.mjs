@@ -1,7 +1,7 @@
 // Measures the gateway beside a direct connection, nginx and the bare floor: one upstream, one run, short rounds in turn.
 // Ratios are medians of the ratios of each round: what else the machine does weighs on neighbours alike.
 // usage: node bench/run.mjs [--quick] [--tls: both sides of each proxy] [--only=TEXT of a workload's name] [--beside=FOLDER of another checkout, built]
-//   [--rounds=N] [--out=NAME]: writes bench/out/NAME.json, usually result.json, or tls.json
+//   [--rounds=N] [--out=NAME]: writes bench/out/NAME.json, usually result.json, or tls.json; with --only or --beside partial.json
 import { mkdirSync, writeFileSync } from 'node:fs'
 import {
   cores,
@@ -17,7 +17,7 @@ import {
   startUpstream,
   stopAll,
 } from './processes.mjs'
-import { percentile, summarise, table } from './report.mjs'
+import { outName, percentile, summarise, table } from './report.mjs'
 import { EVENTS, workloads } from './workloads.mjs'
 
 const quick = process.argv.includes('--quick')
@@ -26,7 +26,8 @@ const only = word('only') ?? ''
 const other = word('beside')
 const ROUNDS = quick ? 1 : Number(word('rounds') ?? 20)
 const tls = process.argv.includes('--tls')
-const out = word('out') ?? (tls ? 'tls' : 'result')
+const partial = only !== '' || other !== undefined
+const out = outName({ out: word('out'), tls, partial })
 if (tls) await encrypt()
 
 const upstream = await startUpstream()
@@ -39,11 +40,11 @@ const targets = started.filter(target => target !== undefined)
 const results = {}
 for (const workload of workloads(quick).filter(({ name }) => name.includes(only))) {
   console.log(`measuring ${workload.name} …`)
-  results[workload.name] = { unit: workload.unit, targets: await measure(workload) }
+  results[workload.name] = { unit: workload.unit, calm: workload.calm, targets: await measure(workload) }
 }
 await stopAll()
 
-const report = { node: process.version, cores, quick, tls, rounds: ROUNDS, results }
+const report = { node: process.version, cores, quick, partial, tls, rounds: ROUNDS, results }
 mkdirSync(new URL('out/', import.meta.url), { recursive: true })
 writeFileSync(new URL(`out/${out}.json`, import.meta.url), `${JSON.stringify(report, undefined, 2)}\n`)
 console.log(

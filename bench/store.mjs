@@ -23,7 +23,7 @@ try {
   const started = {}
   const configs = { memory: { type: 'memory', path: folder }, file: { type: 'file', path: folder } }
   if (servers.withoutRedis === false) {
-    const server = await servers.startRedis(test, ['--appendonly', 'yes'])
+    const server = await servers.startRedis(test, ['--appendonly', 'yes', '--appendfsync', 'always'])
     configs.redis = redisConfig(folder, server.port)
     started.redis = server.process
   }

@@ -10,7 +10,8 @@ import { median } from './report.mjs'
 import { chatRequest } from './workloads.mjs'
 
 const quick = process.argv.includes('--quick')
-const ROUNDS = quick ? 2 : 40
+const ROUNDS = quick ? 1 : 40
+const WARM_UP_ROUNDS = quick ? 0 : 2
 const only = process.argv.find(one => one.startsWith('--only='))?.slice('--only='.length) ?? ''
 const scale = quick ? 0.1 : 1
 const here = name => fileURLToPath(new URL(name, import.meta.url))
@@ -43,12 +44,17 @@ const gateways = [without, alike, all]
 const jobs = {
   'JSON, 256 bytes': { unit: 'request', requests: 2000 * scale, connections: 32, body: chatRequest(256) },
   'JSON, 16 KiB': { unit: 'request', requests: 1000 * scale, connections: 32, body: chatRequest(16_384) },
-  'a stream': { unit: 'event', requests: 128 * scale, connections: 64, body: chatRequest(256, { stream: true }) },
+  'a stream': {
+    unit: 'event',
+    requests: Math.max(64, 128 * scale),
+    connections: 64,
+    body: chatRequest(256, { stream: true }),
+  },
 }
 const rows = {}
 for (const [name, job] of Object.entries(jobs).filter(([name]) => name.includes(only))) {
   const rounds = []
-  for (let round = -2; round < ROUNDS; round++) {
+  for (let round = -WARM_UP_ROUNDS; round < ROUNDS; round++) {
     const used = await inTurn(job, round % 2 !== 0)
     // A process is fast only after a while.
     if (round >= 0) rounds.push(used)

@@ -26,7 +26,7 @@ export async function stores(test, only) {
       return (await running.get(durable)).port
     }
   }
-  const redis = servers(durable => startRedis(test, durable ? ['--appendonly', 'yes'] : []))
+  const redis = servers(durable => startRedis(test, durable ? ['--appendonly', 'yes', '--appendfsync', 'always'] : []))
   const postgres = servers(durable =>
     startPostgres(test, { fsync: durable ? 'on' : 'off', shared_buffers: '128MB', max_wal_size: '4GB' }),
   )

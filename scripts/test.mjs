@@ -163,7 +163,7 @@ function run(files) {
   })
 }
 
-const newReport = (file, since) => ({ file, since, seconds: 0, pass: 0, fail: 0, skip: 0, failures: [], stderr: '' })
+const newReport = (file, since) => ({ file, since, seconds: 0, pass: 0, fail: 0, skips: [], failures: [], stderr: '' })
 
 /** What a file came to; `end`: how its process ended, if it was the last one there. */
 function closed({ since, ...report }, end) {
@@ -172,7 +172,8 @@ function closed({ since, ...report }, end) {
   else if (end?.signal) failures.push({ fullname: `ended by ${end.signal}` })
   else if (end?.isGood && failures.length === 0 && end.code !== 0)
     failures.push({ fullname: `exit status ${end.code}` })
-  if (failures.length === 0 && report.pass + report.skip === 0) failures.push({ fullname: 'nothing was asserted' })
+  if (failures.length === 0 && report.pass + report.skips.length === 0)
+    failures.push({ fullname: 'nothing was asserted' })
   const seconds = end === undefined ? report.seconds : (performance.now() - since) / 1000
   return { ...report, seconds, fail: Math.max(report.fail, failures.length), failures }
 }
@@ -196,7 +197,7 @@ function count(parser, reports, onTest) {
     const sumsUp = child !== undefined && child.count > 0
     child = undefined
     if (!isEnd) {
-      if (skip || todo) report.skip += 1
+      if (skip || todo) report.skips.push(skipLine(parser, test))
       else if (!sumsUp) report[ok ? 'pass' : 'fail'] += 1
       if (!ok && !skip && !todo && !sumsUp) report.failures.push({ fullname: `${parser.fullname} > ${name}`, diag })
       if (values.results !== undefined) keepResult(report.file, test)
@@ -214,6 +215,12 @@ function keepResult(file, { ok, skip, todo, name, time }) {
 
 function line(file, { ok, skip, name }) {
   return `${ok ? (skip ? 'skipped' : 'ok     ') : 'FAILED '} ${relative(BUILT, file)}  ${name}`
+}
+
+/** A skipped test as it is printed, and why, where that is said. */
+function skipLine({ fullname }, { name, skip, todo }) {
+  const reason = [skip, todo].find(one => typeof one === 'string')
+  return `${[fullname, name].filter(Boolean).join(' > ')}${reason === undefined ? '' : `: ${reason}`}`
 }
 
 function endGroup(child, signal) {
@@ -315,6 +322,9 @@ console.log(
 )
 for (const { file } of failedFiles) console.log(`  failed: ${relative(BUILT, file)}`)
 for (const file of flaky) console.log(`# FLAKY: ${relative(BUILT, file)} failed beside others and passed alone`)
+const skips = results.flatMap(({ file, skips }) => skips.map(skip => `${relative(BUILT, file)} > ${skip}`))
+for (const skip of skips.sort()) console.log(`# SKIPPED: ${skip}`)
+if (skips.length > 0) console.log(`${skips.length} skipped`)
 const total = key => results.reduce((sum, result) => sum + result[key], 0)
 console.log(`${total('pass')} passed, ${total('fail')} failed`)
 process.exitCode = failedFiles.length === 0 ? 0 : 1

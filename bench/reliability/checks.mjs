@@ -1,7 +1,7 @@
 // Goals that tests and files tell of: a part of the tests runs, and what they say is counted.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { folder } from '../processes.mjs'
 import { chat, gateway, root, upstream, yaml } from './stage.mjs'
 
@@ -69,7 +69,7 @@ async function measureSupply(end) {
 /** Small changes of a compiled file, and some test has to notice each. */
 const MUTANTS = [
   [
-    'src/features/health/circuit.js',
+    'features/health/circuit.js',
     'features/health/circuit',
     [
       ['this.#failures >= rule.failures', 'this.#failures > rule.failures'],
@@ -80,7 +80,7 @@ const MUTANTS = [
     ],
   ],
   [
-    'src/features/retries/budget.js',
+    'features/retries/budget.js',
     'features/retries/budget',
     [
       ['+ 1 > Math.max', '> Math.max'],
@@ -91,24 +91,26 @@ const MUTANTS = [
   ],
 ]
 
+/** Changes are made as modules load, and files stay as they are. */
 async function measureMutants(end) {
-  let killed = 0
-  let all = 0
+  const { runMutated } = await import(root('.test-build/test/helpers/mutated.js'))
+  let isOver = false
+  end(() => {
+    isOver = true
+  })
   const survived = []
+  let all = 0
   for (const [file, test, changes] of MUTANTS) {
-    const path = root(`.test-build/${file}`)
-    const text = readFileSync(path, 'utf8')
-    end(() => writeFileSync(path, text))
-    for (const [from, to] of changes) {
-      if (!text.includes(from)) throw new Error(`${file} has no ${from}`)
-      writeFileSync(path, text.replace(from, to))
-      all++
-      const { failed } = await tests(end, [test])
-      if (failed > 0) killed++
-      else survived.push(from)
-    }
-    writeFileSync(path, text)
+    if (isOver) return
+    const mutations = changes.map(([from, to]) => [[file, from, to]])
+    const [unchanged, ...changed] = await Promise.all([[], ...mutations].map(one => runMutated(test, one)))
+    if (unchanged.failed) throw new Error(`${test} fails without a change: ${unchanged.output.slice(-300)}`)
+    const missed = changed.find(({ output }) => output.includes('MUTATION MISSED'))
+    if (missed !== undefined) throw new Error(missed.output)
+    survived.push(...changes.filter((_, at) => !changed[at].failed).map(([from]) => from))
+    all += changes.length
   }
+  const killed = all - survived.length
   return {
     figure: `${killed} of ${all} noticed${survived.length === 0 ? '' : `; not: ${survived.join(', ')}`}`,
     isMet: killed >= 0.8 * all,

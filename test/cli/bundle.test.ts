@@ -20,7 +20,6 @@ models:
 const MANY_MODELS = Array.from({ length: 400 }, (_, index) => `  model-number-${index}: sim\n`).join('')
 
 const skip = existsSync(BUNDLE) || process.env.CI === 'true' ? false : 'the bundler is not installed'
-if (skip !== false) console.error(`# SKIPPED: ${skip}`)
 
 t.test('a start from the bundle serves, and its reload finds the thread that reads', { skip }, async t => {
   const file = join(t.testdir({ 'gateway.yaml': `${CONFIG}  first: sim\n` }), 'gateway.yaml')

@@ -97,7 +97,7 @@ t.test('parameters of a client that belong to the signature are not sent', async
 
 const isThere = spawnSync('python3', ['-c', 'import botocore']).status === 0
 if (!isThere && process.env.CI === 'true') t.fail('python3-botocore is not installed')
-else if (!isThere) t.pass('# SKIPPED: python3-botocore is not installed')
+else if (!isThere) t.pass('python3-botocore is not installed', { skip: true })
 else {
   t.test(`${COUNT} requests at random (FUZZ_SEED=${SEED}) are signed as botocore signs them`, async t => {
     const all = Array.from({ length: COUNT }, wanted)

@@ -64,7 +64,7 @@ const TESTS: Readonly<Record<string, readonly [file: string, title: string]>> = 
 /** A line that runs the command as a step, and no further words behind it. */
 function isStep(command: string): boolean {
   return CI.split('\n').some(
-    line => /^(?:in_time \d+ )?(?:step|shown|tests|smoke) /.test(line) && line.endsWith(command),
+    line => /^(?:in_(?:time|turn) \d+ )?(?:step|shown|tests|smoke) /.test(line) && line.endsWith(command),
   )
 }
 

@@ -28,6 +28,7 @@ const MODES = [
 const KEY = 'a-key-of-the-caller-0123456789'
 const YAML = `version: 1
 store: { type: memory }
+transport: ${process.env.TEST_TRANSPORT ?? 'fast'}
 log: { level: warn }
 listen: { port: 0 }
 keys: { ann: { secret: { env: CALLER_KEY } } }

@@ -6,7 +6,6 @@ import { startRedis, withoutRedis } from '../helpers/store-servers.js'
 // Keys of a store on another machine.
 
 for (const kind of DURABLE.filter(({ type }) => type !== 'file')) {
-  if (kind.skip !== false) console.error(`# SKIPPED: ${kind.skip}`)
   const title = `a key that the command creates, rotates and revokes is so in every process: ${kind.type}`
   t.test(title, { skip: kind.skip }, async t => proveSharing(t, await storesOf(t, kind)(t)))
 }

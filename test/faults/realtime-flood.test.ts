@@ -20,7 +20,6 @@ const FLOOD = 96 * 1024 * 1024
 const QUIET = 700
 
 const skip = knowsQueues ? false : 'what the kernel holds is known on Linux only'
-if (skip !== false) console.error(`# SKIPPED: ${skip}`)
 
 /** Writes until nothing more is taken; how many bytes were written, those that still wait at the sender among them. */
 async function flood(socket: Socket, piece: Buffer): Promise<number> {

@@ -17,7 +17,7 @@ import { startRedis, withoutRedis } from '../helpers/store-servers.js'
 t.setTimeout(300_000)
 
 /** What a command may take before the server counts as late, milliseconds. */
-const TIMEOUT = 200
+const TIMEOUT = 1000
 const PLACE = { namespace: 'films', owner: 'ann', key: 'film' }
 
 const lasting = (key: string) => draft(key, { created: Date.now(), expires: Date.now() + 3_600_000 })
@@ -62,7 +62,7 @@ t.test(
     server.process.kill('SIGSTOP')
     const faults: string[] = []
     for (; told.items.length === 0 && faults.length < 100; await setImmediate()) faults.push(await faultOf(get(store)))
-    t.match(faults[0], /^unavailable: .* did not answer within 200 ms/)
+    t.match(faults[0], /^unavailable: .* did not answer within 1000 ms/)
     t.ok(faults.length < 20, `it was late ${faults.length} times`)
     t.match(await faultOf(get(store)), /^unavailable: .* cannot be reached/)
     server.process.kill('SIGCONT')
@@ -203,21 +203,20 @@ t.test('F-S3 answers of a wrong form are nothing, or an error, and never a crash
   ]) {
     answer = odd
     t.equal(await get(store), undefined, JSON.stringify(odd))
-    t.same(await store.list('things', 'ann', { order: 'ascending', limit: 3 }).catch(() => []), [], JSON.stringify(odd))
-    const calls = await Promise.allSettled([
-      store.create(lasting('a')),
-      store.claim('things', { now: 1, until: 2, limit: 3 }),
-      store.accounts.commit(spending('a', 1)),
-      store.accounts.read(['a'], 1),
-      store.accounts.entries('2027-01-15', { after: 0, limit: 3 }),
-      store.accounts.days(),
-      store.accounts.dropDay('2027-01-15'),
-      store.blobs.get(PLACE),
-      store.sweep(1, 3),
-    ])
-    for (const call of calls) {
-      if (call.status === 'rejected') t.ok(call.reason instanceof StoreError, String(call.reason))
-    }
+    const strange = 'unavailable: the store answered a commit with something else'
+    for (const [call, found] of [
+      [store.list('things', 'ann', { order: 'ascending', limit: 3 }), []],
+      [store.create(lasting('a')), undefined],
+      [store.claim('things', { now: 1, until: 2, limit: 3 }), []],
+      [faultOf(store.accounts.commit(spending('a', 1))), strange],
+      [faultOf(store.accounts.read(['a'], 1)), strange],
+      [store.accounts.entries('2027-01-15', { after: 0, limit: 3 }), []],
+      [store.accounts.days(), []],
+      [store.accounts.dropDay('2027-01-15'), undefined],
+      [store.blobs.get(PLACE), undefined],
+      [store.sweep(1, 3), 0],
+    ] as const)
+      t.same(await call, found, JSON.stringify(odd))
   }
 })
 

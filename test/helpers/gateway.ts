@@ -130,14 +130,21 @@ function testGateway(test: Test, gateway: Gateway, folder: string, key: string, 
   }
 }
 
-/** Tests do not wait for retries; `TEST_TRANSPORT=node` runs them on the other transport. */
+/**
+ * Tests do not wait for retries, nor shed what comes while their own clients and upstreams keep this process busy;
+ * `TEST_TRANSPORT=node` runs them on the other transport.
+ */
 async function writeInto(folder: string, name: string, text: string): Promise<void> {
   const file = join(folder, name)
   await mkdir(dirname(file), { recursive: true })
   const isMain = name.startsWith('gateway.yaml')
   const isOther = process.env.TEST_TRANSPORT === 'node' && isMain && !text.includes('transport:')
-  const isQuick = isMain && /^version:/m.test(text) && !/^retry:/m.test(text)
-  const more = `${isOther ? '\ntransport: node' : ''}${isQuick ? '\nretry: { max_wait: 1ms }' : ''}`
+  const lacks = (section: RegExp): boolean => isMain && /^version:/m.test(text) && !section.test(text)
+  const more = [
+    isOther ? '\ntransport: node' : '',
+    lacks(/^retry:/m) ? '\nretry: { max_wait: 1ms }' : '',
+    lacks(/^overload:/m) ? '\noverload: { loop_delay: 24h }' : '',
+  ].join('')
   await writeFile(file, more === '' ? text : `${text}${more}\n`)
 }
 

@@ -1,19 +1,39 @@
 import { execFileSync } from 'node:child_process'
-import { rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { temporary } from './store-kinds.js'
 
-/** A folder that is a file system of its own, of a size such as `2m`; undefined where this process may not mount one, which is said. */
-export function smallDisk(test: Test, size: string): string | undefined {
-  const folder = temporary(test)
+/** Why tests that need a small disk are skipped here. */
+export const withoutSmallDisk: false | string = mayMount() ? false : 'a small disk takes the right to mount one'
+
+function mayMount(): boolean {
+  const folder = mkdtempSync(join(tmpdir(), 'gateway-disk-'))
   try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', folder], { stdio: 'ignore' })
+    mount(folder, '64k')
+    unmount(folder)
+    return true
   } catch {
-    test.comment('SKIPPED: a small disk takes the right to mount one')
-    return undefined
+    return false
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
   }
-  test.teardown(() => execFileSync('umount', ['-l', folder]))
+}
+
+function mount(folder: string, size: string): void {
+  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', folder], { stdio: 'ignore' })
+}
+
+function unmount(folder: string): void {
+  execFileSync('umount', ['-l', folder], { stdio: 'ignore' })
+}
+
+/** A folder that is a file system of its own, of a size such as `2m`. */
+export function smallDisk(test: Test, size: string): string {
+  const folder = temporary(test)
+  mount(folder, size)
+  test.teardown(() => unmount(folder))
   return folder
 }
 

@@ -24,7 +24,8 @@ import { chunks } from '../../src/contracts/store-blobs.js'
 import { type StoredRecord, StoreError } from '../../src/core/store.js'
 import { FileStore } from '../../src/stores/file.js'
 import { draft, storeContract, text } from '../contracts/store.js'
-import { smallDisk } from '../helpers/small-disk.js'
+import { asRoot } from '../helpers/platform.js'
+import { smallDisk, withoutSmallDisk } from '../helpers/small-disk.js'
 import { wholeValue } from './values.js'
 
 type Test = Pick<typeof t, 'teardown' | 'comment' | 'equal' | 'fail' | 'match' | 'ok'>
@@ -396,24 +397,27 @@ t.test('a blob whose name is written late is there then, whole, until it expires
   t.same(readdirSync(join(folder, 'blobs')), [])
 })
 
-t.test('F-S6 a blob that does not match is reported as that, and leaves nothing', async t => {
-  const disk = smallDisk(t, '2m')
-  if (disk === undefined) return
-  const store = new FileStore(join(disk, 'store'))
-  t.teardown(() => store.close())
-  const place = { namespace: 'films', owner: 'ann', key: 'a' }
-  const put = store.blobs.put(place, chunks(4_000_000, 65_536), { expires: Date.now() + 60_000, limit: 1e9 })
-  const error = await put.catch((cause: unknown) => cause)
-  t.ok(error instanceof StoreError && error.fault === 'full', String(error))
-  t.equal(readdirSync(join(disk, 'store', 'blobs')).length, 0)
-  t.not(await store.create(lasting('a')), undefined)
-  const { bavail, bsize } = statfsSync(disk)
-  writeFileSync(join(disk, 'other'), Buffer.alloc(bavail * bsize - 131_072))
-  const last = await store.blobs
-    .put(place, chunks(200_000, 200_000), { expires: Date.now() + 60_000, limit: 1e9 })
-    .catch((cause: unknown) => cause)
-  t.ok(last instanceof StoreError && last.fault === 'full', `there is room for a part of the piece: ${last}`)
-})
+t.test(
+  'F-S6 a blob that does not match is reported as that, and leaves nothing',
+  { skip: withoutSmallDisk },
+  async t => {
+    const disk = smallDisk(t, '2m')
+    const store = new FileStore(join(disk, 'store'))
+    t.teardown(() => store.close())
+    const place = { namespace: 'films', owner: 'ann', key: 'a' }
+    const put = store.blobs.put(place, chunks(4_000_000, 65_536), { expires: Date.now() + 60_000, limit: 1e9 })
+    const error = await put.catch((cause: unknown) => cause)
+    t.ok(error instanceof StoreError && error.fault === 'full', String(error))
+    t.equal(readdirSync(join(disk, 'store', 'blobs')).length, 0)
+    t.not(await store.create(lasting('a')), undefined)
+    const { bavail, bsize } = statfsSync(disk)
+    writeFileSync(join(disk, 'other'), Buffer.alloc(bavail * bsize - 131_072))
+    const last = await store.blobs
+      .put(place, chunks(200_000, 200_000), { expires: Date.now() + 60_000, limit: 1e9 })
+      .catch((cause: unknown) => cause)
+    t.ok(last instanceof StoreError && last.fault === 'full', `there is room for a part of the piece: ${last}`)
+  },
+)
 
 t.test('a store of a later version is left alone', async t => {
   const folder = join(temporary(t), 'store')
@@ -527,32 +531,33 @@ t.test('a folder that cannot be made is named', async t => {
   refuses(t, join(folder, 'taken/store'), 'refused', /taken\/store cannot be used \((ENOTDIR|EEXIST)\)/)
 })
 
-t.test('a folder without permission is named', async t => {
-  if (process.getuid?.() === 0) return void t.comment('skipped: the superuser may write everywhere')
+t.test('a folder without permission is named', { skip: asRoot }, async t => {
   const folder = temporary(t)
   chmodSync(folder, 0o500)
   refuses(t, folder, 'refused', /cannot be used \(EACCES\)/)
 })
 
-t.test('F-S6 on a full disk reads work, writes report why, and both work once there is space', async t => {
-  const disk = smallDisk(t, '2m')
-  if (disk === undefined) return
-  const store = new FileStore(join(disk, 'store'))
-  t.teardown(() => store.close())
-  const { kept, error } = await fill(store)
-  t.ok(error instanceof StoreError && error.fault === 'full', String(error))
-  t.ok(kept > 10, `${kept} records fit`)
-  t.equal((await store.get('things', 'ann', 'k3'))?.value.length, 20_000)
-  t.equal(await store.get('things', 'ann', `k${kept}`), undefined, 'nothing of the last one stayed')
-  const again = await store.create(lasting('again', Buffer.alloc(100_000))).catch((cause: unknown) => cause)
-  t.ok(again instanceof StoreError && again.fault === 'full')
-  for (let n = 0; n < 10; n++) await store.delete(lasting(`k${n}`))
-  t.not(await store.create(lasting('again', Buffer.alloc(20_000))), undefined)
-})
+t.test(
+  'F-S6 on a full disk reads work, writes report why, and both work once there is space',
+  { skip: withoutSmallDisk },
+  async t => {
+    const disk = smallDisk(t, '2m')
+    const store = new FileStore(join(disk, 'store'))
+    t.teardown(() => store.close())
+    const { kept, error } = await fill(store)
+    t.ok(error instanceof StoreError && error.fault === 'full', String(error))
+    t.ok(kept > 10, `${kept} records fit`)
+    t.equal((await store.get('things', 'ann', 'k3'))?.value.length, 20_000)
+    t.equal(await store.get('things', 'ann', `k${kept}`), undefined, 'nothing of the last one stayed')
+    const again = await store.create(lasting('again', Buffer.alloc(100_000))).catch((cause: unknown) => cause)
+    t.ok(again instanceof StoreError && again.fault === 'full')
+    for (let n = 0; n < 10; n++) await store.delete(lasting(`k${n}`))
+    t.not(await store.create(lasting('again', Buffer.alloc(20_000))), undefined)
+  },
+)
 
-t.test('a disk that is full from the start is named', async t => {
+t.test('a disk that is full from the start is named', { skip: withoutSmallDisk }, async t => {
   const disk = smallDisk(t, '4k')
-  if (disk === undefined) return
   refuses(t, join(disk, 'store'), 'full', /no space is left/)
 })
 
