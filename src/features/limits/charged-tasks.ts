@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { LruCache } from '../../core/lru.js'
 import type { Store } from '../../core/store.js'
 import type { TaskEnd } from '../../kernel/task-end.js'
-import { REMEMBERED_MS } from './committer.js'
+import { REMEMBERED_MS } from './flight.js'
 
 const NAMESPACE = 'task-charged'
 /** Most tasks that this process remembers are twice as many. */
