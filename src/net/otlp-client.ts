@@ -58,7 +58,7 @@ export class OtlpClient {
     return this.#ask(path, body).catch((cause: Error) => ({ outcome: 'refused', why: reasonOf(cause) }))
   }
 
-  /** Rejects where Node does not even begin: of a header that is none. */
+  /** Rejects where Node does not even begin: its header has characters that HTTP does not allow. */
   #ask(path: string, body: readonly Uint8Array[]): Promise<Posted> {
     const { endpoint, headers, timeout } = this.#place
     const open = endpoint.startsWith('https:') ? openHttps : openHttp

@@ -154,7 +154,7 @@ export function limitRefusal(charged: Charged): LimitRefusal | undefined {
     return { error: outputTooLarge(output, most, param), others: false }
   }
   const scopes = [...(caller.policy?.scopes ?? []), ...tariff.scopes]
-  // How many lines the file of a batch has, its upload has told the gateway alone.
+  // Only the gateway knows how many lines the file of a batch has: it read the upload.
   const lines = route.protocol?.amounts?.batch === true ? 1 : undefined
   const unpriced = priceRefusal(tariff, [scopes], model, lines)
   if (unpriced !== undefined) return { error: unpriced, others: true }
