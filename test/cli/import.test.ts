@@ -98,7 +98,7 @@ t.test('an answer without channels says so', async t => {
   t.match(stderr, /unsupported: it has no channels/)
 })
 
-t.test('numbers of YAML 1.1 are numbers, and what is none is found', async t => {
+t.test('numbers of YAML 1.1 are numbers, and other texts are found', async t => {
   const text = `model_list:
   - model_name: swift
     litellm_params: { model: openai/gpt-x, rpm: 20_000, tpm: 1_000_000, timeout: 1_200, max_tokens: 4_096, user: 4_096 }
@@ -115,11 +115,11 @@ router_settings: { num_retries: +1_0, timeout: 1_0.5, allowed_fails: few }
   })
   t.match({ retry, timeouts, health }, { retry: { attempts: 11 }, timeouts: { total: '10500ms' }, health: undefined })
   for (const path of ['model_list[1].litellm_params.rpm', 'model_list[1].litellm_params.timeout'])
-    t.match(stderr, `${path}  manual: it is no number, and is left out`)
+    t.match(stderr, `${path}  manual: it is not a number, and is left out`)
   t.match(stderr, /router_settings\.allowed_fails {2}/)
 })
 
-t.test('a file in which nothing is found is no configuration', async t => {
+t.test('a file in which nothing is found gives nothing', async t => {
   const portkey = '{ "strategy": { "mode": "single" }, "targets": [{ "provider": "openai", "api_key": "env" }] }'
   const own = 'version: 1\nupstreams: { sim: { kind: simulator } }\nmodels: { m: sim }\n'
   const cases = [

@@ -140,6 +140,7 @@ t.test('init refuses unknown names, and suggests known ones', async t => {
   const cwd = t.testdir({})
   const bad: readonly (readonly [string[], string])[] = [
     [['--provider', 'simulater'], 'did you mean "simulator"?'],
+    [['--provider', 'simulator', 'team.yaml'], 'put the file first, or after --'],
     [['--provider', 'simulator', '--base', 'vllm=http://x'], '"vllm", which is not among the chosen providers'],
     [['--provider', 'vllm', '--base', 'vllm'], 'NAME=https://'],
     [['--provider', 'simulator', '--key-env', 'a-b'], 'capital letters'],

@@ -24,6 +24,13 @@ t.test('a file store is checked before, while and after it is made', async t => 
   })
 })
 
+t.test('a folder that cannot be made is reported', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': yaml('{ type: file, path: ./gateway.yaml/data }') })
+  const { code, stderr } = await run(['store', 'check'], { cwd, env: quiet })
+  t.equal(code, 1)
+  t.match(stderr, /file: gateway\.yaml cannot be written/)
+})
+
 t.test(
   'a file that was truncated or emptied is reported by check, migrate and serve alike, and ends none by a signal',
   async t => {

@@ -73,7 +73,7 @@ function variablesIn(value: Json): readonly string[] {
 function reportNotNumbers({ notNumbers, findings }: Reading): void {
   for (const view of notNumbers)
     if (findings.every(({ path }) => path !== pathText(view.path)))
-      view.find('manual', 'it is no number, and is left out')
+      view.find('manual', 'it is not a number, and is left out')
 }
 
 function reportUnread(reading: Reading, document: Document, data: JsonObject): void {

@@ -8,7 +8,7 @@ import type { Finding, Mark } from './findings.js'
 export class Reading {
   readonly findings: Finding[] = []
   readonly #read = new Set<string>()
-  /** What was read as a number, and is none. */
+  /** What was read as a number, and is not one. */
   readonly notNumbers: View[] = []
   readonly document: Document
 
