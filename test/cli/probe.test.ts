@@ -416,7 +416,7 @@ t.test('a page in place of an answer shows nothing', async t => {
   )
 })
 
-t.test('what is declared and does not show is told', async t => {
+t.test('what is declared and does not show ends with 1', async t => {
   const server = chatServer((_, path) =>
     path === '/v1/chat/completions' ? saying('yes') : { status: 429, body: { error: { message: 'slow down' } } },
   )

@@ -1,6 +1,7 @@
 import { statSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { examineStore } from '../../src/cli/store-check.js'
 import { postgresConfig, redisConfig, storeYaml } from '../helpers/store-kinds.js'
 import { freePort, startPostgres, startRedis, withoutPostgres, withoutRedis } from '../helpers/store-servers.js'
 import { run } from './bin.js'
@@ -24,11 +25,12 @@ t.test('a file store is checked before, while and after it is made', async t => 
   })
 })
 
-t.test('a folder that cannot be made is reported', async t => {
-  const cwd = t.testdir({ 'gateway.yaml': yaml('{ type: file, path: ./gateway.yaml/data }') })
-  const { code, stderr } = await run(['store', 'check'], { cwd, env: quiet })
-  t.equal(code, 1)
-  t.match(stderr, /file: gateway\.yaml cannot be written/)
+t.test('an empty store whose folder cannot be written does not work', async t => {
+  const file = join(t.testdir({ plain: '' }), 'plain')
+  const config = { type: 'file' as const, path: join(file, 'data') }
+  const open = () => Promise.reject(new Error('it was not to be opened'))
+  const examined = examineStore({ config, inspect: async () => ({ written: undefined, known: 2 }), open })
+  await t.rejects(examined, { message: /^file: .*plain cannot be written \(/, exit: 1 })
 })
 
 t.test(
