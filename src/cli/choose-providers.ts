@@ -17,7 +17,11 @@ export function chooseProviders(known: readonly Provider[], names: readonly stri
     const provider = byName.get(name)
     if (provider !== undefined) return provider
     const meant = suggest(name, byName.keys())
-    const hint = meant === undefined ? '--provider list prints them' : `did you mean "${meant}"?`
+    const hint = /\.ya?ml$/.test(name)
+      ? 'put the file first, or after --'
+      : meant === undefined
+        ? '--provider list prints them'
+        : `did you mean "${meant}"?`
     throw new CommandError(`no provider is called "${name}"; ${hint}`)
   })
 }

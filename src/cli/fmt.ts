@@ -1,5 +1,5 @@
 import { shownFile } from '../config/problems.js'
-import { FileChange, UnwrittenError } from '../runtime/file-change.js'
+import { ConflictError, FileChange, UnwrittenError } from '../runtime/file-change.js'
 import { DEFAULT_FILE, type Define, example } from './command.js'
 import { CommandError, coloured, EXIT, type Io, paints, print } from './io.js'
 import { check, oneText, ownFiles, printProblems, STANDARD_INPUT } from './loading.js'
@@ -60,6 +60,7 @@ function notFormatted(file: string, io: Io): string {
 
 async function replace(file: string, text: string, before: string): Promise<void> {
   await FileChange.apply([{ path: file, text, before }]).catch(error => {
-    throw error instanceof UnwrittenError ? new CommandError(error.message, EXIT.failed) : error
+    if (!(error instanceof UnwrittenError)) throw error
+    throw new CommandError(error.message, error instanceof ConflictError ? EXIT.failed : EXIT.usage)
   })
 }

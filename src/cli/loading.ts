@@ -38,22 +38,22 @@ export interface Given {
 
 /**
  * What the file holds, where it comes through standard input or from an address. Throws {@link CommandError} where there is no such
- * file.
+ * file; `init` may write it only where it is this gateway's own.
  */
-export async function givenText(file: string, io: Io): Promise<Given> {
+export async function givenText(file: string, io: Io, isOwn = true): Promise<Given> {
   if (file === STANDARD_INPUT) return { text: await readAll(io.stdin, MAX_INPUT_BYTES, INPUT_TOO_LARGE) }
   if (isAddress(file)) {
     const { remoteSource, documentOf } = await import('./remote.js')
     return documentOf(remoteSource(file, io))
   }
-  await mustExist(file)
+  await mustExist(file, isOwn)
   return {}
 }
 
 /** The same for commands that work on one file alone. */
-export async function oneFile(file: string, io: Io): Promise<Given> {
+export async function oneFile(file: string, io: Io, isOwn = true): Promise<Given> {
   if (isAddress(file)) throw new CommandError(`${shownSource(file)} is not a file of this machine`)
-  const given = await givenText(file, io)
+  const given = await givenText(file, io, isOwn)
   if (given.text === undefined && (await stat(file)).isDirectory())
     throw new CommandError(`${file} is a folder; name the file in it`)
   return given
@@ -63,8 +63,9 @@ export async function oneFile(file: string, io: Io): Promise<Given> {
 export async function oneText(
   file: string,
   io: Io,
+  isOwn = true,
 ): Promise<{ readonly bytes: Buffer; readonly text: string } | undefined> {
-  const { text: given } = await oneFile(file, io)
+  const { text: given } = await oneFile(file, io, isOwn)
   const bytes = given ?? (await readFile(file))
   const [{ decodedSource }, { Report }] = await Promise.all([
     import('../config/decode.js'),
@@ -158,12 +159,12 @@ export function ownFiles(sources: readonly string[]): readonly string[] {
 }
 
 /** Throws {@link CommandError} where a file cannot be read. */
-async function mustExist(file: string): Promise<void> {
+async function mustExist(file: string, isOwn: boolean): Promise<void> {
   try {
     await access(file, constants.R_OK)
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : error
-    if (code === 'ENOENT') throw new CommandError(`there is no ${file}; \`gateway init\` writes one`)
+    if (code === 'ENOENT') throw new CommandError(`there is no ${file}${isOwn ? '; `gateway init` writes one' : ''}`)
     throw new CommandError(`${file} cannot be read (${code})`)
   }
 }

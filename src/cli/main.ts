@@ -92,15 +92,24 @@ const COMMANDS: readonly Define[] = [
  * command line or a file given on it could not be used.
  */
 export async function main(argv: readonly string[], io: Io): Promise<number> {
-  ignoreBrokenPipe(io.stdout)
-  ignoreBrokenPipe(io.stderr)
   let code: number = EXIT.ok
+  let isBroken = false
+  const onBroken = (error: Error): void => {
+    // The command may have returned by now.
+    process.exitCode = EXIT.failed
+    if (!isBroken) print(io.stderr, `error: the output cannot be written (${error.message})`)
+    isBroken = true
+  }
+  for (const output of [io.stdout, io.stderr]) watchOutput(output, onBroken)
   const program = build(io, ended => {
     code = ended
   })
+  const [name = '-'] = argv
+  const isKnown = /^-|^help$/.test(name) || program.commands.some(one => [one.name(), ...one.aliases()].includes(name))
   try {
-    await program.parseAsync(argv, { from: 'user' })
-    return code
+    // Otherwise --help behind an unknown command prints the help of all.
+    await program.parseAsync(isKnown ? argv : [name], { from: 'user' })
+    return isBroken ? EXIT.failed : code
   } catch (error) {
     return failure(error, io)
   }
@@ -141,9 +150,9 @@ function failure(error: unknown, io: Io): number {
   return EXIT.failed
 }
 
-/** `gateway routes | head` closes our output early, which is not a failure. */
-function ignoreBrokenPipe(output: Output): void {
+/** `gateway routes | head` closes our output early, which is not a failure; a full disk is one. */
+function watchOutput(output: Output, onBroken: (error: Error) => void): void {
   output.on('error', error => {
-    if (!('code' in error) || error.code !== 'EPIPE') throw error
+    if (!('code' in error) || error.code !== 'EPIPE') onBroken(error)
   })
 }

@@ -43,7 +43,7 @@ export const modelsCommand: Define = (parent, io, end) => {
 }
 
 async function models(file: string, options: Options, io: Io): Promise<number> {
-  const ready = await mustLoad(file, await withVariables(io, options))
+  const ready = await mustLoad(file, await withVariables(io, options), { priced: true })
   const all = Object.keys(ready.config.models).map(name => listed(name, ready))
   if (options.json) {
     print(io.stdout, JSON.stringify(all, undefined, 2))

@@ -24,7 +24,7 @@ export const probeCommand: Define = (parent, io, end) => {
     .argument('<upstream>', 'name of the upstream in the file')
     .argument('[file]', 'the configuration (default: gateway.yaml)')
     .requiredOption('--model <name>', "the upstream's name of the model to ask")
-    .option('--compare', 'print only what is declared otherwise; exit codes: 0 nothing, 1 something')
+    .option('--compare', 'print only what is declared otherwise, or does not show; exit codes: 0 nothing, 1 something')
     .option('--url <address>', 'a picture that the server may fetch (http or https)', address)
     .option('--pictures', 'also make pictures, which costs more: 3 at most')
     .option('--dry-run', 'print the requests and the most that they cost; send nothing')
@@ -43,7 +43,12 @@ function address(text: string): string {
 async function probe(name: string, file: string, options: Options, io: Io): Promise<number> {
   const ready = await withVariables(io, options)
   const keeper = options.dryRun === true ? {} : await keeperOf(ready, ['upstreams', 'kinds'])
-  const { plan, config } = await mustLoad(file, ready, {}, { ...(await givenText(file, ready)), ...keeper })
+  const { plan, config } = await mustLoad(
+    file,
+    ready,
+    { priced: true },
+    { ...(await givenText(file, ready)), ...keeper },
+  )
   const upstream = config.upstreams[name]
   if (upstream === undefined) throw new CommandError(`${file} has no upstream ${JSON.stringify(name)}`)
   if (upstream.off !== undefined) throw new CommandError(`the upstream ${name} is off: ${upstream.off}`)
@@ -56,9 +61,10 @@ async function probe(name: string, file: string, options: Options, io: Io): Prom
   const line = await UpstreamLine.open(plan, config, name, ready.env)
   if (line === undefined) throw new CommandError(`the upstream ${name} is off`)
   const findings = await runProbes(line, options.model, options).finally(() => line.close())
-  const { declarationOf, driftOf } = await import('./probing/findings.js')
+  const { declarationOf, driftOf, undecided } = await import('./probing/findings.js')
   const declaration = declarationOf(findings)
-  if (options.compare === true) return compare(driftOf(declaration, findings, upstream), options, io)
+  if (options.compare === true)
+    return compare(driftOf(declaration, findings, upstream), undecided(findings, upstream), options, io)
   print(
     io.stdout,
     options.json === true
@@ -68,10 +74,11 @@ async function probe(name: string, file: string, options: Options, io: Io): Prom
   return EXIT.ok
 }
 
-function compare(drift: readonly string[], { json }: Options, io: Io): number {
-  if (json === true) print(io.stdout, JSON.stringify({ drift }, undefined, 2))
-  else print(io.stdout, drift.length === 0 ? 'the upstream does what is declared' : drift.join('\n'))
-  return drift.length === 0 ? EXIT.ok : EXIT.failed
+function compare(drift: readonly string[], unknown: readonly string[], { json }: Options, io: Io): number {
+  const lines = [...drift, ...unknown]
+  if (json === true) print(io.stdout, JSON.stringify({ drift, unknown }, undefined, 2))
+  else print(io.stdout, lines.length === 0 ? 'the upstream does what is declared' : lines.join('\n'))
+  return lines.length === 0 ? EXIT.ok : EXIT.failed
 }
 
 /** A line for each finding, as comments, then YAML to paste. */

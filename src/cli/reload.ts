@@ -26,7 +26,7 @@ export const reloadCommand: Define = (parent, io, end) => {
 }
 
 async function reload(file: string, { admin, restart }: Options, io: Io): Promise<number> {
-  const api = await adminApiOf(file, admin, io)
+  const api = await adminApiOf(file, admin, io, restart ? '' : ', or send SIGHUP to the process')
   const done = 'the workers are replaced, one after another'
   if (restart) return await changeOver(api, '/admin/restart', undefined, () => done, io)
   return await changeOver(api, '/admin/reload', undefined, serves, io)

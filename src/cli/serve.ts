@@ -79,7 +79,7 @@ export async function serve(file: string, options: ServeOptions, io: Io): Promis
 }
 
 async function begin(file: string, options: ServeOptions, onOpened: () => void, io: Io): Promise<Started> {
-  const given = await servedText(file, io).catch(startFailure)
+  const given = await servedText(file, io)
   const kept = new Map<string, KeptKey>()
   const shows = options.showKey === true ? 'always' : io.stdout.isTTY === true ? 'once' : 'never'
   return await start({ ...(await startOptions(file, options, kept, io)), ...given }, { kept, shows, onOpened }, io)
@@ -108,7 +108,7 @@ function endingStart([first, second]: Signals): { readonly onOpened: () => void;
 async function servedText(file: string, io: Io): Promise<Partial<StartOptions>> {
   if (!isAddress(file)) return givenText(file, io)
   const { openRemote, remoteSource } = await import('./remote.js')
-  return openRemote(remoteSource(file, io), io)
+  return openRemote(remoteSource(file, io), io).catch(startFailure)
 }
 
 async function startOptions(

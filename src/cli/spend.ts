@@ -44,7 +44,10 @@ async function spend(file: string, options: Options, io: Io): Promise<number> {
     for await (const { day, records } of ledger.pages(rangeOf(options))) {
       for (const record of records) spending.add(day, record)
     }
-    print(io.stdout, FORMATS[options.format](spending, options.by, io))
+    // Keys of the store, and a file that was another once, may have been counted.
+    const isEmpty = spending.total.requests === 0 && plan.accounting?.ledger === undefined
+    if (isEmpty) print(io.stderr, 'this file counts nothing: add limits, prices or groups')
+    print(io.stdout, FORMATS[options.format](spending, options.by, io, isEmpty))
     return EXIT.ok
   })
 }
@@ -56,7 +59,7 @@ function rangeOf({ since, until }: Options): LedgerRange {
   }
 }
 
-type Format = (spending: Spending, by: SpentBy, io: Io) => string
+type Format = (spending: Spending, by: SpentBy, io: Io, isUncounted: boolean) => string
 
 const FORMATS = { table: asTable, csv: asCsv, json: asJson } satisfies Record<string, Format>
 
@@ -102,7 +105,7 @@ function cell(name: string): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
-function asJson({ groups, other, total }: Spending, by: SpentBy): string {
+function asJson({ groups, other, total }: Spending, by: SpentBy, _: Io, isUncounted: boolean): string {
   const facts = ({ cost, estimated, ...spent }: Spent): object => ({
     usd: usd(cost),
     estimated_usd: usd(estimated),
@@ -111,6 +114,7 @@ function asJson({ groups, other, total }: Spending, by: SpentBy): string {
   return JSON.stringify(
     {
       by,
+      ...(isUncounted ? { counting: false } : {}),
       groups: groups.map(({ name, spent }) => ({ name: name === '' ? null : name, ...facts(spent) })),
       ...(other === undefined ? {} : { other: facts(other) }),
       total: facts(total),

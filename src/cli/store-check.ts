@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto'
+import { shownFile } from '../config/problems.js'
 import type { Store } from '../core/store.js'
 import type { SchemaFacts, StoreConfig } from '../core/store-config.js'
+import { writing } from './diagnosis/files.js'
 import { CommandError, EXIT } from './io.js'
 
 /** How long the record of a check lives if the check cannot remove it, milliseconds. */
@@ -22,6 +24,9 @@ interface Examined {
 export async function examineStore({ config, inspect, open }: StoreTools): Promise<Examined> {
   const facts = await inspect()
   if (facts !== undefined && facts.written === undefined) {
+    const { existing, refused } = config.type === 'file' ? await writing(config.path) : {}
+    if (existing !== undefined && refused !== undefined)
+      throw new CommandError(`${config.type}: ${shownFile(existing)} cannot be written (${refused})`, EXIT.failed)
     const line = `${config.type}: empty (the first start, or gateway store migrate, creates it)`
     return { line, facts: { known: facts.known } }
   }

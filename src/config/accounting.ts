@@ -13,10 +13,12 @@ interface Counted extends Holders {
   readonly prices: Entries<RawPriceOrFree>
   /** Whether keys of the store have limits. */
   readonly counted?: boolean
+  /** Whether prices are asked for. */
+  readonly priced?: boolean
 }
 
 /** What limits, prices and groups have in common. Undefined where the files have none of these words, nor ask for a
- * ledger, and no key of the store has limits: nothing is counted. */
+ * ledger, no key of the store has limits, and no one asks for prices: nothing is counted. */
 export function readAccounting(
   main: Document,
   counted: Counted,
@@ -28,7 +30,7 @@ export function readAccounting(
   const unpriced = sectionOf(main, 'unpriced')
   const prices = readPrices(counted.prices, context)
   const isCharged = charges(main, counted)
-  const isPriced = isCharged || compares(counted)
+  const isPriced = isCharged || compares(counted) || counted.priced === true
   if (!isPriced && !bounds(counted)) return undefined
   const isOff = sectionOf(main, 'prices') === 'off'
   const accounting: AccountingConfig = {

@@ -1,7 +1,7 @@
 import { type GroupConfig, groupsOf } from '../core/accounting-config.js'
 import type { ScopeLimits } from '../core/bounds.js'
 import type { KeyConfig } from '../core/config.js'
-import { overlap } from '../core/glob.js'
+import { isGlob, overlap } from '../core/glob.js'
 import type { Context } from './context.js'
 import type { Site } from './document.js'
 import type { ReadModel } from './models.js'
@@ -117,7 +117,10 @@ function tell(site: Site, models: readonly string[], { report }: Context): void 
   if (first === undefined) return
   const named = models.slice(0, MAX_NAMED).map(quoted).join(', ')
   const more = models.length > MAX_NAMED ? ` and ${models.length - MAX_NAMED} more` : ''
-  const cure = `write prices: { ${quoted(first)}: { input: 1.00, output: 2.00 } }, or beside the budget unpriced: free or unpriced: refuse`
+  // One price for all that a glob may mean is no one's.
+  const cure = isGlob(first)
+    ? 'write unpriced: refuse beside the budget (models with a known price are served), or unpriced: free'
+    : `write prices: { ${quoted(first)}: { input: 1.00, output: 2.00 } }, or beside the budget unpriced: free or unpriced: refuse`
   report.error('unpriced-model', site.child('limits', 'budget'), `no price is known for ${named}${more}: ${cure}`, {
     from: ['kinds', 'prices'],
   })

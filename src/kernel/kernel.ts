@@ -111,7 +111,7 @@ export class Kernel extends Services {
   watchCall: CallWatcher = unwatched
   observeTask: TaskObserver = () => undefined
   /** Called when an upstream refuses the gateway's own credential: its secret may have been rotated. */
-  onRefusedCredential: () => void = () => undefined
+  onRefusedCredential: (upstream?: string) => void = () => undefined
   /** Called when a stage throws where it must not. */
   onStageFault: (stage: string, hook: string, cause: unknown) => void = () => undefined
   /** Called when an upstream, or a model at it, is moved to the end of the order, or back. */

@@ -113,7 +113,7 @@ export class Gateway {
     this.#kernel = new Kernel(generation, this.#log, this.#metrics.store, pipeline, seat?.peers)
     this.#cuts = new Cuts(this.#kernel.calls)
     this.#sockets = new Sockets(this.#kernel, pipeline)
-    this.#kernel.onRefusedCredential = () => this.#reloads.rereadSecrets()
+    this.#kernel.onRefusedCredential = upstream => this.#reloads.rereadSecrets(upstream)
     this.#kernel.onStageFault = (stage, hook, cause) =>
       this.#log.error({ stage, hook, error: String(cause) }, 'a stage failed')
     const healthLog = new HealthLog(this.#log)

@@ -29,6 +29,8 @@ export interface Overrides {
   readonly workers?: WorkerCount
   /** Whether keys of the store have limits: then requests are counted, also if the file has none. */
   readonly counted?: boolean
+  /** Prices are what is asked for: then the shipped ones are there, also if nothing is counted. */
+  readonly priced?: boolean
   /** Every answer is compared with its schema. */
   readonly checkResponses?: boolean
 }

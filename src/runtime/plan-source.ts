@@ -28,7 +28,7 @@ export interface PlanSource {
   held(): Promise<ReadonlyMap<string, Held>>
   /** Keys of the store have limits: from now on requests are counted, also if the files have none. */
   count(): Promise<void>
-  /** A rotated secret may have been missed; it is looked for once a generation. */
-  rereadSecrets(): void
+  /** A rotated secret may have been missed; it is looked for once a generation. `upstream`: who refused it, if that is known. */
+  rereadSecrets(upstream?: string): void
   close(): Promise<void>
 }

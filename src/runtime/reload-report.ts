@@ -69,10 +69,13 @@ export class ReloadReport {
     this.failed({ generation, problems: brief }, digest + JSON.stringify(brief), isAsked)
   }
 
-  unchanged({ problems: warnings }: LoadedPlan): void {
+  /** `known`: problems of the former reading. */
+  unchanged({ problems }: LoadedPlan, known: readonly Problem[]): void {
     this.#health.reloads.unchanged++
+    const warnings = problems.map(briefly)
     // The messages may change with time alone: certificates expire.
-    if (warnings.length > 0) this.#log.warn({ warnings: warnings.map(briefly) }, 'the files are unchanged')
+    if (warnings.length > 0 && JSON.stringify(warnings) !== JSON.stringify(known.map(briefly)))
+      this.#log.warn({ warnings }, 'the files are unchanged')
     if (!this.#health.valid) this.#log.info({ generation: this.#health.generation }, 'the configuration is valid again')
     this.#sound()
   }

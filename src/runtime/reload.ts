@@ -182,10 +182,10 @@ export class Reloads implements PlanSource {
     await this.#runOwn()
   }
 
-  rereadSecrets(): void {
+  rereadSecrets(upstream?: string): void {
     const { generation } = this.#health
     if (!this.#rereadPause.begin(generation)) return
-    this.#log.warn({ generation }, 'an upstream refused its credential; reading the secrets again')
+    this.#log.warn({ upstream, generation }, 'an upstream refused its credential; reading the secrets again')
     this.#runOwn().catch((error: Error) => this.#log.error({ error: error.message }, 'reload failed'))
   }
 
@@ -230,6 +230,7 @@ export class Reloads implements PlanSource {
     }
     if (past === undefined) this.#left = undefined
     else this.#left ??= { digest: this.#loaded.digest, documents: this.#loaded.documents }
+    const known = isAsked ? [] : this.#loaded.problems
     this.#loaded = loaded
     await this.follow(loaded)
     const { plan, config } = loaded
@@ -242,9 +243,9 @@ export class Reloads implements PlanSource {
       }
     } else if (plan.digest === this.#running.plan.digest) {
       this.#endTrial('replaced', 'what serves was asked for again')
-      this.#report.unchanged(loaded)
+      this.#report.unchanged(loaded, known)
     } else if (past === undefined && plan.digest === this.#tried?.incoming.next.plan.digest)
-      this.#report.unchanged(loaded)
+      this.#report.unchanged(loaded, known)
     else await this.#apply({ next: { plan, config }, loaded, past }, asked, isAtOnce)
     if (plan !== undefined && past === undefined) this.#source.accepted()
     this.#onHealth()

@@ -32,3 +32,29 @@ t.test('what the admin API says in refusing is shown whole', async t => {
   t.equal(code, 1)
   t.match(stderr, `error: ${message}\n`)
 })
+
+/** What a server says to those without its key: the admin API, and the listener of callers. */
+const REFUSALS = [
+  ['send the admin key as a Bearer token', 'refuses the admin key, which is that of GATEWAY_ADMIN_KEY'],
+  ['A valid API key is required.', 'is not the admin API, which listens at a port of its own'],
+] as const
+
+for (const [message, said] of REFUSALS) {
+  t.test(`a refused key says where it came from, and a port of callers that it is one: ${message}`, async t => {
+    const server = createServer((_, response) => response.writeHead(401).end(JSON.stringify({ error: { message } })))
+    const place = `127.0.0.1:${await listening(t, server)}`
+    const file = join(t.testdir({ 'gateway.yaml': GOOD }), 'gateway.yaml')
+    for (const name of ['generations', 'reload']) {
+      const { code, stderr } = await command([name, file, '--admin', place], { env })
+      t.equal(code, 1)
+      t.match(stderr, `error: http://${place} ${said}`)
+    }
+  })
+}
+
+t.test('only a reload has a signal in place of the admin API', async t => {
+  const file = join(t.testdir({ 'gateway.yaml': GOOD }), 'gateway.yaml')
+  const told = async (...args: string[]) => (await command([...args, file], { env })).stderr
+  t.match(await told('reload'), 'write `admin: {}`, or send SIGHUP to the process\n')
+  for (const args of [['generations'], ['reload', '--restart']]) t.match(await told(...args), 'write `admin: {}`\n')
+})

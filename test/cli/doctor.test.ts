@@ -129,10 +129,12 @@ upstreams:
   ahead: { kind: openai-compatible, base: "http://127.0.0.1:${ahead}", secret: { env: A_KEY } }
   wrong: { kind: openai-compatible, base: "http://127.0.0.1:${asks}", secret: { env: A_KEY } }
   right: { kind: openai-compatible, base: "http://127.0.0.1:${asks}", secret: { env: RIGHT_KEY } }
-  nowhere: { kind: openai-compatible, base: "https://no-such-host.invalid", secret: { env: A_KEY } }
+  nowhere: { kind: openai-compatible, base: "https://no-such-host.test", secret: { env: A_KEY } }
+  unwritten: { kind: openai-compatible, base: "https://openai-compatible.invalid", secret: { env: A_KEY } }
+  plain: { kind: openai-compatible, base: "https://127.0.0.1:${asks}", secret: { env: A_KEY } }
   silent: { kind: openai-compatible, base: "http://127.0.0.1:${silent}", secret: { env: A_KEY } }
   absent: { kind: openai-compatible, base: "http://127.0.0.1:${asks}", secret: { env: ABSENT_KEY } }
-models: { a: ahead, b: wrong, c: right, d: nowhere, e: silent, f: absent }
+models: { a: ahead, b: wrong, c: right, d: nowhere, e: silent, f: absent, g: unwritten, h: plain }
 `
   const cwd = folderWith(t, { 'gateway.yaml': text })
   writeFileSync(join(cwd, 'me.key'), 'gw-a-key-that-everyone-may-read-here')
@@ -148,6 +150,8 @@ models: { a: ahead, b: wrong, c: right, d: nowhere, e: silent, f: absent }
   })
   t.match(told(results, 'credential', 'right'), { state: 'ok' })
   t.match(told(results, 'dns', 'nowhere'), { state: 'fault', found: /cannot be resolved/, advice: /base/ })
+  t.match(told(results, 'dns', 'unwritten'), { state: 'fault', found: /is a placeholder$/ })
+  t.match(told(results, 'connection', 'plain'), { state: 'fault', found: /: no TLS there$/, advice: /http:\/\// })
   t.match(told(results, 'connection', 'silent'), { state: 'fault', found: /ECONNREFUSED/, advice: /firewall/ })
   t.match(told(results, 'secret', 'upstream absent'), { state: 'warning', found: /ABSENT_KEY is not set/ })
   t.match(told(results, 'port', `listen 127.0.0.1:${taken}`), { state: 'fault', advice: /another port/ })

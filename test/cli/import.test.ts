@@ -98,6 +98,44 @@ t.test('an answer without channels says so', async t => {
   t.match(stderr, /unsupported: it has no channels/)
 })
 
+t.test('numbers of YAML 1.1 are numbers, and other texts are found', async t => {
+  const text = `model_list:
+  - model_name: swift
+    litellm_params: { model: openai/gpt-x, rpm: 20_000, tpm: 1_000_000, timeout: 1_200, max_tokens: 4_096, user: 4_096 }
+  - { model_name: slow, litellm_params: { model: openai/gpt-y, rpm: many, timeout: soon } }
+router_settings: { num_retries: +1_0, timeout: 1_0.5, allowed_fails: few }
+`
+  const { code, stdout, stderr } = await run(['import', 'litellm', '-'], { input: text })
+  t.equal(code, 0, stderr)
+  const { models, retry, timeouts, health } = parse(stdout)
+  t.match(models.swift, {
+    limits: { requests: '20000/min', tokens: '1000000/min' },
+    timeouts: { total: '1200s' },
+    request: [{ default: { max_tokens: 4096, user: '4_096' } }],
+  })
+  t.match({ retry, timeouts, health }, { retry: { attempts: 11 }, timeouts: { total: '10500ms' }, health: undefined })
+  for (const path of ['model_list[1].litellm_params.rpm', 'model_list[1].litellm_params.timeout'])
+    t.match(stderr, `${path}  manual: it is not a number, and is left out`)
+  t.match(stderr, /router_settings\.allowed_fails {2}/)
+})
+
+t.test('a file in which nothing is found gives nothing', async t => {
+  const portkey = '{ "strategy": { "mode": "single" }, "targets": [{ "provider": "openai", "api_key": "env" }] }'
+  const own = 'version: 1\nupstreams: { sim: { kind: simulator } }\nmodels: { m: sim }\n'
+  const cases = [
+    ['litellm', portkey, '"strategy", "targets": that is a file of portkey'],
+    ['litellm', own, '"version", "upstreams", "models": that is a file of this gateway itself'],
+    ['bifrost', 'colour: green\n', 'of bifrost was found; the file has "colour"\n'],
+  ] as const
+  for (const [from, input, said] of cases) {
+    const { code, stdout, stderr } = await run(['import', from, '-'], { input })
+    t.strictSame([code, stdout], [1, ''], said)
+    t.match(stderr, said)
+  }
+  const absent = await run(['import', 'litellm', 'config.yaml'], { cwd: t.testdir({}) })
+  t.strictSame([absent.code, absent.stderr], [2, 'error: there is no config.yaml\n'])
+})
+
 t.test('import prints a configuration with its comments, and a finding for what is not the same', async t => {
   const cwd = t.testdir({ 'foreign.yaml': FOREIGN })
   const { code, stdout, stderr } = await run(['import', 'litellm', 'foreign.yaml'], { cwd })

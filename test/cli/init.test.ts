@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PassThrough, Writable } from 'node:stream'
 import t from 'tap'
@@ -39,6 +39,27 @@ t.test('init writes a file that validates, for every provider there is', async t
   const checked = await run(['validate', '--strict'], { cwd })
   t.equal(checked.code, 0, checked.stdout)
   t.match(checked.stdout, `${names.length} upstreams`)
+})
+
+t.test('the first steps of the guide fit what init writes', async t => {
+  const guide = readFileSync(join(packageRoot(), 'docs', 'start.md'), 'utf8')
+  const [, args = ''] = /^npx gateway (init .*)$/m.exec(guide) ?? []
+  const [, alice = ''] = /^keys:\n( {2}alice: .*\n)/m.exec(guide) ?? []
+  const cwd = t.testdir({})
+  const env = { KEY_ALICE: 'a-key-of-alice-0123456789', OPENAI_API_KEY: 'o', ANTHROPIC_API_KEY: 'a' }
+  t.equal((await run(args.split(' '), { cwd })).code, 0)
+  const file = join(cwd, 'gateway.yaml')
+  writeFileSync(file, readFileSync(file, 'utf8').replace(/^keys:\n/m, `keys:\n${alice}`))
+  const checked = await run(['validate', '--strict'], { cwd, env })
+  t.equal(checked.code, 0, checked.stdout)
+  const explained = await run(
+    ['explain', 'POST', '/v1/chat/completions', '--model', 'openai/gpt-4o', '--key', 'alice'],
+    { cwd, env },
+  )
+  t.match(explained, { code: 0, stdout: /^1 {2}openai as gpt-4o$/m })
+  writeFileSync(file, readFileSync(file, 'utf8').replace(', unpriced: refuse', ''))
+  const { stdout } = await run(['validate'], { cwd, env })
+  t.match(stdout, 'no price is known for "openai/*": write unpriced: refuse beside the budget')
 })
 
 t.test('init of one provider validates for each of them', async t => {
@@ -119,6 +140,7 @@ t.test('init refuses unknown names, and suggests known ones', async t => {
   const cwd = t.testdir({})
   const bad: readonly (readonly [string[], string])[] = [
     [['--provider', 'simulater'], 'did you mean "simulator"?'],
+    [['--provider', 'simulator', 'team.yaml'], 'put the file first, or after --'],
     [['--provider', 'simulator', '--base', 'vllm=http://x'], '"vllm", which is not among the chosen providers'],
     [['--provider', 'vllm', '--base', 'vllm'], 'NAME=https://'],
     [['--provider', 'simulator', '--key-env', 'a-b'], 'capital letters'],

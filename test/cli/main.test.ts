@@ -1,6 +1,9 @@
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { PassThrough, Writable } from 'node:stream'
 import t from 'tap'
+import { main } from '../../src/cli/main.js'
 import { packageRoot } from '../../src/core/package-root.js'
 import { run } from './bin.js'
 
@@ -77,6 +80,21 @@ t.test('an unknown command is reported with a suggestion, and exits 2', async t 
   const { code, stderr } = await run(['valdate'])
   t.equal(code, 2)
   t.match(stderr, 'Did you mean validate?')
+})
+
+t.test('there is no help of an unknown command', async t => {
+  t.match(await run(['valdate', '--help']), { code: 2, stdout: '', stderr: 'Did you mean validate?' })
+})
+
+t.test('an output that cannot be written is reported in one line, and exits 1', async t => {
+  const output = () => new PassThrough()
+  const stdout = new Writable({ write: (_data, _encoding, done) => done(new Error('the disk is full')) })
+  const stderr = output()
+  const code = await main(['schema'], { stdout, stderr, stdin: output(), env: {} })
+  await once(stderr, 'readable')
+  t.equal(String(stderr.read()), 'error: the output cannot be written (the disk is full)\n')
+  t.ok(code === 1 || process.exitCode === 1)
+  process.exitCode = 0
 })
 
 t.test('an unknown option exits 2', async t => {

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { declarationOf, driftOf } from '../../src/cli/probing/findings.js'
+import { declarationOf, driftOf, undecided } from '../../src/cli/probing/findings.js'
 import { runProbes } from '../../src/cli/probing/run.js'
 import { loadPlan } from '../../src/runtime/load.js'
 import { UpstreamLine } from '../../src/runtime/upstream-line.js'
@@ -370,6 +370,89 @@ t.test('a member that a server does not read is not one that it knows', async t 
   const found = (name: string) => findings.find(one => one.name === name)?.found
   t.strictSame([found('rerank'), found('rerank_priority')], ['yes', 'ignored'])
   t.equal(declarationOf(findings).traits.rerank, undefined)
+})
+
+/** What servers say to everything, and why nothing is found then. */
+const USELESS: Readonly<Record<string, readonly [status: number, type: string, body: string, reason: string]>> = {
+  'no such path': [404, 'application/json', '{"error":{"message":"not here"}}', '404 not here'],
+  moved: [301, 'text/html', '', '301 '],
+  'a page of a login': [200, 'text/html', '<html>Sign in</html>', '200 without JSON: <html>Sign in</html>'],
+  'too many requests': [429, 'application/json', '{"error":{"message":"slow down"}}', '429 slow down'],
+  'an error': [500, 'text/plain', 'oh', '500 oh'],
+}
+
+for (const [name, [status, type, body, reason]] of Object.entries(USELESS)) {
+  t.test(`an upstream that answers everything alike is not probed: ${name}`, async t => {
+    const server = createServer((request, response) => {
+      request.resume().on('end', () => response.writeHead(status, { 'content-type': type }).end(body))
+    })
+    const line = await lineTo(t, server)
+    await t.rejects(runProbes(line, 'm'), {
+      message: `nothing was found: ${reason}: look at \`base\`, and at \`--model\``,
+      exit: 1,
+    })
+  })
+}
+
+t.test('a page in place of an answer shows nothing', async t => {
+  const server = createServer((request, response) => {
+    request.resume().on('end', () => {
+      const isChat = request.url === '/v1/chat/completions'
+      response.writeHead(200, { 'content-type': isChat ? 'application/json' : 'text/html' })
+      response.end(isChat ? JSON.stringify(saying('yes').body) : '<html>Sign in</html>')
+    })
+  })
+  const findings = await runProbes(await lineTo(t, server), 'm')
+  const found = (name: string) => findings.find(one => one.name === name)?.found
+  t.strictSame(['system', 'messages', 'speech'].map(found), ['yes', 'unknown', 'unknown'])
+  const declared = { traits: { sampling: false, audio: 'generate' as const }, speaks: { chat: {}, messages: {} } }
+  t.strictSame(
+    undecided(findings, declared).map(line => line.replace(/:[^:]*$/, '')),
+    [
+      'speaks.messages: declared, and not found out (messages): 200 without JSON',
+      'traits.audio: declared, and not found out (speech): 200 without JSON',
+      'traits.audio: declared, and not found out (generated_sound): 200 without JSON',
+    ],
+  )
+})
+
+t.test('what is declared and does not show ends with 1', async t => {
+  const server = chatServer((_, path) =>
+    path === '/v1/chat/completions' ? saying('yes') : { status: 429, body: { error: { message: 'slow down' } } },
+  )
+  const port = await listening(t, server)
+  const cwd = t.testdir({
+    'gateway.yaml': `version: 1
+keys: { team: { secret: { env: TEAM_KEY }, models: ["*"] } }
+upstreams:
+  busy: { base: "http://127.0.0.1:${port}", speaks: { chat: POST /v1/chat/completions, messages: POST /v1/messages }, traits: { structured: tool } }
+models: { m: busy }
+`,
+  })
+  const { code, stdout } = await run(['probe', 'busy', '--model', 'm', '--compare', '--json'], { cwd })
+  t.equal(code, 1)
+  t.strictSame(JSON.parse(stdout).unknown, ['speaks.messages: declared, and not found out (messages): 429 slow down'])
+})
+
+t.test('the bound of the cost is in USD, also where the file counts nothing', async t => {
+  const cwd = t.testdir({
+    'gateway.yaml':
+      'version: 1\nkeys: { team: { secret: { env: TEAM_KEY }, models: ["*"] } }\nupstreams: { one: { kind: openai-compatible, base: "https://one.example" } }\nmodels: { gpt-4o: one }\n',
+  })
+  const dry = async (...more: string[]) => {
+    const asked = ['probe', 'one', '--model', 'gpt-4o', '--dry-run', ...more]
+    const { stdout } = await run(asked, { cwd, env: { TEAM_KEY: 'x'.repeat(40) } })
+    const [, input = '', output = '', cost] =
+      /at most (\d+) tokens in and (\d+) out.*; at most (\S+) USD/.exec(stdout) ?? []
+    return { input: Number(input), output: Number(output), cost }
+  }
+  // 2.50 and 10.00 USD for a million tokens.
+  const texts = await dry()
+  t.equal(texts.cost, ((texts.input * 2.5 + texts.output * 10) / 1e6).toFixed(4))
+  const pictures = await dry('--pictures')
+  t.equal(pictures.cost, ((pictures.input * 2.5 + (pictures.output + 30_000) * 10) / 1e6).toFixed(4))
+  const { stdout } = await run(['models', '--json'], { cwd, env: { TEAM_KEY: 'x'.repeat(40) } })
+  t.match(JSON.parse(stdout)[0].upstreams[0].price, /^input 2\.50/)
 })
 
 t.test('probe prints what to paste, and tells what is declared otherwise', async t => {

@@ -31,7 +31,7 @@ t.test('gateway reload asks the running gateway, and says what became of it', as
   replace(file)
   const foreign = await run(['reload'], { cwd, env: { ...env, GATEWAY_ADMIN_KEY: 'another-key-of-the-admin-0123456' } })
   t.equal(foreign.code, 1)
-  t.match(foreign.stderr, /send the admin key/)
+  t.match(foreign.stderr, /refuses the admin key, which is that of GATEWAY_ADMIN_KEY/)
   const alone = await run(['reload', '--restart', '--admin', origin], { cwd, env })
   t.equal(alone.code, 1)
   t.match(alone.stderr, /without workers/)

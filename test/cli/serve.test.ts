@@ -249,7 +249,7 @@ t.test('a file that does not compile ends the start with its problems and exit c
 t.test('no file, and a data folder that cannot keep a key, end the start with one line', async t => {
   const cwd = t.testdir({ 'gateway.yaml': GENERATED, data: 'a file where the folder should be' })
   const none = await run(['serve', 'none.yaml'], { cwd })
-  t.equal(none.code, 1)
+  t.equal(none.code, 2)
   t.match(none.stderr, /^error: there is no none\.yaml[^\n]*\n$/)
   const full = await run(['serve', '--port', '0'], { cwd })
   t.equal(full.code, 1)

@@ -96,6 +96,21 @@ t.test('a ledger in memory is out of reach, and an empty one is empty', async t 
   t.match(empty, { code: 0, stdout: /^KEY .*\n\(total\) +0 +0 +0\.000000\n$/ })
 })
 
+t.test('a file that counts nothing says so, also in JSON, unless it counted once', async t => {
+  const note = 'this file counts nothing: add limits, prices or groups\n'
+  const cwd = folder(t)
+  t.match(await run(['spend'], { cwd, env: ENV }), { code: 0, stderr: note })
+  const json = async () => JSON.parse((await run(['spend', '--format', 'json'], { cwd, env: ENV })).stdout)
+  t.equal((await json()).counting, false)
+  const counted = folder(t, `${GOOD}ledger: { retention: 9d }\n`)
+  t.equal((await run(['spend'], { cwd: counted, env: ENV })).stderr, '')
+  const store = new FileStore(join(cwd, 'data', 'store'))
+  await write(store.accounts, 'w', [record('a')])
+  await store.close()
+  t.equal((await run(['spend'], { cwd, env: ENV })).stderr, '')
+  t.equal((await json()).counting, undefined)
+})
+
 t.test('names beyond the bound are summed together', t => {
   const spending = new Spending('key', 2)
   for (const [n, key] of ['a', 'b', 'c', 'd', 'a'].entries()) spending.add('', record(String(n), { key, cost: 1 }))

@@ -1,6 +1,7 @@
 import { statSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { examineStore } from '../../src/cli/store-check.js'
 import { postgresConfig, redisConfig, storeYaml } from '../helpers/store-kinds.js'
 import { freePort, startPostgres, startRedis, withoutPostgres, withoutRedis } from '../helpers/store-servers.js'
 import { run } from './bin.js'
@@ -22,6 +23,14 @@ t.test('a file store is checked before, while and after it is made', async t => 
     code: 0,
     stdout: /file: schema 2, a record was written, read and removed in [\d.]+ ms/,
   })
+})
+
+t.test('an empty store whose folder cannot be written does not work', async t => {
+  const file = join(t.testdir({ plain: '' }), 'plain')
+  const config = { type: 'file' as const, path: join(file, 'data') }
+  const open = () => Promise.reject(new Error('it was not to be opened'))
+  const examined = examineStore({ config, inspect: async () => ({ written: undefined, known: 2 }), open })
+  await t.rejects(examined, { message: /^file: .*plain cannot be written \(/, exit: 1 })
 })
 
 t.test(

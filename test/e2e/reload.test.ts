@@ -132,7 +132,10 @@ t.test('F-R4 what is refused and still the same is read again after a pause', as
   clockAhead(t, performance, () => ahead)
   const said = (words: RegExp) => gateway.log.find(line => words.test(line.msg ?? ''))
   await gateway.chat()
-  await said(/refused its credential/)
+  t.equal(
+    (await said(/refused its credential/)).upstream,
+    Object.keys(gateway.gateway.loaded.config?.upstreams ?? {})[0],
+  )
   // That reading is over before this one.
   await gateway.gateway.reload()
   const next = canary('upstream')

@@ -55,12 +55,18 @@ function foldersOf({ config: { store, spool, receipts } }: Patient): readonly (r
   ]
 }
 
-/** A folder that is not there is made at the start, so the next one above it has to be writable. */
-async function folder(what: string, path: string): Promise<Result> {
-  const name = `${what} ${shownFile(path)}`
+/** The folder, or the next one above that is there; and why nothing can be written in it. */
+export async function writing(path: string): Promise<{ readonly existing: string; readonly refused?: string }> {
   let existing = path
   while (!(await isThere(existing)) && dirname(existing) !== existing) existing = dirname(existing)
   const refused = await access(existing, constants.W_OK | constants.X_OK).then(() => undefined, reasonOf)
+  return { existing, ...(refused === undefined ? {} : { refused }) }
+}
+
+/** A folder that is not there is made at the start, so the next one above it has to be writable. */
+async function folder(what: string, path: string): Promise<Result> {
+  const name = `${what} ${shownFile(path)}`
+  const { existing, refused } = await writing(path)
   const user = process.getuid?.() ?? 'the gateway'
   if (refused !== undefined)
     return fault(

@@ -51,16 +51,25 @@ async function examine(name: string, config: UpstreamConfig, { options }: Patien
     const secured = shown.tls === undefined ? [] : [certificate(name, url.host, shown.tls)]
     return { found: [...named, connected, ...secured], ...(skew === undefined ? {} : { skew }) }
   } catch (error) {
-    const advice =
-      proxy === undefined
+    const isPlain = /wrong version number/.test(reasonOf(error))
+    const advice = isPlain
+      ? 'The server speaks http, it seems: write http:// in `base`.'
+      : proxy === undefined
         ? 'Look whether a firewall, or a missing `proxy`, is on the way, and whether the server runs.'
         : 'Look whether the proxy runs, and whether it lets connections to this host pass.'
-    return { found: [...named, fault('connection', name, `${url.host}${way}: ${reasonOf(error)}`, advice)] }
+    return {
+      found: [
+        ...named,
+        fault('connection', name, `${url.host}${way}: ${isPlain ? 'no TLS there' : reasonOf(error)}`, advice),
+      ],
+    }
   }
 }
 
 async function resolve(name: string, host: string, timeoutMs: number): Promise<readonly Result[]> {
   if (isIP(host) !== 0) return []
+  if (host.endsWith('.invalid'))
+    return [fault('dns', name, `${host} is a placeholder`, 'Write the address of your server as `base`.')]
   const found = await atMost(timeoutMs, lookup(host, { all: true })).catch(reasonOf)
   if (found !== undefined && typeof found !== 'string')
     return [ok('dns', name, `${host} is ${found.map(({ address }) => address).join(', ')}`)]

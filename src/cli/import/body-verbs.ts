@@ -1,6 +1,6 @@
 import { isObject, type Json } from '../../core/json.js'
 import { copiedMembers } from './copies.js'
-import type { View } from './view.js'
+import { numberIn, type View } from './view.js'
 
 /** Members of request bodies for which gateways keep defaults. */
 const DEFAULTS = [
@@ -15,10 +15,18 @@ const DEFAULTS = [
   ],
 ]
 
+const TEXTS: ReadonlySet<string> = new Set(['stop', 'user', 'response_format', 'reasoning_effort'])
+
 /** `default` for the members of a body beside other settings. */
 export function defaultsIn(view: View): readonly Json[] {
   const found = DEFAULTS.map(name => view.child(name)).filter(({ exists }) => exists)
-  return verb('default', Object.fromEntries(copiedMembers(found.map(one => [String(one.path.at(-1)), one]))))
+  const members = copiedMembers(found.map(one => [String(one.path.at(-1)), one]))
+  return verb('default', Object.fromEntries(members.map(([name, value]) => [name, numeric(name, value)])))
+}
+
+/** `4_096` is a number in YAML 1.1. */
+function numeric(name: string, value: Json): Json {
+  return typeof value === 'string' && !TEXTS.has(name) ? (numberIn(value) ?? value) : value
 }
 
 /** A mapping of body members as a verb: `set: { provider.sort: price }`. */

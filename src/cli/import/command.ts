@@ -13,16 +13,40 @@ import { type Foreign, type Translated, translate } from './translate.js'
 /** Prints the translation on standard output, and what became of each setting on standard error. */
 export async function importFile(from: string, file: string, model: string, io: Io): Promise<number> {
   const foreign = await foreignOf(from)
-  const read = await oneText(file, io)
+  const read = await oneText(file, io, false)
   const result = read && (await translate(foreign, shownFile(file), read.text, model))
   if (result === undefined || 'problems' in result) {
     await printProblems(result?.problems ?? [], io.stderr, io)
     throw new CommandError(`${file} cannot be read`, EXIT.failed)
   }
+  if (result.unknown !== undefined) {
+    report(result, io)
+    throw new CommandError(nothingIn(result.unknown, from), EXIT.failed)
+  }
   const formatted = formatYaml('imported.yaml', result.text)
   io.stdout.write('text' in formatted ? formatted.text : result.text)
   report(result, io)
   return (await isValid(result, io)) ? EXIT.ok : EXIT.failed
+}
+
+/** Outermost words that only files of one gateway have. */
+const TELLING: Readonly<Record<string, string>> = {
+  model_list: 'litellm',
+  targets: 'portkey',
+  providers: 'bifrost',
+  channels: 'one-api or new-api',
+  provider_keys: 'aisix',
+  llm: 'agentgateway',
+  upstreams: 'this gateway itself',
+}
+/** Words that a message names. */
+const MAX_WORDS = 6
+
+function nothingIn(words: readonly string[], from: string): string {
+  const shown = words.slice(0, MAX_WORDS).map(word => JSON.stringify(word))
+  const owner = words.flatMap(word => (Object.hasOwn(TELLING, word) ? (TELLING[word] ?? []) : []))[0]
+  const whose = owner === undefined || owner === from ? '' : `: that is a file of ${owner}`
+  return `no model, upstream or key of ${from} was found; the file has ${shown.join(', ')}${whose}`
 }
 
 async function foreignOf(from: string): Promise<Foreign> {

@@ -3,6 +3,7 @@ import { parse } from '../../config/parse.js'
 import { Report } from '../../config/report.js'
 import { Source } from '../../config/source.js'
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
+import { pathText } from '../../core/path-text.js'
 import type { Problem } from '../../core/problems.js'
 import { variableOf } from './address.js'
 import { Draft } from './draft.js'
@@ -15,6 +16,8 @@ export interface Translated {
   /** YAML of this gateway. */
   readonly text: string
   readonly findings: readonly Finding[]
+  /** The outermost words of a file in which no model, upstream or key was found. */
+  readonly unknown?: readonly string[]
 }
 
 /** What `routes/imports/NAME.yaml` has for a gateway whose files are read. */
@@ -46,19 +49,31 @@ export async function translate(
     data: new View(new Reading(document), [], foreign.data),
     ...{ draft, words, model },
   })
+  const isEmpty = draft.models.size + draft.upstreamNames.length + draft.keys.size === 0
   if (draft.keys.size === 0) {
     const env = draft.variableFor('caller:me', 'GATEWAY_KEY')
     draft.addKey('me', { secret: { env, generate: true }, models: ['*'] })
   }
   draft.joinEveryone()
+  reportNotNumbers(reading)
   reportUnread(reading, document, foreign.data)
   const head = [`Imported from a file of ${foreign.name}. What could not be taken over was reported beside it.`]
-  return { text: draft.text(head), findings: reading.findings }
+  return {
+    ...{ text: draft.text(head), findings: reading.findings },
+    ...(isEmpty && { unknown: Object.keys(document.tree.value) }),
+  }
 }
 
 function variablesIn(value: Json): readonly string[] {
   if (typeof value === 'string') return [variableOf(value) ?? []].flat()
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(variablesIn) : []
+}
+
+/** Unless more is said of it. */
+function reportNotNumbers({ notNumbers, findings }: Reading): void {
+  for (const view of notNumbers)
+    if (findings.every(({ path }) => path !== pathText(view.path)))
+      view.find('manual', 'it is not a number, and is left out')
 }
 
 function reportUnread(reading: Reading, document: Document, data: JsonObject): void {

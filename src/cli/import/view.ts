@@ -8,6 +8,8 @@ import type { Finding, Mark } from './findings.js'
 export class Reading {
   readonly findings: Finding[] = []
   readonly #read = new Set<string>()
+  /** What was read as a number, and is not one. */
+  readonly notNumbers: View[] = []
   readonly document: Document
 
   constructor(document: Document) {
@@ -37,6 +39,13 @@ export class Reading {
 
 function isBelow(path: string, folder: string): boolean {
   return path.startsWith(folder) && /^[.[]/.test(path.slice(folder.length))
+}
+
+/** Numbers may have `_` between digits, as in YAML 1.1. */
+export function numberIn(text: string): number | undefined {
+  const plain = /^[+-]?\d[\d_]*(\.[\d_]+)?$/.test(text) ? text.replaceAll('_', '') : text
+  const number = plain.trim() === '' ? Number.NaN : Number(plain)
+  return Number.isFinite(number) ? number : undefined
 }
 
 /** A value of a foreign file with its place. What is asked for counts as read. */
@@ -82,8 +91,9 @@ export class View {
 
   number(): number | undefined {
     const text = this.text()
-    const number = text === undefined || text.trim() === '' ? Number.NaN : Number(text)
-    return Number.isFinite(number) ? number : undefined
+    const number = text === undefined ? undefined : numberIn(text)
+    if (text !== undefined && number === undefined) this.reading.notNumbers.push(this)
+    return number
   }
 
   flag(): boolean | undefined {

@@ -1,7 +1,7 @@
 import type { Traits } from '../../core/codec.js'
 import type { JsonObject } from '../../core/json.js'
 import { purposesIn, refusesPurposes } from './media-probes.js'
-import { type Found, speaksChat } from './probes.js'
+import { type Found, LIMIT_PROBES, speaksChat } from './probes.js'
 import { RERANK_MEMBERS } from './trait-probes.js'
 
 /**
@@ -153,6 +153,24 @@ export function driftOf(
   return [...wrong, ...mediaDrift(declaration, findings, traits), ...lost, ...stateDrift(findings, speaks)]
 }
 
+/** What is declared and did not show, a line each with what the server said. */
+export function undecided(findings: readonly Finding[], { traits, speaks }: Declared): readonly string[] {
+  const chat = speaksChat(foundIn(findings)) ? [] : LIMIT_PROBES.map(({ name }) => [name, 'chat'])
+  const spoken = [...SPOKEN.filter(([name]) => !OF_SOME_MODELS.has(name)), ...chat]
+  return findings.flatMap(({ name, found, reason = 'the answer does not tell' }) => {
+    if (found !== 'unknown') return []
+    const words = [
+      ...spoken.flatMap(([probe, protocol = '']) =>
+        probe === name && protocol in speaks ? [`speaks.${protocol}`] : [],
+      ),
+      ...DECIDING.flatMap(([trait, ...probes]) =>
+        trait in traits && probes.includes(name) ? [`traits.${trait}`] : [],
+      ),
+    ]
+    return words.map(word => `${word}: declared, and not found out (${name}): ${reason}`)
+  })
+}
+
 interface Declared {
   readonly traits: Traits
   readonly speaks: Readonly<Record<string, { readonly stateful?: false }>>
@@ -222,6 +240,21 @@ const DEFAULTS = new Map<string, unknown>([
   ['reasoning', 'effort'],
 ])
 const DECIDED = [...DEFAULTS.keys()]
+
+/** Traits, each with the probes that show it. */
+const DECIDING: readonly (readonly [trait: string, ...probes: string[]])[] = [
+  ['max_tokens_field', 'max_completion_tokens', 'max_tokens'],
+  ['system_role', 'system', 'developer'],
+  ['sampling', 'sampling'],
+  ['structured', 'structured'],
+  ['reasoning', 'reasoning_effort'],
+  ['audio', 'speech', 'generated_sound'],
+  ['image_inputs', 'image_objects', 'image_parts'],
+  ['rerank', 'rerank', ...RERANK_MEMBERS.map(member => `rerank_${member}`)],
+  ['fetches_urls', 'https_urls', 'http_urls', 'given_url'],
+  ['moderates', 'moderates'],
+  ['several_images', 'several_images'],
+]
 
 function shown(value: unknown): string {
   return value === undefined ? 'nothing' : JSON.stringify(value)

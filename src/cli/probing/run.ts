@@ -17,7 +17,7 @@ const UNKNOWN = new Set([401, 402, 403, 408, 429])
 const MAX_REASON_CHARS = 160
 /** Bytes of a request that stand for a token, at least: for the bound of the cost. */
 const BYTES_PER_TOKEN = 2
-const MILLION = 1_000_000
+const PARTS_PER_USD = 1e12
 /** More than a picture takes. */
 const MAX_PICTURE_TOKENS = 10_000
 
@@ -35,7 +35,10 @@ function others({ url }: Leave): readonly Probe[] {
   return [...PROBES, ...TRAIT_PROBES, ...media]
 }
 
-/** Asks one probe after the other. Throws {@link CommandError} if the server does not let itself be asked. */
+/** What a probe without a useful answer found. */
+const UNANSWERED: ReadonlySet<string> = new Set(['no', 'unknown', 'off', 'not asked'])
+
+/** Asks one probe after the other. Throws {@link CommandError} if the server does not let itself be asked, or answers none. */
 export async function runProbes(line: UpstreamLine, model: string, leave: Leave = {}): Promise<readonly Finding[]> {
   const findings: Finding[] = []
   const found = foundIn(findings)
@@ -51,6 +54,11 @@ export async function runProbes(line: UpstreamLine, model: string, leave: Leave 
     findings.push(
       reason === undefined ? await ask(line, probe, model, limit) : { name, what, found: 'not asked', reason },
     )
+  }
+  const readsRefusals = new Set(others(leave).flatMap(one => (one.readsRefusals ? [one.name] : [])))
+  if (findings.every(({ name, found }) => readsRefusals.has(name) || UNANSWERED.has(found))) {
+    const reason = findings[0]?.reason ?? 'no answer shows what the upstream does'
+    throw new CommandError(`nothing was found: ${reason}: look at \`base\`, and at \`--model\``, EXIT.failed)
   }
   return findings
 }
@@ -69,6 +77,8 @@ async function ask(line: UpstreamLine, probe: Probe, model: string, limit: JsonO
   const { status } = answer
   if (status === 401 || status === 403)
     throw new CommandError(`the upstream refuses the credential (${status}): ${reasonOf(line, answer)}`, EXIT.failed)
+  if (status < 300 && !isData(answer))
+    return { name, what, found: 'unknown', reason: `${status} without JSON: ${reasonOf(line, answer)}` }
   if (probe.readsRefusals) {
     const found = probe.read?.(answer) ?? 'unknown'
     const isTold = status >= 400 && (found === 'no' || found === 'unknown')
@@ -84,6 +94,11 @@ async function ask(line: UpstreamLine, probe: Probe, model: string, limit: JsonO
   return { name, what, found: refusal(status, reason), reason }
 }
 
+/** Whether it is JSON, a stream of events, or sound: no page of a proxy or of a login. */
+function isData({ body, text }: LineAnswer): boolean {
+  return (typeof body === 'object' && body !== null) || /^(?:data|event):/m.test(text) || /[\0\ufffd]/.test(text)
+}
+
 async function takes(line: UpstreamLine, { protocol, path }: Probe, body: JsonObject, model: string): Promise<boolean> {
   const answer = await line.ask(protocol, path, model, body).catch((cause: unknown) => {
     if (!(cause instanceof NoResponseError)) throw cause
@@ -95,7 +110,7 @@ async function takes(line: UpstreamLine, { protocol, path }: Probe, body: JsonOb
 
 function refusal(status: number, reason: string): string {
   if (status === NOT_IMPLEMENTED) return 'off'
-  const isUnknown = UNKNOWN.has(status) || (status >= 500 && !REFUSAL.test(reason))
+  const isUnknown = status < 400 || UNKNOWN.has(status) || (status >= 500 && !REFUSAL.test(reason))
   return isUnknown ? 'unknown' : 'no'
 }
 
@@ -136,11 +151,11 @@ export function most({ upstreams, accounting }: Config, name: string, model: str
   ].join('\n')
 }
 
-/** A picture costs its own price, or that of its tokens. */
+/** Rates are those of one token, or one picture. A picture costs its own price, or that of its tokens. */
 function usd(price: Price, input: number, output: number, pictures: number): string {
-  const picture = Math.max(price.image ?? 0, ((price.output ?? 0) * MAX_PICTURE_TOKENS) / MILLION)
-  const tokens = (input * (price.input ?? 0) + output * (price.output ?? 0)) / MILLION
-  return (tokens + pictures * picture).toFixed(4)
+  const picture = Math.max(price.image ?? 0, (price.output ?? 0) * MAX_PICTURE_TOKENS)
+  const tokens = input * (price.input ?? 0) + output * (price.output ?? 0)
+  return ((tokens + pictures * picture) / PARTS_PER_USD).toFixed(4)
 }
 
 function sum(values: readonly number[]): number {

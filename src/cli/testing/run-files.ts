@@ -53,7 +53,7 @@ async function runOnce(
   if (files.length === 0) throw new CommandError('there is no *.test.yaml here; docs/testing.md shows one')
   const read: TestFile[] = []
   for (const file of files) {
-    await oneFile(file, io)
+    await oneFile(file, io, false)
     const tests = await readTests(resolve(file))
     if ('problems' in tests) {
       await printProblems(tests.problems, io.stderr, io)

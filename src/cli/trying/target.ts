@@ -21,13 +21,14 @@ interface Wanted {
 /** The gateway of a file with a key of that; with an address and the variable GATEWAY_KEY, no file is read. */
 export async function targetOf({ file, at, keyName, model }: Wanted, io: Io): Promise<Target> {
   const given = io.env.GATEWAY_KEY
-  if (at !== undefined && keyName === undefined && given !== undefined) return { origin: originOf(at), key: given }
+  if (at !== undefined && keyName === undefined && given !== undefined) return { origin: originAt(at), key: given }
   const ready = await mustLoad(file, io)
   const key = await keyOf(ready, keyName, model, io)
-  return { origin: at === undefined ? addressOf(ready.config) : originOf(at), key }
+  return { origin: at === undefined ? addressOf(ready.config) : originAt(at), key }
 }
 
-function originOf(at: string): string {
+/** `127.0.0.1:8080` is http. Throws {@link CommandError}. */
+export function originAt(at: string): string {
   const url = at.includes('://') ? at : `http://${at}`
   if (!URL.canParse(url)) throw new CommandError(`${at} is not an address such as http://127.0.0.1:8080`)
   return new URL(url).href.replace(/\/(v1\/?)?$/, '')

@@ -56,7 +56,7 @@ async function isAcknowledged(
   const asker = { watchCall: host.watchCall, observeTask: host.observeTask }
   try {
     const answer = await callUpstream({ ...asker, generation }, task, target, wanted)
-    if (answer?.status === 401 || answer?.status === 403) host.onRefusedCredential()
+    if (answer?.status === 401 || answer?.status === 403) host.onRefusedCredential(target.upstream.name)
     return answer === undefined || (answer.status < 500 && !UNDECIDED_STATUSES.has(answer.status))
   } catch (error) {
     if (error instanceof NoResponseError) return false

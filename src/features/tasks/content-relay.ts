@@ -220,7 +220,7 @@ export class ContentRelay implements UpstreamHandler, Work {
   private refuse(status: number, headers: UpstreamHeaders): void {
     const { location } = headers
     const error = this.errorOf(status, headers)
-    if (error.code === 'upstream_auth') this.#call.kernel.onRefusedCredential()
+    if (error.code === 'upstream_auth') this.#call.kernel.onRefusedCredential(this.#target.upstream.name)
     const moved = REDIRECTS.has(status) && typeof location === 'string'
     this.fail('status', error, status >= 500, moved ? location : undefined)
   }

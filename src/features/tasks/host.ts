@@ -22,7 +22,7 @@ export interface TaskHost {
   readonly watchCall: CallWatcher
   readonly observeTask: TaskObserver
   /** An upstream refused the gateway's own credential. */
-  onRefusedCredential(): void
+  onRefusedCredential(upstream: string): void
 }
 
 /** Who calls an upstream about a task. */

@@ -24,7 +24,7 @@ export interface Refused {
 /** Answers why the task was not begun: in the upstream's words, if these can be shown. */
 export function refuse(call: Call, exchanges: readonly Exchange[], { error, answer, verdict }: Refused): void {
   const exchange = exchanges.find(one => one.upstream.name === call.attempts.at(-1)?.upstream)
-  if (error.code === 'upstream_auth') call.kernel.onRefusedCredential()
+  if (error.code === 'upstream_auth') call.kernel.onRefusedCredential(exchange?.upstream.name)
   if (
     answer === undefined ||
     exchange === undefined ||

@@ -363,7 +363,7 @@ export class Tasks {
       if (hasOtherCredential(entry.task, target)) this.reportCredential(entry.task)
       const { watchCall, observeTask } = this.host
       const polled = await poll({ generation, watchCall, observeTask }, entry.task, target, this.results)
-      if (polled.refused) this.host.onRefusedCredential()
+      if (polled.refused) this.host.onRefusedCredential(target.upstream.name)
       const { shape } = target
       const next = overdue(polled.task, shape, Date.now()) ?? polled.task
       await this.save(entry, next, nextPollAt(next, shape, Date.now(), polled.wait, Math.random()))

@@ -180,7 +180,7 @@ export class TunnelAttempt {
       status < 300
         ? noSocket(status)
         : errorOfStatus(status, headers, body && upstreamMessage(body, this.#context), exchange.resets)
-    if (error.code === 'upstream_auth') call.kernel.onRefusedCredential()
+    if (error.code === 'upstream_auth') call.kernel.onRefusedCredential(exchange.upstream.name)
     const isShown = status >= 400 && error.code !== 'upstream_auth' && body !== undefined
     const answer =
       isShown && presentable(body, call, exchange)

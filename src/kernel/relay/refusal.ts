@@ -28,7 +28,7 @@ export function abandonAttempt(
 ): void {
   const { call, exchange } = attempt
   const isAuth = error.code === 'upstream_auth'
-  if (isAuth) call.kernel.onRefusedCredential()
+  if (isAuth) call.kernel.onRefusedCredential(exchange.upstream.name)
   const fit = answer !== undefined && !isAuth && !hidden(status) && presentable(answer.body, call, exchange)
   attempt.failed(status, error, fit ? answer : undefined, answer?.body)
 }

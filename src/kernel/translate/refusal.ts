@@ -55,7 +55,8 @@ export class TranslatedRefusal implements Relay {
     if (this.#reported) return
     this.#reported = true
     const error = this.read()
-    if (error.code === 'upstream_auth') this.#attempt.call.kernel.onRefusedCredential()
+    if (error.code === 'upstream_auth')
+      this.#attempt.call.kernel.onRefusedCredential(this.#attempt.exchange.upstream.name)
     const said = this.#size <= MAX_REFUSAL_BYTES ? Buffer.concat(this.#chunks) : undefined
     this.#attempt.failed(this.#status, error, undefined, said)
   }

@@ -51,7 +51,7 @@ export const ROLLBACK = topic<{ readonly number: number }, ReloadOutcome | null>
 export const HELD = topic<null, ReadonlyMap<string, Held>>('held secrets')
 
 /** An upstream has refused a credential. */
-export const REREAD = topic<null>('reread secrets')
+export const REREAD = topic<string | null>('reread secrets')
 
 /** The admin API asks for new workers, one after another. */
 export const RESTART = topic<null>('restart')

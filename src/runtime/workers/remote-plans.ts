@@ -74,8 +74,8 @@ export class RemotePlans implements PlanSource {
     await this.#ask(true)
   }
 
-  rereadSecrets(): void {
-    this.#link.tell(REREAD, null)
+  rereadSecrets(upstream?: string): void {
+    this.#link.tell(REREAD, upstream ?? null)
   }
 
   async close(): Promise<void> {

@@ -171,7 +171,7 @@ export class Supervisor {
       return loaded === undefined ? null : { isValid: loaded.plan !== undefined, problems: loaded.problems }
     })
     link.on(HELD, () => this.#reloads.held())
-    link.on(REREAD, () => this.#reloads.rereadSecrets())
+    link.on(REREAD, upstream => this.#reloads.rereadSecrets(upstream ?? undefined))
     link.on(DRAIN, () => void this.close())
     link.on(RESTART, () => this.#restart())
     await this.#rollout.greet(member, async generation => {
