@@ -15,7 +15,7 @@ export function parsePath(dotted: string): Path {
   return path
 }
 
-const ELEMENT = /^\[(.+?)=(.+)\]$/
+const ELEMENT = /^\[([^=]+)=(.+)\]$/
 
 /** What the segment `[name=value]` says, which means every element of a list with such a member; only paths of usage have it. */
 export function elementOf(segment: string): { readonly name: string; readonly value: string } | undefined {

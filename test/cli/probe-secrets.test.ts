@@ -38,8 +38,8 @@ t.test('what an upstream says is shown without its secret, its address and escap
   const options = { env: { OWN_KEY: SECRET } }
   const shown = 'key [hidden] of http://[hidden]\ufffd[31m is wrong'
   const refused = await command(['probe', 'own', file, '--model', 'm'], options)
-  t.equal(refused.code, 0)
-  t.match(refused.stdout, `# max_tokens                 no: 400 ${shown}\n`)
+  t.equal(refused.code, 1)
+  t.match(refused.stderr, `error: nothing was found: 400 ${shown}: look at`)
   const all = await command(['probe', 'own', file, '--model', 'm', '--json'], options)
   status = 401
   const unknown = await command(['probe', 'own', file, '--model', 'm'], options)
