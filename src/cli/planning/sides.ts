@@ -122,16 +122,24 @@ async function extract({ commit, root, path }: Revision, folder: string): Promis
     root,
   )
   const write = (name: string, object: Buffer): Promise<void> => writeFile(join(folder, name), object, { flag: 'wx' })
+  let left = files.length - taken.length
+  // Names may differ in case alone, which some systems do not: what may be of no use must not fail a plan.
+  const tryWrite = (name: string, object: Buffer): Promise<void> =>
+    write(name, object).catch(() => {
+      left++
+    })
   const links: (readonly [name: string, object: Buffer])[] = []
-  for (const [at, { name, isLink }] of taken.entries()) {
+  for (const [at, file] of taken.entries()) {
+    const { name, isLink } = file
     const object = objects[at] ?? Buffer.alloc(0)
     await makeFolder(dirname(join(folder, name)))
     if (isLink) links.push([name, object])
-    else await write(name, object)
+    else await (rank(file) === 2 ? tryWrite(name, object) : write(name, object))
   }
   // Last, so that nothing is written through one of them. Where there can be none, they are files, as with git itself.
-  for (const [name, object] of links) await symlink(String(object), join(folder, name)).catch(() => write(name, object))
-  return files.length - taken.length
+  for (const [name, object] of links)
+    await symlink(String(object), join(folder, name)).catch(() => tryWrite(name, object))
+  return left
 }
 
 interface TreeFile {
@@ -142,10 +150,11 @@ interface TreeFile {
   readonly isLink: boolean
 }
 
-/** Of a line `MODE TYPE ID SIZE<tab>NAME`; undefined where it is another repository. */
+/** Of a line `MODE TYPE ID SIZE<tab>NAME`; undefined where it is another repository, or a name that no checkout has. */
 function fileOf(line: string): TreeFile | undefined {
   const [, mode, id = '', size, name = ''] = /^(\d+) blob (\w+) +(\d+)\t([\s\S]+)$/.exec(line) ?? []
-  return mode === undefined ? undefined : { id, size: Number(size), name, isLink: mode === LINK_MODE }
+  const isOutside = name.split('/').some(part => part === '..' || part === '.' || part.toLowerCase() === '.git')
+  return mode === undefined || isOutside ? undefined : { id, size: Number(size), name, isLink: mode === LINK_MODE }
 }
 
 /** Of a symbolic link: its text is where it points to. */
