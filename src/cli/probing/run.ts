@@ -58,7 +58,8 @@ export async function runProbes(line: UpstreamLine, model: string, leave: Leave 
   const readsRefusals = new Set(others(leave).flatMap(one => (one.readsRefusals ? [one.name] : [])))
   if (findings.every(({ name, found }) => readsRefusals.has(name) || UNANSWERED.has(found))) {
     const reason = findings[0]?.reason ?? 'no answer shows what the upstream does'
-    throw new CommandError(`nothing was found: ${reason}: look at \`base\`, and at \`--model\``, EXIT.failed)
+    const pictures = leave.pictures === true ? '' : '; a model that only makes pictures needs `--pictures`'
+    throw new CommandError(`nothing was found: ${reason}: look at \`base\`, and at \`--model\`${pictures}`, EXIT.failed)
   }
   return findings
 }
