@@ -2,6 +2,7 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { PricesConfig } from '../core/accounting-config.js'
 import { PRICE_UNITS, type Price, type Rates, TOKEN_UNITS } from '../core/bounds.js'
+import { PRICE_PER_USD } from '../core/cost.js'
 import { isObject } from '../core/json.js'
 import type { Context } from './context.js'
 import { Site } from './document.js'
@@ -10,8 +11,7 @@ import type { Layer } from './kinds.js'
 import { openFile } from './open.js'
 import type { RawPriceList, RawPriceOrFree, RawPriceStep } from './raw.generated.js'
 
-/** A USD is 10^12 of what prices are counted in; prices of tokens are written for a million. */
-const PARTS_PER_USD = 1e12
+/** Prices of tokens are written for a million. */
 const TOKENS_PER_PRICE = 1e6
 
 const FREE: Price = {}
@@ -90,7 +90,7 @@ function readRates(raw: RawPriceStep, site: Site, report: Context['report']): Ra
     const usd = raw[unit]
     if (usd === undefined) continue
     const isToken = TOKEN_UNITS.has(unit)
-    const parts = Math.round(usd * (isToken ? PARTS_PER_USD / TOKENS_PER_PRICE : PARTS_PER_USD))
+    const parts = Math.round(usd * (isToken ? PRICE_PER_USD / TOKENS_PER_PRICE : PRICE_PER_USD))
     if (Number.isSafeInteger(parts) && (parts > 0 || usd === 0)) price[unit] = parts
     else {
       const range = isToken ? '0.000001 to 1000000 USD per million tokens' : '0.000000000001 to 9000 USD'

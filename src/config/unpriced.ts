@@ -1,5 +1,5 @@
 import { type GroupConfig, groupsOf } from '../core/accounting-config.js'
-import type { ScopeLimits } from '../core/bounds.js'
+import { hasBudget } from '../core/bounds.js'
 import type { KeyConfig } from '../core/config.js'
 import { isGlob, overlap } from '../core/glob.js'
 import type { Context } from './context.js'
@@ -52,10 +52,6 @@ export function checkUnpriced(checked: Checked | undefined, context: Context): v
     if (site === undefined || !hasBudget(config.limits)) continue
     tell(site, namesOf(unpriced.filter(({ upstream }) => upstream === name)), context)
   }
-}
-
-function hasBudget(limits: ScopeLimits | undefined): boolean {
-  return limits?.bounds.some(({ unit }) => unit === 'budget') === true
 }
 
 function unpricedOf(checked: Checked): readonly Unpriced[] {

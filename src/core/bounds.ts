@@ -30,6 +30,10 @@ export interface ScopeLimits {
   readonly unpriced?: 'free' | 'refuse'
 }
 
+export function hasBudget(limits: Pick<ScopeLimits, 'bounds'> | undefined): boolean {
+  return limits?.bounds.some(({ unit }) => unit === 'budget') === true
+}
+
 /** One holder of bounds, compiled: the same object wherever it applies. */
 export interface Scope {
   readonly type: ScopeType

@@ -10,6 +10,7 @@ export const MICRO_PER_USD = 1_000_000
 
 /** Prices are millionths of a millionth of a USD; costs are millionths. */
 const PRICE_PER_COST = 1_000_000
+export const PRICE_PER_USD = MICRO_PER_USD * PRICE_PER_COST
 
 /** Which price holds for a unit that has none of its own. */
 const INSTEAD: Readonly<Partial<Record<PriceUnit, PriceUnit>>> = {

@@ -1,4 +1,4 @@
-import type { Bound, Scope, ScopeLimits, ScopeType, Tariff } from './bounds.js'
+import { type Bound, hasBudget, type Scope, type ScopeType, type Tariff } from './bounds.js'
 import { MICRO_PER_USD } from './cost.js'
 import { type Family, GatewayError } from './errors.js'
 
@@ -127,10 +127,6 @@ export function priceRefusal(
   if (!scopes.some(list => list.some(refuses))) return undefined
   if (lines !== undefined && price?.request !== undefined) return uncounted()
   return unpriced(lines === undefined ? `The model \`${model}\`` : 'A batch')
-}
-
-export function hasBudget({ bounds }: ScopeLimits): boolean {
-  return bounds.some(({ unit }) => unit === 'budget')
 }
 
 /** A batch in a file whose lines were not counted when it was uploaded. */

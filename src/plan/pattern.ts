@@ -1,7 +1,10 @@
 /** One segment of a route's path. */
 type Segment =
   | { readonly type: 'literal'; readonly text: string }
-  /** `{model}`, or `{model}:generate`: takes one segment that ends in the suffix and has more than that; with a verb at the end of the path, several if need be. */
+  /**
+   * `{model}`, or `{model}:generate`: takes one segment that ends in the suffix and has more than that; with a verb at the end of the
+   * path, several if need be.
+   */
   | { readonly type: 'parameter'; readonly name: string; readonly suffix: string }
   /** `{id*}`, at the end: takes the rest of the path, slashes included. */
   | { readonly type: 'tail'; readonly name: string }

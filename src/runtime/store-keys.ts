@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { readKeyTerms } from '../config/key-terms.js'
-import type { Scope } from '../core/bounds.js'
+import { hasBudget, type Scope } from '../core/bounds.js'
 import type { Caller } from '../core/caller.js'
 import type { Config } from '../core/config.js'
 import { GatewayError } from '../core/errors.js'
@@ -124,8 +124,7 @@ function warningsOfPrices(
   plan: Plan,
   { accounting, models: all }: Config,
 ): readonly string[] {
-  const isOpen = ({ limits }: Scope): boolean =>
-    limits.unpriced === undefined && limits.bounds.some(({ unit }) => unit === 'budget')
+  const isOpen = ({ limits }: Scope): boolean => limits.unpriced === undefined && hasBudget(limits)
   if (accounting?.unpriced !== undefined || policy?.scopes.some(isOpen) !== true) return []
   const isOurs = (model: string): boolean => models.some(pattern => overlap(pattern, model))
   const names = Object.keys(all).filter(model => isOurs(model) && isRefused(model, plan))

@@ -38,7 +38,8 @@ interface UsageNumber {
 /**
  * Where a protocol reports usage. The numbers of input are added up, as are those of output. Paths whose last two names are equal
  * are places of one number, such as `usage.input_tokens` of an answer and `response.usage.input_tokens` of an event, and so are all
- * paths of another field: what servers count is the same, but not what they call it. Only whole numbers from 0 to 1e12 count (seconds may have fractions).
+ * paths of another field: what servers count is the same, but not what they call it. Only whole numbers from 0 to 1e12 count (seconds
+ * may have fractions).
  */
 export class UsagePlaces {
   /** The objects with the numbers, or the numbers themselves; none is inside another. */

@@ -54,7 +54,7 @@ for (const [message, said] of REFUSALS) {
 
 t.test('only a reload has a signal in place of the admin API', async t => {
   const file = join(t.testdir({ 'gateway.yaml': GOOD }), 'gateway.yaml')
-  const told = async (...args: string[]) => (await command([...args, file], { env })).stderr
-  t.match(await told('reload'), 'write `admin: {}`, or send SIGHUP to the process\n')
-  for (const args of [['generations'], ['reload', '--restart']]) t.match(await told(...args), 'write `admin: {}`\n')
+  const errorOf = async (...args: string[]) => (await command([...args, file], { env })).stderr
+  t.match(await errorOf('reload'), 'write `admin: {}`, or send SIGHUP to the process\n')
+  for (const args of [['generations'], ['reload', '--restart']]) t.match(await errorOf(...args), 'write `admin: {}`\n')
 })

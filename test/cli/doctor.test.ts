@@ -45,7 +45,7 @@ async function diagnosed(args: readonly string[], env = {}): Promise<{ code: num
   return { code, results: (JSON.parse(stdout) as { results: Result[] }).results }
 }
 
-function told(results: readonly Result[], check: string, subject: string): Result | undefined {
+function resultOf(results: readonly Result[], check: string, subject: string): Result | undefined {
   return results.find(one => one.check === check && one.subject === subject)
 }
 
@@ -79,15 +79,15 @@ t.test(
       unknown: ['fault', /signed by itself/, /tls: \{ ca/],
     } as const
     for (const [name, [state, found, advice]] of Object.entries(expected)) {
-      const result = told(results, 'tls', name)
+      const result = resultOf(results, 'tls', name)
       t.match(
         result,
         { state, found, ...(advice === undefined ? {} : { advice }) },
         `${name}: ${JSON.stringify(result)}`,
       )
-      t.match(told(results, 'dns', name), { state: 'ok', found: /^localhost is / })
+      t.match(resultOf(results, 'dns', name), { state: 'ok', found: /^localhost is / })
     }
-    t.match(told(results, 'clock', 'this machine'), { state: 'ok' })
+    t.match(resultOf(results, 'clock', 'this machine'), { state: 'ok' })
     t.notMatch(JSON.stringify(results), 'key-of-the-servers')
   },
 )
@@ -101,7 +101,7 @@ t.test('doctor knows a gateway that runs by both of its ports', async t => {
   const cwd = folderWith(t, { 'gateway.yaml': `version: 1\n${listen}\n${rest}` })
   const { results } = await diagnosed([join(cwd, 'gateway.yaml'), '--offline'], env)
   for (const [name, at] of Object.entries({ listen: gateway.origin, admin: origin }))
-    t.match(told(results, 'port', `${name} ${new URL(at).host}`), { state: 'ok', found: /a gateway runs there/ })
+    t.match(resultOf(results, 'port', `${name} ${new URL(at).host}`), { state: 'ok', found: /a gateway runs there/ })
 })
 
 t.test('doctor names what is wrong with addresses, clocks, ports and credentials, and what to do', async t => {
@@ -142,24 +142,24 @@ models: { a: ahead, b: wrong, c: right, d: nowhere, e: silent, f: absent, g: unw
   const env = { A_KEY: 'wrong-key-wrong-key-wrong-key', RIGHT_KEY: 'right-key-right-key-right-key' }
   const { code, results } = await diagnosed([join(cwd, 'gateway.yaml'), '--try-credentials'], env)
   t.equal(code, 1)
-  t.match(told(results, 'clock', 'this machine'), { state: 'ok' }, 'the middle one of three clocks')
-  t.match(told(results, 'credential', 'wrong'), {
+  t.match(resultOf(results, 'clock', 'this machine'), { state: 'ok' }, 'the middle one of three clocks')
+  t.match(resultOf(results, 'credential', 'wrong'), {
     state: 'fault',
     found: /GET \/v1\/models answered 401/,
     advice: /new secret/,
   })
-  t.match(told(results, 'credential', 'right'), { state: 'ok' })
-  t.match(told(results, 'dns', 'nowhere'), { state: 'fault', found: /cannot be resolved/, advice: /base/ })
-  t.match(told(results, 'dns', 'unwritten'), { state: 'fault', found: /is a placeholder$/ })
-  t.match(told(results, 'connection', 'plain'), { state: 'fault', found: /: no TLS there$/, advice: /http:\/\// })
-  t.match(told(results, 'connection', 'silent'), { state: 'fault', found: /ECONNREFUSED/, advice: /firewall/ })
-  t.match(told(results, 'secret', 'upstream absent'), { state: 'warning', found: /ABSENT_KEY is not set/ })
-  t.match(told(results, 'port', `listen 127.0.0.1:${taken}`), { state: 'fault', advice: /another port/ })
+  t.match(resultOf(results, 'credential', 'right'), { state: 'ok' })
+  t.match(resultOf(results, 'dns', 'nowhere'), { state: 'fault', found: /cannot be resolved/, advice: /base/ })
+  t.match(resultOf(results, 'dns', 'unwritten'), { state: 'fault', found: /is a placeholder$/ })
+  t.match(resultOf(results, 'connection', 'plain'), { state: 'fault', found: /: no TLS there$/, advice: /http:\/\// })
+  t.match(resultOf(results, 'connection', 'silent'), { state: 'fault', found: /ECONNREFUSED/, advice: /firewall/ })
+  t.match(resultOf(results, 'secret', 'upstream absent'), { state: 'warning', found: /ABSENT_KEY is not set/ })
+  t.match(resultOf(results, 'port', `listen 127.0.0.1:${taken}`), { state: 'fault', advice: /another port/ })
   t.match(
     results.find(({ subject }) => subject.endsWith('me.key')),
     { check: 'secret', state: 'warning', advice: /^chmod o-rwx/ },
   )
-  t.match(told(results, 'store', 'file'), { state: 'ok', found: /empty/ })
+  t.match(resultOf(results, 'store', 'file'), { state: 'ok', found: /empty/ })
   for (const name of ['version', 'file', 'folder', 'ulimit', 'memory', 'processors'])
     t.ok(
       results.some(({ check }) => check === name),
@@ -170,7 +170,7 @@ models: { a: ahead, b: wrong, c: right, d: nowhere, e: silent, f: absent, g: unw
   const alone = text.replaceAll(/^ {2}(?!ahead).*\n/gm, '').replace(/^models.*/m, 'models: { a: ahead }')
   writeFileSync(join(cwd, 'gateway.yaml'), alone)
   const skewed = await diagnosed([join(cwd, 'gateway.yaml')], env)
-  t.match(told(skewed.results, 'clock', 'this machine'), { state: 'fault', found: /^3(600|599|601) s behind/ })
+  t.match(resultOf(skewed.results, 'clock', 'this machine'), { state: 'fault', found: /^3(600|599|601) s behind/ })
   const offline = await command(['doctor', join(cwd, 'gateway.yaml'), '--offline'], { env })
   t.match(offline.stdout, /skipped +connection +upstreams: not asked/)
   t.match(offline.stdout, /\n1 fault, \d+ warnings?\n$/)

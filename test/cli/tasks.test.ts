@@ -103,13 +103,13 @@ t.test('tasks: list, show and cancel beside a running gateway', async t => {
   const strange = await tasks('list', '--kind', 'opera')
   t.equal(strange.code, 2)
   t.match(strange.stderr, /no kind of tasks is called opera; there are: audio, image, media, music, operation, video\n/)
-  for (const [limit, told] of [
+  for (const [limit, message] of [
     ['1', /^only the first 1 are shown; raise --limit to see more\n$/],
     ['2', /^$/],
   ] as const) {
     const few = await tasks('list', '--limit', limit, '--json')
     t.equal(few.stdout.trim().split('\n').length, Number(limit))
-    t.match(few.stderr, told)
+    t.match(few.stderr, message)
   }
   t.match((await tasks('show', mine)).stdout, /state +running\n/)
   t.match(JSON.parse((await tasks('show', mine, '--json')).stdout), { id: mine, owner: 'caller', progress: 30 })

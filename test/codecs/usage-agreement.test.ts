@@ -72,7 +72,7 @@ t.test('recorded answers, whole and streamed', async t => {
 
 const count = fc.constantFrom(0, 1, 9, 32, 94, 375, 1000)
 const maybe = fc.option(fc.oneof(count, fc.constantFrom('7', 1.5, -1)), { freq: 3 })
-/** What a total has beyond both sides: nothing, one of the kinds, or something that nothing tells of. */
+/** What a total has beyond both sides: nothing, one of the kinds, or something that no field names. */
 const beyond = fc.constantFrom('nothing', 'thoughts', 'sound', 'cache', 'more', 'less', 'no total')
 const sides = fc.record({ input: count, output: count, thoughts: count, sound: count, cache: count })
 const present = fc.record({ input: fc.boolean(), output: fc.boolean() })

@@ -24,7 +24,7 @@ t.test('the native family gets the status as a number and as a name', async t =>
   })
 })
 
-t.test('the body tells clients of the native family how long to wait', async t => {
+t.test('the body says to clients of the native family how long to wait', async t => {
   const retryInfo = 'type.googleapis.com/google.rpc.RetryInfo'
   for (const [retryAfter, retryDelay] of [
     [7000, '7s'],
@@ -40,7 +40,7 @@ t.test('the body tells clients of the native family how long to wait', async t =
   }
 })
 
-t.test('the body tells clients of the native family that no key counts', async t => {
+t.test('the body says to clients of the native family that no key counts', async t => {
   const refused = new GatewayError('unauthenticated', 'No.')
   const details = [
     { '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason: 'API_KEY_INVALID', domain: 'googleapis.com' },

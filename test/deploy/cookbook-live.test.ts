@@ -80,7 +80,7 @@ t.test('rotating keys: no request fails in the three steps, and the old secret e
 
 t.test('tasks and webhooks: the address of the request is called, signed, when the video is ready', async t => {
   const page = recipe('tasks-and-webhooks')
-  const { url, port, told } = await hookListener(t, () => 204)
+  const { url, port, notifications } = await hookListener(t, () => 204)
   const folder = t.testdir({})
   const file = join(folder, 'gateway.yaml')
   const quick = replaced(page.config, 'as: sim-video', 'as: "sim-video?takes=20ms"')
@@ -97,7 +97,7 @@ t.test('tasks and webhooks: the address of the request is called, signed, when t
   const headers = { authorization: `Bearer ${APP}`, 'content-type': 'application/json' }
   const answer = await fetch(`${origin}/v1/videos`, { method: 'POST', headers, body })
   const { id } = (await answer.json()) as { id: string }
-  const [notified] = await told.count(1)
+  const [notified] = await notifications.count(1)
   const { headers: got = {}, body: text = '' } = notified ?? {}
   t.match(JSON.parse(text), { type: 'video.completed', data: { id, status: 'completed' } })
   const mac = createHmac('sha256', Buffer.from(secret.slice('whsec_'.length), 'base64'))

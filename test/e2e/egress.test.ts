@@ -237,7 +237,7 @@ t.test(
 )
 
 t.test('webhooks of a task go through the proxy of its upstream, and trust its authorities', async t => {
-  const { url, port, told } = await hookListener(t, () => 204)
+  const { url, port, notifications } = await hookListener(t, () => 204)
   const upstream = await startTaskUpstream(t, compatible({ status: 'completed' }))
   const proxy = await startConnectProxy(t)
   const egress = `egress: { proxy: "${proxy.origin}", tls: { ca: "${join(packageRoot(), 'test/fixtures/tls/first.pem')}" } }\n`
@@ -246,7 +246,7 @@ t.test('webhooks of a task go through the proxy of its upstream, and trust its a
   const gateway = await startTestGateway(t, filmYaml(upstream.origin, undefined, hooks + egress), { env })
   const body = { model: 'film', prompt: 'A cat', webhook_url: url }
   t.equal((await gateway.request('/v1/videos', { body })).status, 200)
-  await told.count(1)
+  await notifications.count(1)
   const asked = new Set(proxy.asked.items.map(({ authority }) => authority))
   t.same([...asked], [new URL(upstream.origin).host, `127.0.0.1:${port}`])
 })

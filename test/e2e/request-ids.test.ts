@@ -42,7 +42,7 @@ models:
   return { gateway, up, sdk: new Anthropic({ apiKey: gateway.key, baseURL: gateway.origin, maxRetries: 0 }) }
 }
 
-t.test('the official client tells the id of a refused request, which the log and the body have too', async t => {
+t.test('the official client has the id of a refused request, which the log and the body have too', async t => {
   const { gateway, sdk } = await stage(t)
   const refused = await sdk.messages.create({ ...ASK, model: 'none' }).catch((error: unknown) => error)
   t.ok(refused instanceof Anthropic.NotFoundError)
@@ -51,7 +51,7 @@ t.test('the official client tells the id of a refused request, which the log and
   t.match(await gateway.log.find(line => line.status === 404), { id: requestID })
 })
 
-t.test('the official client tells the id of a translated answer, whole and streamed', async t => {
+t.test('the official client has the id of a translated answer, whole and streamed', async t => {
   const { gateway, sdk } = await stage(t)
   const { _request_id: whole } = await sdk.messages.create({ ...ASK, model: 'translated' })
   t.ok(whole)

@@ -121,8 +121,8 @@ const singer: TaskScript = ({ method, target }, { origin }) => {
   ]
   if (type !== undefined) return { headers: { 'content-type': type }, body: SOUND }
   const url = (name: string): string => `${origin}/files/${name}`
-  const told = { status: 'failed', id: 'theirs', object: 'theirs', bpm: 121, title: 'A song' }
-  return { body: { state: 'completed', made: { song: url('song'), cover: url('cover'), sheet: url('sheet') }, told } }
+  const others = { status: 'failed', id: 'theirs', object: 'theirs', bpm: 121, title: 'A song' }
+  return { body: { state: 'completed', made: { song: url('song'), cover: url('cover'), sheet: url('sheet') }, others } }
 }
 
 const SONGS = `
@@ -138,7 +138,7 @@ protocols:
       id: id
       state: [state, status]
       result: { song: made.song, cover: made.cover, sheet: made.sheet }
-      fields: { title: told.title, status: told.status, id: told.id, object: told.object, bpm: told.bpm }
+      fields: { title: others.title, status: others.status, id: others.id, object: others.object, bpm: others.bpm }
       poll: { every: 10ms }
 `
 

@@ -75,7 +75,7 @@ t.test('polls and the webhook are spans of the request, also when another proces
       ? { body: { id: 'vid_1', object: 'video', status: 'completed' } }
       : script(request, up),
   )
-  const { url, port, told } = await hookListener(t, count => (count === 1 ? 500 : 204))
+  const { url, port, notifications } = await hookListener(t, count => (count === 1 ? 500 : 204))
   const hooks = `webhooks: { secret: { env: HOOK_SECRET }, allow: [localhost, 127.0.0.1], ports: [${port}] }\n`
   const { collector, serve } = await stage(t, upstream.origin, hooks)
   const first = await serve()
@@ -102,7 +102,7 @@ t.test('polls and the webhook are spans of the request, also when another proces
   await first.bin.ended
   isDone = true
   const second = await serve()
-  await told.count(2)
+  await notifications.count(2)
   const [failed, taken] = await collector.spans.count(2, named('webhook'))
   t.match(failed, { trace: TRACE, parent: server.id, isError: true, attributes: { 'http.response.status_code': 500 } })
   t.match(taken, {
@@ -112,7 +112,7 @@ t.test('polls and the webhook are spans of the request, also when another proces
     attributes: { 'http.response.status_code': 204, 'server.address': 'localhost', 'server.port': port },
   })
   t.same(
-    told.items.map(({ headers }) => headers.traceparent),
+    notifications.items.map(({ headers }) => headers.traceparent),
     [failed, taken].map(span => `00-${TRACE}-${span?.id}-01`),
   )
   const later = collector

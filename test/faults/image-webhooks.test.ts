@@ -70,14 +70,14 @@ function rank({ status, progress }: Json): number {
 const isLast = ({ body }: Notified): boolean => JSON.parse(body).status === 'SUCCESS'
 
 t.test('notifyHook: the whole record at each change, never an older one after a newer one', async t => {
-  const { url, port, told } = await hookListener(t, () => 204)
+  const { url, port, notifications } = await hookListener(t, () => 204)
   const origin = await gateway(
     t,
     port,
-    course(at => told.items.length > at || at === STEP_BACK),
+    course(at => notifications.items.length > at || at === STEP_BACK),
   )
   const id = await imagine(origin, url)
-  const last = JSON.parse((await told.find(isLast)).body) as Json
+  const last = JSON.parse((await notifications.find(isLast)).body) as Json
   t.match(last, {
     id,
     action: 'IMAGINE',
@@ -89,13 +89,13 @@ t.test('notifyHook: the whole record at each change, never an older one after a 
   })
   t.ok(last.imageUrl.startsWith(`${origin}/mj/image/${id}?`))
   t.equal((await fetch(last.imageUrl)).status, 200)
-  const ranks = told.items.map(({ body }) => rank(JSON.parse(body)))
+  const ranks = notifications.items.map(({ body }) => rank(JSON.parse(body)))
   t.equal(ranks.length, COURSE.length - 1, 'each change but the step back')
   t.same(
     ranks,
     [...new Set(ranks)].sort((a, b) => a - b),
   )
-  const numbers = told.items.map(({ headers }) => Number(headers['webhook-sequence']))
+  const numbers = notifications.items.map(({ headers }) => Number(headers['webhook-sequence']))
   t.same(
     numbers,
     [...new Set(numbers)].sort((a, b) => a - b),
@@ -103,20 +103,20 @@ t.test('notifyHook: the whole record at each change, never an older one after a 
 })
 
 t.test('F-X3 a notifyHook that fails gets the newest record next, and no older one', async t => {
-  const { url, port, told } = await hookListener(t, count => (count === 1 ? 500 : 200))
+  const { url, port, notifications } = await hookListener(t, count => (count === 1 ? 500 : 200))
   const origin = await gateway(
     t,
     port,
-    course(() => told.items.length > 0),
+    course(() => notifications.items.length > 0),
   )
   const id = await imagine(origin, url)
-  await told.find(isLast)
+  await notifications.find(isLast)
   t.same(
-    told.items.map(({ body }) => JSON.parse(body).status),
+    notifications.items.map(({ body }) => JSON.parse(body).status),
     ['SUBMITTED', 'SUCCESS'],
   )
-  t.not(told.items[0]?.headers['webhook-id'], told.items[1]?.headers['webhook-id'])
-  t.match(told.items[1]?.headers['webhook-id'], new RegExp(`^msg_${id}\\.\\d+$`))
+  t.not(notifications.items[0]?.headers['webhook-id'], notifications.items[1]?.headers['webhook-id'])
+  t.match(notifications.items[1]?.headers['webhook-id'], new RegExp(`^msg_${id}\\.\\d+$`))
 })
 
 t.test('F-X1 a notifyHook at an inner address is refused, or not called', async t => {
@@ -137,9 +137,9 @@ t.test('F-X1 a notifyHook at an inner address is refused, or not called', async 
   t.ok(refusedAtOnce > 240, `${refusedAtOnce} of ${hooks.length}`)
   t.equal(upstream.submits.length, hooks.length - refusedAtOnce)
   await up.gateway.close()
-  const told = up.log.items.filter(line => String(line.msg).startsWith('notification '))
+  const lines = up.log.items.filter(line => String(line.msg).startsWith('notification '))
   t.ok(
-    told.every(line => typeof line.blocked === 'string'),
+    lines.every(line => typeof line.blocked === 'string'),
     'nothing was called',
   )
 })

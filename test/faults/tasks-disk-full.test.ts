@@ -55,12 +55,12 @@ for (const [name, make, skip] of [
   ['a limit on the length of files', limited, withoutLimits],
 ] as const) {
   t.test(
-    `F-S6 tasks and ${name}: reading goes on, nothing is begun, all is well once there is space`,
+    `F-S6 tasks and ${name}: reading continues, nothing is begun, all is well once there is space`,
     { skip },
     async t => {
       const disk = make(t)
       const stage = await awayStage(t, storeYaml({ type: 'file', path: disk.path }), 1)
-      const { processes, images, told, polls, begin, finish, hold } = stage
+      const { processes, images, notifications, polls, begin, finish, hold } = stage
       const [gateway] = processes as [Process]
       const begun = new Map<string, string>()
       const note = ({ status, json }: Answered): string => {
@@ -75,6 +75,8 @@ for (const [name, make, skip] of [
       const open = note(await begin(gateway, 'open'))
       const image = (await ask(gateway, '/mj/submit/imagine', { prompt: 'open' })).json.result
       await polls.find(({ id }) => id === 'vid_2')
+      // What a poll says may still be on its way to the disk.
+      while ((await ask(gateway, `/v1/videos/${open}`)).json.status !== 'in_progress') await turn()
 
       disk.fill(gateway)
       // There may be room left inside of the file. Who has been answered by the upstream waits for room to write that down.
@@ -116,7 +118,7 @@ for (const [name, make, skip] of [
       const again = note(await begin(gateway, 'again'))
       await polls.find(({ id }) => id === `vid_${stage.begun().length}`)
       finish()
-      for (const id of begun.keys()) await told.find(({ body }) => JSON.parse(body).data.id === id)
+      for (const id of begun.keys()) await notifications.find(({ body }) => JSON.parse(body).data.id === id)
       for (const id of begun.keys()) await taken(processes, id)
       t.match(await ask(gateway, `/v1/videos/${again}`), { json: { status: 'completed' } })
       while ((await ask(gateway, `/mj/task/${image}/fetch`)).json.status !== 'SUCCESS') await turn()

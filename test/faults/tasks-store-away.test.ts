@@ -135,7 +135,7 @@ function awayOn(
   t.test(`tasks on ${type}`, { skip }, async t => {
     const { server, store } = await open(t)
     const stage = await awayStage(t, store, 2)
-    const { images, told, processes, polls, begin, finish, hold } = stage
+    const { images, notifications, processes, polls, begin, finish, hold } = stage
     const [one, other] = processes as [Process, Process]
     const begun = new Map<string, string>()
 
@@ -188,7 +188,7 @@ function awayOn(
         mine.push(json.id)
         begun.set(json.id, `${round}.held`)
         finish()
-        for (const id of mine) await told.find(({ body }) => JSON.parse(body).data.id === id)
+        for (const id of mine) await notifications.find(({ body }) => JSON.parse(body).data.id === id)
         for (const [n, id] of mine.entries()) {
           const { json } = await soon(() => ask(processes[n % 2] as Process, `/v1/videos/${id}`))
           t.match(json, { id, status: 'completed', prompt: begun.get(id) })
@@ -204,10 +204,10 @@ function awayOn(
     t.test('F-S5 nothing was lost, and nothing done twice', async t => {
       await nothingLost(t, stage, begun)
       for (const { bin } of processes) {
-        const told: readonly string[] =
+        const reported: readonly string[] =
           bin.stderr.match(/(?<="msg":"the store )can(not be used|\sbe used again)/g) ?? []
-        const twice = told.filter((what, n) => what === 'cannot be used' && told[n - 1] === what)
-        t.same([told.includes('cannot be used'), twice], [true, []], 'reported once, and not once for each request')
+        const twice = reported.filter((what, n) => what === 'cannot be used' && reported[n - 1] === what)
+        t.same([reported.includes('cannot be used'), twice], [true, []], 'reported once, and not once for each request')
       }
     })
   })

@@ -68,21 +68,21 @@ t.test('F-X3 a target that hangs holds up no one else', async t => {
   const { origin } = await open()
   // More than are reported at a time. None of them is given up while this test lasts.
   await Promise.all(Array.from({ length: 40 }, () => imagine(origin, hanging.url)))
-  await hanging.told.count(8)
+  await hanging.notifications.count(8)
   await imagine(origin, sound.url)
-  await sound.told.count(1)
-  t.equal(hanging.told.items.length, 8, 'one host gets only so many at a time')
+  await sound.notifications.count(1)
+  t.equal(hanging.notifications.items.length, 8, 'one host gets only so many at a time')
 })
 
 t.test('F-X3 a target that hangs is asked again: the same id, signed for its own moment', async t => {
-  const { url, port, told } = await hookListener(t, count => (count === 1 ? 'hang' : 204))
+  const { url, port, notifications } = await hookListener(t, count => (count === 1 ? 'hang' : 204))
   const { open } = await stage(t, [port], 'timeout: 2s')
   const { origin, bin } = await open()
   await imagine(origin, url)
   await bin.until(/"msg":"notification again"/)
-  await told.count(2)
+  await notifications.count(2)
   await bin.until(/"msg":"notification taken"[^\n]*"attempt":2/)
-  const [first, second] = told.items as [Notified, Notified]
+  const [first, second] = notifications.items as [Notified, Notified]
   t.equal(second.headers['webhook-id'], first.headers['webhook-id'])
   t.equal(second.body, first.body)
   t.not(second.headers['webhook-timestamp'], first.headers['webhook-timestamp'], 'an old one cannot be replayed')
@@ -92,7 +92,7 @@ t.test('F-X3 a target that hangs is asked again: the same id, signed for its own
 
 t.test('F-X3 undelivered webhooks are kept and can be listed; newer ones are sent all the same', async t => {
   let status = 500
-  const { url, port, told } = await hookListener(t, () => status)
+  const { url, port, notifications } = await hookListener(t, () => status)
   const made = await stage(t, [port], 'attempts: 1')
   const { origin, bin } = await made.open()
   const id = await imagine(origin, url)
@@ -107,22 +107,22 @@ t.test('F-X3 undelivered webhooks are kept and can be listed; newer ones are sen
   made.now = { status: 'SUCCESS', progress: '100%', imageUrl: '/1.png' }
   const second = await made.open()
   await second.bin.until(/"msg":"notification taken"/)
-  t.same(told.items.map(sequenceOf), [1, 2], 'numbers continue after the restart')
+  t.same(notifications.items.map(sequenceOf), [1, 2], 'numbers continue after the restart')
 })
 
 t.test('F-X3 a notification that no one acknowledged outlives kill -9, under its number', async t => {
   let status: number | 'hang' = 'hang'
-  const { url, port, told } = await hookListener(t, () => status)
+  const { url, port, notifications } = await hookListener(t, () => status)
   const { open } = await stage(t, [port], 'timeout: 500ms')
   const { origin, bin } = await open()
   await imagine(origin, url)
-  await told.count(1)
+  await notifications.count(1)
   bin.child.kill('SIGKILL')
   await bin.ended
   status = 204
   const second = await open()
   await second.bin.until(/"msg":"notification taken"/)
-  const [before, after] = [told.items[0], told.items.at(-1)] as [Notified, Notified]
+  const [before, after] = [notifications.items[0], notifications.items.at(-1)] as [Notified, Notified]
   t.equal(after.headers['webhook-id'], before.headers['webhook-id'])
   t.equal(sequenceOf(after), 1)
   t.equal(after.body, before.body)

@@ -50,10 +50,10 @@ async function begin(origin: string, webhook_url: string): Promise<string> {
 }
 
 t.test('a webhook: signed, numbered, once, with the record', async t => {
-  const { url, port, told } = await hookListener(t, () => 204)
+  const { url, port, notifications } = await hookListener(t, () => 204)
   const { origin, bin } = await gateway(t, port, [{ status: 'running' }, { status: 'completed' }])
   const id = await begin(origin, url)
-  const [{ headers, body }] = (await told.count(1)) as [Notified]
+  const [{ headers, body }] = (await notifications.count(1)) as [Notified]
   const { type, timestamp, sequence, data } = JSON.parse(body)
   t.equal(type, 'video.completed')
   t.equal(sequence, 1)
@@ -68,18 +68,18 @@ t.test('a webhook: signed, numbered, once, with the record', async t => {
   t.equal(headers['webhook-signature'], `v1,${mac}`)
   t.equal(headers.authorization, undefined)
   await bin.until(/"msg":"notification taken"/)
-  t.equal(told.items.length, 1)
+  t.equal(notifications.items.length, 1)
 })
 
 t.test('F-X3 a webhook that fails is tried again, by the same id', async t => {
-  const { url, port, told } = await hookListener(t, count => (count === 1 ? 500 : 200))
+  const { url, port, notifications } = await hookListener(t, count => (count === 1 ? 500 : 200))
   const { origin, bin } = await gateway(t, port, [
     { status: 'failed', error: { code: 'no_cats', message: 'No cats.' } },
   ])
   await begin(origin, url)
   await bin.until(/"msg":"notification again"/)
-  await told.count(2)
-  const [first, second] = told.items
+  await notifications.count(2)
+  const [first, second] = notifications.items
   t.equal(second?.headers['webhook-id'], first?.headers['webhook-id'])
   t.equal(second?.body, first?.body)
   t.match(JSON.parse(first?.body ?? ''), { type: 'video.failed', data: { error: { code: 'no_cats' } } })
@@ -91,21 +91,21 @@ for (const [status, outcome] of [
   [410, 'given up'],
 ] as const)
   t.test(`a receiver has said ${status} with the head of its answer, however much follows: ${outcome}`, async t => {
-    const { url, port, told } = await hookListener(t, () => status, 200_000)
+    const { url, port, notifications } = await hookListener(t, () => status, 200_000)
     const { origin, bin } = await gateway(t, port, [{ status: 'completed' }])
     await begin(origin, url)
     const [, said] = await bin.until(/"msg":"notification (taken|again|given up)"/)
     t.equal(said, outcome)
-    t.equal(told.items.length, 1)
+    t.equal(notifications.items.length, 1)
   })
 
 t.test('F-X1 a webhook at a name that leads to an inner address is given up before anything connects', async t => {
-  const { url, port, told } = await hookListener(t, () => 204)
+  const { url, port, notifications } = await hookListener(t, () => 204)
   const { origin, bin } = await gateway(t, port, [{ status: 'completed' }], '["localhost"]')
   await begin(origin, url)
   const [line] = await bin.until(/[^\n]*"msg":"notification given up"[^\n]*/)
   t.match(line, /"blocked":"loopback address"/)
-  t.equal(told.items.length, 0)
+  t.equal(notifications.items.length, 0)
 })
 
 t.test('F-X1 addresses that no webhook may have are refused when they are given', async t => {

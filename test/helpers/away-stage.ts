@@ -19,7 +19,7 @@ export interface Process {
 
 export interface AwayStage {
   readonly images: TaskUpstream
-  readonly told: Journal<Notified>
+  readonly notifications: Journal<Notified>
   readonly processes: readonly Process[]
   /** Times at which each film was asked for, milliseconds. */
   readonly polls: Journal<{ readonly id: string; readonly at: number }>
@@ -64,7 +64,7 @@ export async function awayStage(t: Test, store: string, many: number): Promise<A
     }),
   )
   let finishedImages = 0
-  const { url, port, told } = await hookListener(t, () => 204)
+  const { url, port, notifications } = await hookListener(t, () => 204)
   const file = join(temporary(t), 'gateway.yaml')
   const secret = 'secret: { env: UPSTREAM_KEY }'
   writeFileSync(
@@ -92,7 +92,7 @@ models: { film: up, chat: up, midjourney: draw }
   const processes = await Promise.all(Array.from({ length: many }, open))
   return {
     images,
-    told,
+    notifications,
     polls,
     processes,
     begun: () =>
@@ -173,7 +173,7 @@ function changesIn(processes: readonly Process[]): Json[] {
  * its id, was begun once, is in the store, ended once and was reported once. What was refused was not begun.
  */
 export async function nothingLost(t: Test, stage: AwayStage, begun: ReadonlyMap<string, string>): Promise<void> {
-  const { processes, told, polls } = stage
+  const { processes, notifications, polls } = stage
   const [one] = processes as [Process]
   const asked = stage.begun()
   t.same([...asked].sort(), [...new Set(asked)].sort(), 'each film was begun once')
@@ -192,7 +192,7 @@ export async function nothingLost(t: Test, stage: AwayStage, begun: ReadonlyMap<
       id,
     )
   }
-  const numbers = told.items.map(({ headers }) => String(headers['webhook-id']))
+  const numbers = notifications.items.map(({ headers }) => String(headers['webhook-id']))
   t.same([...numbers].sort(), [...begun.keys()].map(id => `msg_${id}.1`).sort(), 'each was reported once')
   for (const id of new Set(polls.items.map(({ id }) => id))) {
     const times = polls.items.filter(poll => poll.id === id).map(({ at }) => at)

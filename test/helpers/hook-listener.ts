@@ -21,9 +21,9 @@ export async function hookListener(
   t: Test,
   status: (count: number, notified: Notified) => number | 'hang' | Promise<number | 'hang'>,
   flood = 0,
-): Promise<{ url: string; port: number; told: Journal<Notified> }> {
+): Promise<{ url: string; port: number; notifications: Journal<Notified> }> {
   const tls = join(packageRoot(), 'test/fixtures/tls')
-  const told = new Journal<Notified>('notifications')
+  const notifications = new Journal<Notified>('notifications')
   const options = { cert: readFileSync(join(tls, 'first.pem')), key: readFileSync(join(tls, 'first.key')) }
   const server = createServer(options, (request, response) => {
     let body = ''
@@ -32,8 +32,8 @@ export async function hookListener(
     })
     request.on('end', async () => {
       const notified: Notified = { headers: request.headers, body }
-      told.push(notified)
-      const answer = await status(told.items.length, notified)
+      notifications.push(notified)
+      const answer = await status(notifications.items.length, notified)
       if (answer === 'hang') return
       response.writeHead(answer)
       if (flood > 0) response.write('x'.repeat(flood))
@@ -41,5 +41,5 @@ export async function hookListener(
     })
   })
   const port = await listening(t, server)
-  return { url: `https://localhost:${port}/hook`, port, told }
+  return { url: `https://localhost:${port}/hook`, port, notifications }
 }

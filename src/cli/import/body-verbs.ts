@@ -16,17 +16,12 @@ const DEFAULTS = [
 ]
 
 const TEXTS: ReadonlySet<string> = new Set(['stop', 'user', 'response_format', 'reasoning_effort'])
+const NUMBERS: ReadonlySet<string> = new Set(DEFAULTS.filter(name => !TEXTS.has(name)))
 
 /** `default` for the members of a body beside other settings. */
 export function defaultsIn(view: View): readonly Json[] {
   const found = DEFAULTS.map(name => view.child(name)).filter(({ exists }) => exists)
-  const members = copiedMembers(found.map(one => [String(one.path.at(-1)), one]))
-  return verb('default', Object.fromEntries(members.map(([name, value]) => [name, numeric(name, value)])))
-}
-
-/** `4_096` is a number in YAML 1.1. */
-function numeric(name: string, value: Json): Json {
-  return typeof value === 'string' && !TEXTS.has(name) ? (numberIn(value) ?? value) : value
+  return verb('default', copiedMembers(found.map(one => [String(one.path.at(-1)), one])))
 }
 
 /** A mapping of body members as a verb: `set: { provider.sort: price }`. */
@@ -37,11 +32,17 @@ export function bodyVerb(name: 'set' | 'default', view: View, without: readonly 
   )
   const usable = flat.filter(([path]) => /^[A-Za-z_][\w-]*(?:\.[\w-]+)*$/.test(path))
   if (usable.length < flat.length) view.find('unsupported', 'a member with such a name cannot be set')
-  return verb(name, Object.fromEntries(usable))
+  return verb(name, usable)
 }
 
-function verb(name: string, members: Readonly<Record<string, Json>>): readonly Json[] {
-  return Object.keys(members).length === 0 ? [] : [{ [name]: members }]
+function verb(name: string, members: readonly (readonly [string, Json])[]): readonly Json[] {
+  const body = Object.fromEntries(members.map(([member, value]) => [member, numeric(member, value)]))
+  return members.length === 0 ? [] : [{ [name]: body }]
+}
+
+/** `4_096` is a number in YAML 1.1. */
+function numeric(name: string, value: Json): Json {
+  return typeof value === 'string' && NUMBERS.has(name) ? (numberIn(value) ?? value) : value
 }
 
 function flattened(path: string, value: Json): readonly (readonly [string, Json])[] {

@@ -1,3 +1,4 @@
+import { MICRO_PER_USD } from '../../core/cost.js'
 import type { Json } from '../../core/json.js'
 import type { Draft } from './draft.js'
 import type { Mark } from './findings.js'
@@ -46,8 +47,6 @@ const UNIT_SECONDS: Readonly<Record<string, number>> = {
 const MAX_RATIO = 12
 const MONTH_DAYS = [28, 29, 30, 31]
 const SECONDS_PER_DAY = 86_400
-/** The smallest part of a USD that a budget can name. */
-const PARTS_PER_USD = 1_000_000
 const MAX_AMOUNT = 999_999_999_999
 
 /** `30d`, `1h30m`, `minute`, in seconds. */
@@ -144,7 +143,7 @@ export function fitted(
   if (count === undefined || (word !== undefined && seconds === undefined))
     return 'its amount or window is not understood'
   const found = seconds === undefined ? { amount: count, window: undefined, isSame: true } : fit(count, seconds, unit)
-  const parts = unit === 'budget' ? PARTS_PER_USD : 1
+  const parts = unit === 'budget' ? MICRO_PER_USD : 1
   const whole = Math.floor(found.amount * parts) / parts
   if (whole <= 0) return 'nothing passes one so small; disabled: true stops a key or an upstream'
   if (whole > MAX_AMOUNT) return 'nothing reaches one so large'
@@ -156,7 +155,7 @@ function fit(amount: number, seconds: number, unit: Unit): Fitted {
   const isMonth = MONTH_DAYS.some(days => days * SECONDS_PER_DAY === seconds)
   const same = isMonth ? WINDOWS[0] : WINDOWS.find(one => one.seconds === seconds)
   if (same !== undefined) return { amount, window: same, isSame: true }
-  const least = unit === 'budget' ? 1 / PARTS_PER_USD : 1
+  const least = unit === 'budget' ? 1 / MICRO_PER_USD : 1
   const scaled = (window: WindowOfTime): number => (amount * window.seconds) / seconds
   const shorter = WINDOWS.find(one => {
     const ratio = seconds / one.seconds

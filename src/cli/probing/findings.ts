@@ -157,7 +157,7 @@ export function driftOf(
 export function undecided(findings: readonly Finding[], { traits, speaks }: Declared): readonly string[] {
   const chat = speaksChat(foundIn(findings)) ? [] : LIMIT_PROBES.map(({ name }) => [name, 'chat'])
   const spoken = [...SPOKEN.filter(([name]) => !OF_SOME_MODELS.has(name)), ...chat]
-  return findings.flatMap(({ name, found, reason = 'the answer does not tell' }) => {
+  return findings.flatMap(({ name, found, reason = 'the answer does not show it' }) => {
     if (found !== 'unknown') return []
     const words = [
       ...spoken.flatMap(([probe, protocol = '']) =>

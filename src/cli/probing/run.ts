@@ -1,5 +1,6 @@
 import type { Price } from '../../core/bounds.js'
 import type { Config } from '../../core/config.js'
+import { PRICE_PER_USD } from '../../core/cost.js'
 import { isObject, type JsonObject } from '../../core/json.js'
 import { findPrice, PriceList } from '../../core/price-list.js'
 import { NoResponseError } from '../../kernel/http-call.js'
@@ -17,7 +18,6 @@ const UNKNOWN = new Set([401, 402, 403, 408, 429])
 const MAX_REASON_CHARS = 160
 /** Bytes of a request that stand for a token, at least: for the bound of the cost. */
 const BYTES_PER_TOKEN = 2
-const PARTS_PER_USD = 1e12
 /** More than a picture takes. */
 const MAX_PICTURE_TOKENS = 10_000
 
@@ -156,7 +156,7 @@ export function most({ upstreams, accounting }: Config, name: string, model: str
 function usd(price: Price, input: number, output: number, pictures: number): string {
   const picture = Math.max(price.image ?? 0, (price.output ?? 0) * MAX_PICTURE_TOKENS)
   const tokens = input * (price.input ?? 0) + output * (price.output ?? 0)
-  return ((tokens + pictures * picture) / PARTS_PER_USD).toFixed(4)
+  return ((tokens + pictures * picture) / PRICE_PER_USD).toFixed(4)
 }
 
 function sum(values: readonly number[]): number {

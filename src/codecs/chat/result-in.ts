@@ -134,7 +134,7 @@ function writeToken({ token, logprob, bytes }: Omit<TokenLogprob, 'top'>): JsonO
   return { token, logprob, bytes: bytes ?? null }
 }
 
-/** `usage` of an answer. Servers differ in where they tell of cached tokens and of sound. */
+/** `usage` of an answer. Servers differ in where they report cached tokens and sound. */
 export function readUsage(value: Json | undefined): TextUsage | undefined {
   const usage = objectOf(value)
   if (usage === undefined) return undefined

@@ -1,4 +1,4 @@
-import type { CallerPolicy, Scope, Tariff } from '../../core/bounds.js'
+import { type CallerPolicy, hasBudget, type Scope, type Tariff } from '../../core/bounds.js'
 import { type Claim, claimOf } from './reservation.js'
 
 /** What stages ask of scopes, worked out once for each list of them. */
@@ -54,7 +54,7 @@ function compile(scopes: readonly Scope[]): ScopeSummary {
   return {
     scopes,
     spending: has(({ limits }) => limits.bounds.some(({ unit }) => unit !== 'requests')),
-    hasBudget: bounds.some(({ unit }) => unit === 'budget'),
+    hasBudget: hasBudget({ bounds }),
     hasStreams: streams.length > 0,
     admission: claim(admitted, { requests: 1, in_flight: 1 }),
     tunnel: claim(tunneled, { requests: 1, in_flight: 1, streams: 1 }),

@@ -1,5 +1,5 @@
 import { boundText } from '../../core/bound-text.js'
-import type { ScopeLimits } from '../../core/bounds.js'
+import { hasBudget, type ScopeLimits } from '../../core/bounds.js'
 import type { Words } from './words.js'
 
 /** `requests/minute`: `600/min`; what a bound is of and for decides which ones are compared. */
@@ -18,10 +18,10 @@ export function boundWords(limits: ScopeLimits | undefined, strict = false): Wor
 }
 
 /** Absent: as bounds have it that say nothing of it, of which budgets are closed and the others open. */
-function whenStoreFails({ bounds, in_flight, streams, when_store_fails }: ScopeLimits): string | undefined {
-  const hasBudget = bounds.some(({ unit }) => unit === 'budget')
+function whenStoreFails(limits: ScopeLimits): string | undefined {
+  const { bounds, in_flight, streams, when_store_fails } = limits
   const hasOthers = (in_flight ?? streams) !== undefined || bounds.some(({ unit }) => unit !== 'budget')
-  const isUsual = when_store_fails === 'open' ? !hasBudget : !hasOthers
+  const isUsual = when_store_fails === 'open' ? !hasBudget(limits) : !hasOthers
   return isUsual ? undefined : when_store_fails
 }
 

@@ -1,8 +1,8 @@
 import { groupsOf } from '../../core/accounting-config.js'
+import { hasBudget } from '../../core/bounds.js'
 import type { Caller } from '../../core/caller.js'
 import type { Config, KeyConfig } from '../../core/config.js'
 import { Glob, isGlob } from '../../core/glob.js'
-import { hasBudget } from '../../core/limit-refusals.js'
 import { boundFacts } from '../explain/limit-facts.js'
 import type { Side } from './change.js'
 

@@ -141,11 +141,11 @@ t.test('every recorded stream says what its chunks say', { skip }, async t => {
     const usage = (exchange.frames ?? []).flatMap(({ data }) =>
       data === '[DONE]' ? [] : [JSON.parse(data).usage ?? JSON.parse(data).x_groq?.usage ?? []],
     )
-    const told = usage.filter(one => !Array.isArray(one)).at(-1)
+    const counted = usage.filter(one => !Array.isArray(one)).at(-1)
     return [
       ...unsound,
       ...differences(raw, rawOfResult(read), exchange.name),
-      ...usageFaults(told, read.usage, exchange.name),
+      ...usageFaults(counted, read.usage, exchange.name),
     ]
   })
   t.comment(`${streams.length} streams`)

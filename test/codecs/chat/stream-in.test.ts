@@ -360,11 +360,11 @@ t.test('a stream without [DONE] is whole when every choice has ended, and cut ot
 })
 
 t.test('partial usage is kept, and later counts join earlier ones', async t => {
-  const usage = (...told: readonly JsonObject[]): unknown =>
+  const usage = (...reported: readonly JsonObject[]): unknown =>
     fold(
       decode([
         ...streamOf([{ content: 'a' }]).slice(0, -1),
-        ...told.map(usage => frame({ ...HEAD, choices: [], usage })),
+        ...reported.map(usage => frame({ ...HEAD, choices: [], usage })),
         DONE,
       ]),
     ).usage

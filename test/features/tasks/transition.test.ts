@@ -57,7 +57,7 @@ const FRESH: Task = {
   generation: 1,
 }
 
-function told(task: Task, document: unknown, now = 1): Task {
+function polled(task: Task, document: unknown, now = 1): Task {
   const reading = readAnswer(document as never, SHAPE)
   return applyUpstreamStatus(task, reading, SHAPE, now, reading.artifacts.length > 0)
 }
@@ -82,7 +82,7 @@ t.test('progress never goes back, and what has ended does not change, no matter 
       let task = FRESH
       let clock = 0
       for (const document of documents) {
-        const next = told(task, document, ++clock)
+        const next = polled(task, document, ++clock)
         if (next.progress < task.progress) return false
         if (isEnded(task) && next !== task) return false
         if (task.state === 'running' && next.state === 'queued') return false
@@ -97,8 +97,8 @@ t.test('progress never goes back, and what has ended does not change, no matter 
 })
 
 t.test('a success without anything to show is a failure', async t => {
-  t.match(told(FRESH, { status: 'done', output: [] }), { state: 'failed', error: { code: 'no_artifact' } })
-  t.match(told(FRESH, { status: 'done', output: ['u'] }), {
+  t.match(polled(FRESH, { status: 'done', output: [] }), { state: 'failed', error: { code: 'no_artifact' } })
+  t.match(polled(FRESH, { status: 'done', output: ['u'] }), {
     state: 'succeeded',
     artifacts: [{ variant: 'video', url: 'u' }],
   })
@@ -106,8 +106,8 @@ t.test('a success without anything to show is a failure', async t => {
 
 t.test('an error beside a success with nothing to show is that failure', async t => {
   const error = { code: 'safety', message: 'No.' }
-  t.match(told(FRESH, { status: 'done', error }), { state: 'failed', error })
-  t.match(told(FRESH, { status: 'done', error, output: ['u'] }), { state: 'succeeded' })
+  t.match(polled(FRESH, { status: 'done', error }), { state: 'failed', error })
+  t.match(polled(FRESH, { status: 'done', error, output: ['u'] }), { state: 'succeeded' })
 })
 
 t.test('ten refusals in a row end a task, an answer between them begins the count anew', async t => {
@@ -115,7 +115,7 @@ t.test('ten refusals in a row end a task, an answer between them begins the coun
     Array.from({ length: times }).reduce<Task>(one => applyFailedPoll(one, 'task_lost', SHAPE, 5), task)
   t.equal(refused(FRESH, MAX_MISSES - 1).state, 'queued')
   t.match(refused(FRESH, MAX_MISSES), { state: 'failed', error: { code: 'task_lost' }, finished: 5 })
-  const answered = told(refused(FRESH, MAX_MISSES - 1), { status: 'running' })
+  const answered = polled(refused(FRESH, MAX_MISSES - 1), { status: 'running' })
   t.equal(refused(answered, MAX_MISSES - 1).state, 'running')
   const trouble = Array.from({ length: 1000 }).reduce<Task>(one => applyFailedPoll(one, undefined, SHAPE, 5), FRESH)
   t.equal(trouble.state, 'queued', 'trouble alone never ends it')
@@ -125,17 +125,17 @@ t.test('a deadline is a failure that a success still mends; any other is not', a
   const late = overdue(FRESH, SHAPE, 60_000)
   t.match(late, { state: 'failed', phase: 'late', error: { code: 'deadline' } })
   t.equal(overdue(FRESH, SHAPE, 59_999), undefined)
-  const mended = told(late as Task, { status: 'done', output: ['u'] }, 61_000)
+  const mended = polled(late as Task, { status: 'done', output: ['u'] }, 61_000)
   t.match(mended, { state: 'succeeded', late: true, phase: 'done' })
   t.equal(mended.error, undefined)
-  t.equal(told(late as Task, { status: 'running' }, 61_000).state, 'failed')
-  t.match(told(late as Task, { status: 'failed' }, 61_000), {
+  t.equal(polled(late as Task, { status: 'running' }, 61_000).state, 'failed')
+  t.match(polled(late as Task, { status: 'failed' }, 61_000), {
     state: 'failed',
     error: { code: 'deadline' },
     phase: 'done',
   })
   const given = fail(FRESH, 'cancelled', 1, 1000)
-  t.equal(told(given, { status: 'done', output: ['u'] }), given)
+  t.equal(polled(given, { status: 'done', output: ['u'] }), given)
 })
 
 t.test('what is deleted stays so: neither its deadline nor an operator changes it', async t => {

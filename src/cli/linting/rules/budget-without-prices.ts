@@ -1,5 +1,5 @@
 import { groupsOf } from '../../../core/accounting-config.js'
-import type { ScopeLimits, Tariff } from '../../../core/bounds.js'
+import { hasBudget, type ScopeLimits, type Tariff } from '../../../core/bounds.js'
 import type { Config } from '../../../core/config.js'
 import { isGlob } from '../../../core/glob.js'
 import type { Plan } from '../../../core/plan.js'
@@ -37,7 +37,7 @@ function* budgetsOf({ keys, groups }: Config): Generator<Holder> {
     ['groups', groups],
   ] as const) {
     for (const [name, holder] of Object.entries(holders)) {
-      if (holder.limits?.bounds.some(({ unit }) => unit === 'budget') !== true) continue
+      if (!hasBudget(holder.limits)) continue
       const all = [holder, ...groupsOf(holder, groups).map(([, group]) => group)]
       const lists = all.flatMap(({ models }) => (models === undefined ? [] : [models]))
       const unpriced = all.map(({ limits }) => limits?.unpriced).find(one => one !== undefined)

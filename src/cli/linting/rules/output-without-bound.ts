@@ -1,5 +1,5 @@
 import { groupsOf } from '../../../core/accounting-config.js'
-import type { ScopeLimits } from '../../../core/bounds.js'
+import type { Bound } from '../../../core/bounds.js'
 import type { Config } from '../../../core/config.js'
 import { isGlob } from '../../../core/glob.js'
 import type { Plan } from '../../../core/plan.js'
@@ -13,7 +13,8 @@ export const outputWithoutBound: Rule = {
   why: 'Of a request that says no limit, 16,384 tokens of output are reserved, and the model may write more.',
   mend: 'Write `max_output` at the model, or in the `limits` of keys. One finding names all models; globs are not looked at.',
   *check({ config, plan }) {
-    const callers = [...callersOf(config)]
+    if (config.accounting === undefined) return
+    const callers = callersOf(config)
     const open = Object.keys(config.models).filter(model => !isGlob(model) && isOpen(model, callers, plan))
     const [first] = open
     if (first === undefined) return
@@ -22,35 +23,45 @@ export const outputWithoutBound: Rule = {
   },
 }
 
+/** Callers that may use the same models. */
 interface Caller {
   readonly lists: readonly (readonly string[])[]
-  readonly limits: readonly ScopeLimits[]
+  readonly bounds: Bound[]
 }
 
-/** Keys without a limit of output. Callers with tokens of a provider have the limits of groups. */
-function* callersOf({ keys, groups, identity }: Config): Generator<Caller> {
+/**
+ * Keys that pay for tokens and have no limit of output, those with the same lists of models as one. Callers with tokens of a provider
+ * have the limits of groups.
+ */
+function callersOf({ keys, groups, identity }: Config): readonly Caller[] {
+  const callers = new Map<string, Caller>()
   for (const holder of [...Object.values(keys), ...(identity === undefined ? [] : Object.values(groups))]) {
     const all = [holder, ...groupsOf(holder, groups).map(([, group]) => group)]
     const limits = all.flatMap(one => one.limits ?? [])
     if ('disabled' in holder && holder.disabled) continue
     if (limits.some(({ max_output }) => max_output !== undefined)) continue
-    yield { lists: all.flatMap(({ models }) => (models === undefined ? [] : [models])), limits }
+    const bounds = limits.flatMap(one => one.bounds).filter(({ unit }) => unit !== 'requests')
+    if (bounds.length === 0) continue
+    const lists = all.flatMap(({ models }) => (models === undefined ? [] : [models]))
+    const text = JSON.stringify(lists)
+    const caller = callers.get(text) ?? { lists, bounds: [] }
+    callers.set(text, caller)
+    for (const bound of bounds) if (caller.bounds.every(({ unit }) => unit !== bound.unit)) caller.bounds.push(bound)
   }
+  return [...callers.values()]
 }
 
 /** Whether a route on which requests may name a limit leads to a target that reserves by guess. */
 function isOpen(model: string, callers: readonly Caller[], { routes }: Plan): boolean {
-  const theirs = callers.filter(({ lists }) => mayUse(lists, model)).flatMap(({ limits }) => limits)
-  return routes.some(route => {
-    if (route.model === undefined || !route.protocol?.amounts?.output.length) return false
+  const tariffs = routes.flatMap(route => {
+    if (route.model === undefined || !route.protocol?.amounts?.output.length) return []
     const exchanges = route.resolve(model)?.groups.flatMap(group => group.exchanges) ?? []
-    return exchanges.some(({ tariff }) => {
-      if (tariff === undefined || tariff.maxOutput !== undefined) return false
-      const isPriced = (tariff.price?.output ?? 0) > 0
-      const all = [...tariff.scopes.map(({ limits }) => limits), ...theirs]
-      return all
-        .flatMap(limits => limits.bounds)
-        .some(({ unit }) => unit === 'tokens' || (unit === 'budget' && isPriced))
-    })
+    return exchanges.flatMap(({ tariff }) => (tariff === undefined || tariff.maxOutput !== undefined ? [] : [tariff]))
+  })
+  if (tariffs.length === 0) return false
+  const theirs = callers.filter(({ lists }) => mayUse(lists, model)).flatMap(({ bounds }) => bounds)
+  return tariffs.some(({ price, scopes }) => {
+    const all = [...scopes.flatMap(({ limits }) => limits.bounds), ...theirs]
+    return all.some(({ unit }) => unit === 'tokens' || (unit === 'budget' && (price?.output ?? 0) > 0))
   })
 }
