@@ -25,6 +25,9 @@ const AWAY_CODES = new Set([
   'EPIPE',
   'ETIMEDOUT',
   'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
 ])
 /** The library's messages if connecting takes too long, and if all connections are in use for too long. */
 export const NO_CONNECTION = 'Connection terminated due to connection timeout'

@@ -76,7 +76,8 @@ export class PostgresPool {
       connectionTimeoutMillis: MAX_CONNECTING * wait,
       // Not in the first message of a connection: PgBouncer takes neither there.
       onConnect: async client => {
-        const text = `SET search_path = "${schema}"; SET statement_timeout = ${timeout}`
+        const isolation = "SET default_transaction_isolation = 'read committed'"
+        const text = `SET search_path = "${schema}"; SET statement_timeout = ${timeout}; ${isolation}`
         await client.query({ text, query_timeout: MAX_CONNECTING * wait } as pg.QueryConfig)
       },
       application_name: 'model-gateway',

@@ -35,6 +35,8 @@ export function redisClient(settings: RedisSettings, opened: () => boolean, rene
       clusterRetryStrategy: again,
       redisOptions: { ...common, socketTimeout: Math.max(SILENCE_TIMEOUT_MS, 2 * timeout) },
       slotsRefreshTimeout: OPEN_TIMEOUT_MS,
+      // Certificates are for names: the library would look them up, and connect to addresses.
+      ...(tls !== undefined && { dnsLookup: (name, done) => done(null, name) }),
     } satisfies ClusterOptions
     return new Cluster([...nodes], options)
   }

@@ -59,9 +59,12 @@ export class RedisStore extends DriverStore {
   }
 }
 
+/** Reads first: a server whose memory is full accepts no write, and a replica none at all. */
 async function checkSchema(connection: RedisConnection, keys: RedisKeys): Promise<void> {
-  await connection.send('set', keys.schema(), SCHEMA, 'NX')
-  const written = numberOf(await connection.send('get', keys.schema()))
+  const read = (): Promise<unknown> => connection.send('get', keys.schema())
+  const found = await read()
+  if (found === null) await connection.send('set', keys.schema(), SCHEMA, 'NX')
+  const written = numberOf(found ?? (await read()))
   if (written === SCHEMA) return
   if (written !== undefined && written > SCHEMA) {
     const message = `the store was written by a newer version (schema ${written}; this one supports ${SCHEMA})`

@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import t from 'tap'
 import { draft } from '../../src/contracts/store-stage.js'
@@ -5,9 +6,10 @@ import type { RedisSettings } from '../../src/core/store-config.js'
 import { UNHEARD } from '../../src/runtime/stores.js'
 import { RedisStore } from '../../src/stores/redis.js'
 import { storeContract } from '../contracts/store.js'
+import { certificate } from '../helpers/certificates.js'
 import { startRedisCluster, until } from '../helpers/redis-cluster.js'
 import { heard } from '../helpers/store-events.js'
-import { startRedis, withoutRedis } from '../helpers/store-servers.js'
+import { freePort, startRedis, withoutRedis } from '../helpers/store-servers.js'
 
 // Servers in groups: a cluster of three, and two with a sentinel over them.
 
@@ -38,6 +40,28 @@ t.test('a cluster keeps the contract, with records of all its nodes', { skip: wi
       sizes.join(),
     )
   })
+})
+
+t.test('a cluster with TLS is reached by the names of its certificates', { skip: withoutRedis }, async t => {
+  const { cert, key } = certificate('localhost', new Date(Date.now() - 86_400_000), new Date(Date.now() + 86_400_000))
+  const folder = t.testdir({ cert, key })
+  const files = ['--tls-cert-file', 'cert', '--tls-key-file', 'key', '--tls-ca-cert-file', 'cert']
+  const tls = files.map(name => (name.startsWith('--') ? name : join(folder, name)))
+  const names = ['--cluster-announce-hostname', 'localhost', '--cluster-preferred-endpoint-type', 'hostname']
+  const tlsPort = await freePort()
+  const { port } = await startRedis(t, [
+    ...['--cluster-enabled', 'yes', '--tls-cluster', 'yes', '--tls-port', `${tlsPort}`, '--tls-auth-clients', 'no'],
+    ...names,
+    ...tls,
+  ])
+  const client = new Redis(port)
+  t.teardown(() => client.disconnect())
+  await client.call('CLUSTER', 'ADDSLOTSRANGE', 0, 16_383)
+  await until('the cluster', async () => (await client.cluster('INFO')).includes('cluster_state:ok'))
+  const own = { ...settings('cluster', []), nodes: [{ host: 'localhost', port: tlsPort }], tls: { ca: cert } }
+  const store = await RedisStore.open(own, UNHEARD)
+  t.teardown(() => store.close())
+  t.equal(await store.get('things', 'ann', 'a'), undefined)
 })
 
 t.test('with sentinels, the store continues with the new primary', { skip: withoutRedis }, async t => {

@@ -1,7 +1,11 @@
+import { Redis } from 'ioredis'
 import t from 'tap'
+import { draft } from '../../src/contracts/store-stage.js'
+import { NEVER_EXPIRES_MS } from '../../src/core/store.js'
 import type { RedisSettings, StoreEvents } from '../../src/core/store-config.js'
 import { RedisStore } from '../../src/stores/redis.js'
 import { storeContract } from '../contracts/store.js'
+import { until } from '../helpers/redis-cluster.js'
 import { startRedis, withoutRedis } from '../helpers/store-servers.js'
 
 const QUIET: StoreEvents = { warn: () => undefined, down: () => undefined, up: () => undefined }
@@ -18,6 +22,30 @@ t.test('a server', { skip: withoutRedis }, async t => {
       return store
     }
   })
+})
+
+t.test('a server that accepts no writes opens a store that is there, and reads', { skip: withoutRedis }, async t => {
+  const primary = await startRedis(t)
+  const replica = await startRedis(t, ['--replicaof', '127.0.0.1', `${primary.port}`])
+  const own = settings(primary.port)
+  const store = await RedisStore.open(own, QUIET)
+  t.teardown(() => store.close())
+  const record = await store.create(draft('a', { expires: NEVER_EXPIRES_MS }))
+  const [clients, followers] = [new Redis(primary.port), new Redis(replica.port)]
+  t.teardown(() => [clients, followers].map(client => client.disconnect()))
+  const isCopied = async (): Promise<boolean> => (await followers.exists(`{${own.prefix}}schema`)) === 1
+  await until('the replica', isCopied)
+  await clients.config('SET', 'maxmemory', '1')
+  for (const [{ port }, fault] of [
+    [primary, 'full'],
+    [replica, 'unavailable'],
+  ] as const) {
+    const again = await RedisStore.open({ ...own, nodes: [{ host: '127.0.0.1', port }] }, QUIET)
+    t.teardown(() => again.close())
+    t.same(await again.get('things', 'ann', 'a'), record)
+    await t.rejects(again.create(draft('b')), { name: 'StoreError', fault })
+    await t.rejects(RedisStore.open({ ...settings(port) }, QUIET), { name: 'StoreError', fault })
+  }
 })
 
 /** Each store has a prefix of its own, and so begins empty. */
