@@ -19,8 +19,8 @@ type Made = Json | typeof IMPOSSIBLE
 /**
  * A value that fits a JSON Schema: every property is filled in, down to a depth and a size where only what is required
  * remains. Understands types, enum, const, required, bounds of numbers, strings and arrays, items and prefixItems,
- * allOf, anyOf, oneOf, `$ref` within the document, the usual formats, simple patterns, and bounds in words. The size is bounded for
- * every schema; a schema that no such value fits gives `null`.
+ * minProperties, patternProperties and propertyNames, allOf, anyOf, oneOf, `$ref` within the document, the usual formats, simple
+ * patterns, and bounds in words. The size is bounded for every schema; a schema that no such value fits gives `null`.
  */
 export function instanceOf(schema: Json, seed: Seed, hints: Hints = NO_HINTS): Json {
   const made = new Maker(schema).make(schema, { seed, hints, depth: 0, open: [] })
@@ -111,7 +111,28 @@ class Maker {
       if (made !== IMPOSSIBLE) object[name] = made
       else if (required.includes(name)) return IMPOSSIBLE
     }
-    return object
+    return this.#fill(schema, object, place)
+  }
+
+  /** Adds properties with names of its own: as many as are missing, and one to a map, which has no other properties. */
+  #fill(schema: JsonObject, object: Record<string, Json>, place: Place): Made {
+    const { patternProperties, propertyNames, additionalProperties } = schema
+    const [patterned] = isObject(patternProperties) ? Object.entries(patternProperties) : []
+    const isMap = patterned !== undefined || (isObject(additionalProperties) && !isObject(schema.properties))
+    const least = Math.min(bound(schema.minProperties, 0), MAX_ITEMS)
+    const wished = Math.max(least, isMap && this.#isFull(place) ? Math.min(1, bound(schema.maxProperties, 1)) : 0)
+    const names = patterned === undefined ? propertyNames : { pattern: patterned[0] }
+    let size = Object.keys(object).length
+    for (let tries = 0; size < wished && tries < wished * 16; tries += 1) {
+      const seed = place.seed.fork('name', tries)
+      const name = isObject(names) ? stringFor(names, seed) : `key_${tries + 1}`
+      if (name in object) continue
+      const made = this.make(patterned?.[1] ?? additionalProperties ?? true, inner(place, name))
+      if (made === IMPOSSIBLE || this.#copy(name) === IMPOSSIBLE) break
+      object[name] = made
+      size += 1
+    }
+    return size < least ? IMPOSSIBLE : object
   }
 
   #property(schema: Json, name: string, place: Place): Made {

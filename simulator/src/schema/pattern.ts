@@ -3,7 +3,16 @@ import type { Seed } from '../seed.js'
 const MAX_PATTERN_CHARS = 500
 const DIGITS = range('0', '9')
 const LOWER = range('a', 'z')
-const WORD = [...LOWER, ...range('A', 'Z'), ...DIGITS, '_']
+const UPPER = range('A', 'Z')
+const WORD = [...LOWER, ...UPPER, ...DIGITS, '_']
+/** Some of the characters of a Unicode property. */
+const PROPERTIES = new Map([
+  ['L', LOWER],
+  ['Ll', LOWER],
+  ['Lu', UPPER],
+  ['N', DIGITS],
+  ['Nd', DIGITS],
+])
 const PRINTABLE = range(' ', '~')
 
 type PatternNode =
@@ -16,7 +25,7 @@ const NOTHING: PatternNode = { type: 'sequence', nodes: [] }
 
 /**
  * Reads a simple regular expression: literals, classes, groups, alternatives and counts. Nothing where the pattern uses
- * more (look-around, back-references, properties) or is long. The pattern is read, never run.
+ * more (look-around, back-references, rare properties) or is long. The pattern is read, never run.
  */
 function readPattern(pattern: string): PatternNode | undefined {
   if (pattern.length > MAX_PATTERN_CHARS) return undefined
@@ -121,8 +130,17 @@ class PatternReader {
     if (next === 'W') return ['-']
     if (next === 'n') return ['\n']
     if (next === 't') return ['\t']
+    if (next === 'p') return this.#property()
     if (WORD.includes(next)) throw new Unsupported()
     return [next]
+  }
+
+  #property(): readonly string[] {
+    const [whole = '', name = ''] = /^\{(\w{1,2})\}/.exec(this.#pattern.slice(this.#at, this.#at + 4)) ?? []
+    const of = PROPERTIES.get(name)
+    if (of === undefined) throw new Unsupported()
+    this.#at += whole.length
+    return of
   }
 
   #peek(): string {

@@ -18,6 +18,8 @@ const FORMATS: ReadonlyMap<string, (seed: Seed) => string> = new Map([
   ['uuid', uuid],
   ['uri', seed => `https://example.com/${seed.pick(WORDS)}`],
   ['uri-reference', seed => `/${seed.pick(WORDS)}`],
+  ['json-pointer', seed => `/${seed.pick(WORDS)}`],
+  ['byte', seed => Buffer.from(seed.pick(WORDS)).toString('base64')],
 ])
 
 /** A string for a schema: its pattern if that is simple, else its format, else a word, all within its lengths. */

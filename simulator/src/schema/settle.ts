@@ -51,10 +51,10 @@ function merge(one: JsonObject, other: JsonObject): JsonObject {
   const merged: Record<string, Json> = { ...one, ...other }
   if (one.required && other.required) merged.required = [...strings(one.required), ...strings(other.required)]
   if (isObject(one.properties) && isObject(other.properties)) {
-    merged.properties = { ...one.properties, ...other.properties }
+    merged.properties = bothOf(one.properties, other.properties)
   }
-  for (const name of ['minimum', 'minLength', 'minItems']) narrow(name, Math.max)
-  for (const name of ['maximum', 'maxLength', 'maxItems']) narrow(name, Math.min)
+  for (const name of ['minimum', 'minLength', 'minItems', 'minProperties']) narrow(name, Math.max)
+  for (const name of ['maximum', 'maxLength', 'maxItems', 'maxProperties']) narrow(name, Math.min)
   return merged
 
   function narrow(name: string, choose: (a: number, b: number) => number): void {
@@ -63,13 +63,22 @@ function merge(one: JsonObject, other: JsonObject): JsonObject {
   }
 }
 
+/** Properties of both; one that both have fits both schemas. */
+function bothOf(one: JsonObject, other: JsonObject): JsonObject {
+  const shared = Object.keys(other).filter(
+    name => Object.hasOwn(one, name) && isObject(one[name]) && isObject(other[name]),
+  )
+  const both = shared.map((name): [string, Json] => [name, { allOf: [one[name] ?? true, other[name] ?? true] }])
+  return { ...one, ...other, ...Object.fromEntries(both) }
+}
+
 /** The type that a schema names, the first that is not null, or the one that its other keywords speak of. */
 export function typeOf(schema: JsonObject): string {
   const { type } = schema
   if (typeof type === 'string') return type
   if (Array.isArray(type)) return strings(type).find(each => each !== 'null') ?? 'null'
   const has = (...names: readonly string[]) => names.some(name => schema[name] !== undefined)
-  if (has('properties', 'required', 'additionalProperties')) return 'object'
+  if (has('properties', 'required', 'additionalProperties', 'patternProperties', 'minProperties')) return 'object'
   if (has('items', 'prefixItems', 'minItems', 'maxItems')) return 'array'
   if (has('minimum', 'maximum', 'multipleOf', 'exclusiveMinimum', 'exclusiveMaximum')) return 'number'
   return 'string'

@@ -18,6 +18,8 @@ const FORMATS = {
   uuid: /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
   uri: /^https:\/\/\S+$/,
   'uri-reference': /^\/\S*$/,
+  'json-pointer': /^\/\w+$/,
+  byte: /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/,
 }
 
 /** Says what is wrong with a value, if anything. */
@@ -89,6 +91,21 @@ const SCHEMAS: Readonly<Record<string, Json>> = {
     properties: JSON.parse('{"__proto__":{"type":"integer"},"constructor":{"type":"string"}}'),
     required: ['__proto__', 'constructor', 'toString'],
   },
+  'a map with at least three entries': { type: 'object', minProperties: 3, additionalProperties: { type: 'integer' } },
+  'names by a pattern': {
+    type: 'object',
+    patternProperties: { '^x-[a-z]{4}$': { type: 'integer' } },
+    additionalProperties: false,
+    minProperties: 2,
+  },
+  'names with a schema': { type: 'object', propertyNames: { pattern: '^[a-z]{3}$' }, minProperties: 2 },
+  'allOf, a property of both': {
+    allOf: [
+      { type: 'object', properties: { a: { type: 'integer' } }, required: ['a'] },
+      { properties: { a: { minimum: 0.5, maximum: 1.5 } } },
+    ],
+  },
+  'pattern with letters of any language': { type: 'string', pattern: '^\\p{Lu}[\\p{L}\\p{N} ]{5}$' },
   pattern: { type: 'string', pattern: '^[A-Z]{2}-\\d{3,5}(?:x|y)?[^a]+$' },
   'pattern with a length': { type: 'string', pattern: '^[a-z]+$', minLength: 12 },
   'pattern, dates': { type: 'string', pattern: '^\\d{4}-\\d{2}$' },
@@ -127,6 +144,12 @@ t.test('every property is filled in, wanted or not', async t => {
   t.match(instanceOf(schema, new Seed('x')), { a: Number, b: { c: String } })
 })
 
+t.test('a map has an entry', async t => {
+  const schema = { type: 'object', additionalProperties: { type: 'integer' } }
+  t.match(instanceOf(schema, new Seed('x')), { key_1: Number })
+  t.same(instanceOf({ ...schema, maxProperties: 0 }, new Seed('x')), {})
+})
+
 t.test('a schema that nothing fits, or nothing finite, gives null', async t => {
   t.equal(instanceOf(false, new Seed('x')), null)
   t.equal(instanceOf({ $ref: '#' }, new Seed('x')), null)
@@ -146,7 +169,7 @@ t.test('what a schema asks is bounded in size', async t => {
 })
 
 t.test('a pattern that is not simple is left alone', async t => {
-  for (const pattern of ['(?=a)b', '(a)\\1', '\\p{L}', '[', '(', 'a**', '\\', '[]', 'x{2', '('.repeat(400)]) {
+  for (const pattern of ['(?=a)b', '(a)\\1', '\\p{Greek}', '[', '(', 'a**', '\\', '[]', 'x{2', '('.repeat(400)]) {
     t.equal(typeof instanceOf({ type: 'string', pattern }, new Seed('x')), 'string', pattern)
   }
 })
