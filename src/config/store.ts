@@ -103,6 +103,11 @@ function readServer(
   const timeout = raw.timeout === undefined ? undefined : readDuration(raw.timeout, site.child('timeout'), context)
   const database = raw.database ?? address.database
   if (type === 'redis') {
+    const number = readNumber(database, site.child('database'), context)
+    if (raw.cluster === true && number !== 0) {
+      const message = 'a cluster has database 0 alone; gateways that share it and nothing else have a prefix each'
+      context.report.error('bad-value', site.child(raw.database === undefined ? 'url' : 'database'), message)
+    }
     return {
       type,
       ...shared,
@@ -111,7 +116,7 @@ function readServer(
       ...present('group', raw.sentinel),
       ...present('username', user),
       ...present('sentinelPassword', sentinelPassword),
-      database: readNumber(database, site.child('database'), context),
+      database: number,
       prefix: raw.prefix ?? REDIS.prefix,
       timeout: timeout ?? REDIS.timeout,
     }

@@ -53,7 +53,9 @@ export class RedisConnection {
       () => this.renew(),
     )
     this.#client.on('error', (error: Error) => {
-      this.#reason = reasonOf(error)
+      if (!isUnsent(error)) this.#reason = reasonOf(error)
+      // The client would continue in database 0, which another gateway may use.
+      if (isOfSelect(error)) this.#client.disconnect(this.#opened)
     })
     this.#client.on('connect', () => this.enter())
     this.#client.on('close', () => this.away())
@@ -197,6 +199,11 @@ export class RedisConnection {
 /** The client's own words for a connection that is going, or gone. */
 function isUnsent(error: unknown): boolean {
   return error instanceof Error && /^(Stream isn't writeable|Connection is closed)/.test(error.message)
+}
+
+/** Whether the server has no such database, or does not permit it to this user. */
+function isOfSelect(error: Error & { readonly command?: { readonly name?: string } }): boolean {
+  return error.command?.name === 'select'
 }
 
 function reasonOf(error: unknown): string {

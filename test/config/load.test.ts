@@ -197,6 +197,16 @@ t.test('large bodies go to the data folder where the file names one, or a file s
   t.match(await spoolOf('store: { type: memory }\n'), join(tmpdir(), 'model-gateway-spool-'))
 })
 
+t.test('a cluster of Redis has database 0 alone', async t => {
+  const env = { STORE_URL: 'redis://127.0.0.1:7000/2' }
+  const of = async (rest: string): Promise<readonly string[]> =>
+    (await tryLoad(t, `${BASE}store: { type: redis, ${rest}, url: { env: STORE_URL } }\n`, { env })).reported
+  t.same(await of('cluster: true'), ['bad-value 8:43'])
+  t.same(await of('database: 3, cluster: true'), ['bad-value 8:33'])
+  t.same(await of('database: 0, cluster: true'), [])
+  t.same(await of('cluster: false'), [])
+})
+
 t.test('the address of a store that is not URL-encoded is an error at its place, and is not shown', async t => {
   for (const [type, url] of [
     ['redis', 'redis://:100%pass@127.0.0.1:6379'],
