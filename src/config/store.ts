@@ -103,11 +103,6 @@ function readServer(
   const timeout = raw.timeout === undefined ? undefined : readDuration(raw.timeout, site.child('timeout'), context)
   const database = raw.database ?? address.database
   if (type === 'redis') {
-    const number = readNumber(database, site.child('database'), context)
-    if (raw.cluster === true && number !== 0) {
-      const message = 'a cluster has database 0 alone; gateways that share it and nothing else have a prefix each'
-      context.report.error('bad-value', site.child(raw.database === undefined ? 'url' : 'database'), message)
-    }
     return {
       type,
       ...shared,
@@ -116,7 +111,7 @@ function readServer(
       ...present('group', raw.sentinel),
       ...present('username', user),
       ...present('sentinelPassword', sentinelPassword),
-      database: number,
+      database: numberOf(database, raw, site, context),
       prefix: raw.prefix ?? REDIS.prefix,
       timeout: timeout ?? REDIS.timeout,
     }
@@ -245,10 +240,15 @@ function readTls(raw: NonNullable<RawStore['tls']>, site: Site, context: Context
   return {}
 }
 
-function readNumber(written: string | number | undefined, site: Site, { report }: Context): number {
+/** Of a database of Redis. */
+function numberOf(written: string | number | undefined, raw: RawStore, site: Site, { report }: Context): number {
   const number = Number(written ?? 0)
-  if (Number.isInteger(number) && number >= 0) return number
-  report.error('bad-value', site, 'expected the number of a database, from 0')
+  const isNumber = Number.isInteger(number) && number >= 0
+  if (isNumber && (number === 0 || raw.cluster !== true)) return number
+  const message = isNumber
+    ? 'a cluster has database 0 alone; gateways that share it and nothing else have a prefix each'
+    : 'expected the number of a database, from 0'
+  report.error('bad-value', site.child(raw.database === undefined ? 'url' : 'database'), message)
   return 0
 }
 
