@@ -150,10 +150,20 @@ export class Run implements Receiver, RunEvents {
     const event = readExact(data)
     if (!isObject(event) || !isObject(event.response)) return
     // Upstreams that speak the protocol use ids of their own, and do not store the response.
-    const response = { ...event.response, id: this.id, background: true, store: true }
+    const own = { id: this.id, background: true, store: true, ...this.moments(event.response) }
+    const response = { ...event.response, ...own }
     if (!isLast) this.response = response
     this.tell(name, jsonText({ ...event, response }))
     if (isLast) this.finish(response)
+  }
+
+  /** By one clock: the upstream's began with its attempt, and may be another. */
+  private moments({ completed_at }: JsonObject): JsonObject {
+    const { created_at } = this.response
+    return {
+      ...(created_at !== undefined && { created_at }),
+      ...(typeof completed_at === 'number' && { completed_at: Math.floor(Date.now() / 1000) }),
+    }
   }
 
   private fail(message: string): void {

@@ -41,6 +41,17 @@ t.test('what a run in the background gave counts towards the size of its convers
   t.match(run.response, { status: 'completed' })
 })
 
+t.test('its moments are those of the gateway, if the upstream has another clock', async t => {
+  const created_at = Math.floor(Date.now() / 1000)
+  const { run, kept } = started({ ...DRAFT, response: { ...DRAFT.response, created_at } })
+  const upstream = { id: 'resp_2', created_at: 1000, completed_at: null }
+  run.data(frame({ type: 'response.created', response: { ...upstream, status: 'in_progress' } } as never))
+  t.match(run.response, { created_at, completed_at: null })
+  run.data(frame({ type: 'response.completed', response: { ...upstream, completed_at: 1001 } } as never))
+  t.match(kept, [{ response: { created_at } }])
+  t.ok(Number(run.response.completed_at) >= created_at)
+})
+
 t.test('its events end once, with one that says how, no matter what ends a run', async t => {
   for (const [end, status] of [
     [(run: Run) => run.cancel(), 'cancelled'],
