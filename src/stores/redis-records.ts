@@ -191,7 +191,9 @@ export class RedisRecords {
         const name = this.#keys.record(place)
         const record = decode(place, await this.#connection.send('hmget', name, ...FIELDS))
         if (record === undefined) await this.#connection.run(FORGET, [name, index], member)
-        return record !== undefined && record.expires > now ? [record] : []
+        // The member may be of a record that was evicted, and whose key another one has by now.
+        const isMember = record !== undefined && positionOf(record) === member
+        return isMember && record.expires > now ? [record] : []
       }),
     )
     return records.flat()

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 import t from 'tap'
-import { draft } from '../../src/contracts/store-stage.js'
+import { draft, START } from '../../src/contracts/store-stage.js'
 import { Secret } from '../../src/core/secret.js'
 import { NEVER_EXPIRES_MS } from '../../src/core/store.js'
 import type { RedisSettings, StoreEvents } from '../../src/core/store-config.js'
@@ -87,6 +87,19 @@ t.test('a server that has lost the database of a store counts as away', { skip: 
   await told.find(event => event === 'up')
   t.ok(await store.create(draft('a')))
   t.equal(await client.dbsize(), 0)
+})
+
+t.test('a record whose key an evicted one had is listed once', { skip: withoutRedis }, async t => {
+  const { port } = await startRedis(t)
+  const store = await RedisStore.open(settings(port), QUIET, () => START)
+  const client = new Redis(port)
+  t.teardown(() => Promise.all([store.close(), client.disconnect()]))
+  await store.create(draft('a'))
+  const [evicted = ''] = await client.keys('*r:things ann a')
+  await client.del(evicted)
+  const record = await store.create(draft('a', { created: START + 1 }))
+  t.same(await store.list('things', 'ann', { order: 'ascending', limit: 10 }), [record])
+  t.same(await store.scan('things', { limit: 10 }), [record])
 })
 
 /** Each store has a prefix of its own, and so begins empty. */
