@@ -15,7 +15,7 @@ export class ProcessLook {
   constructor(allowed = process.constrainedMemory?.() ?? 0, held = containerMemory()) {
     // Without a limit the system says 0, or more than any machine has.
     this.#allowed = allowed < Number.MAX_SAFE_INTEGER ? allowed : 0
-    this.#held = held ?? (() => undefined)
+    this.#held = held
   }
 
   take(): Look {
