@@ -26,14 +26,15 @@ COPY --from=build /src/routes ./routes
 COPY --from=build /src/schemas ./schemas
 COPY --from=build /src/dist ./dist
 COPY deploy/container.yaml /etc/gateway/gateway.yaml
-# The only folder that is written to. All else may be read-only.
-RUN mkdir -p /data && chown 10001:10001 /data
+# The only folder that is written to. All else may be read-only. A platform that chooses the user (OpenShift) puts it into group 0.
+RUN mkdir -p /data && chown 10001:0 /data && chmod 770 /data
 VOLUME /data
 USER 10001:10001
 EXPOSE 8080 8081
 # The gateway drains on SIGTERM for up to twice limits.drain: give it longer (docker stop --time 90).
 STOPSIGNAL SIGTERM
+# With another port or TLS: -e HEALTH_URL=https://127.0.0.1:8443/livez. The certificate is for other names than that.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=15s \
-  CMD ["node", "-e", "fetch('http://127.0.0.1:8080/livez').then(r => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+  CMD ["node", "-e", "const url = process.env.HEALTH_URL || 'http://127.0.0.1:8080/livez'; require(url.split(':')[0]).get(url, { rejectUnauthorized: false }, r => process.exit(r.statusCode === 200 ? 0 : 1)).on('error', () => process.exit(1))"]
 ENTRYPOINT ["node", "/app/bin/gateway.js"]
 CMD ["serve", "/etc/gateway/gateway.yaml"]

@@ -13,6 +13,8 @@ const MAX_APP_BYTES = 70 * MIB
 const START_MS = 30_000
 const POLL_MS = 100
 const KEY = 'key-of-the-container-0123456789abcdef'
+/** Of OpenShift: it has no name, and group 0. */
+const CHOSEN_USER = 1000680000
 const FOREIGN =
   /^\.\/app\/(src|test|bench|scripts|console|docs|\.git)\/|\/app\/.*\.(map|tsbuildinfo) |\/app\/(dist|simulator)\/.*\.test\.js |\/app\/node_modules\/(typescript|esbuild|tap|@biomejs)\//
 
@@ -95,6 +97,8 @@ export async function runsInChroot(root, { User, Entrypoint, Cmd, Env, Healthche
     for (const path of ['/app/dist', '/etc/gateway', '/'])
       check(exec('sh', '-c', `echo x > ${path}/written`).status !== 0, `${path} cannot be written to`)
     check(exec('sh', '-c', 'echo x > /data/written').status === 0, '/data can be written to')
+    const chosen = spawnSync('chroot', [`--userspec=${CHOSEN_USER}:0`, root, 'sh', '-c', 'echo x > /data/chosen'])
+    check(chosen.status === 0, 'a user that the platform chooses can write to /data')
     served.kill(StopSignal)
     const { code, signal } = await ended
     check(code === 0, `it ends cleanly by ${StopSignal}: ${code ?? signal}\n${output}`)

@@ -29,10 +29,21 @@ EVERYTHING = {
         {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": {"matchLabels": {"a": "b"}}}
     ],
 }
+FILES = {"cert": "/etc/gateway-tls/tls.crt", "key": "/etc/gateway-tls/tls.key"}
+HTTPS = {
+    "config": {"listen": {"port": 8443, "tls": FILES}, "admin": {"port": 9000, "tls": FILES}},
+    "volumes": [{"name": "tls", "secret": {"secretName": "gateway-tls"}}],
+    "volumeMounts": [{"name": "tls", "mountPath": "/etc/gateway-tls", "readOnly": True}],
+    "serviceMonitor": {"enabled": True, "tlsConfig": {"serverName": "gateway.example"}},
+}
+ANY_USER = {"podSecurityContext": {"runAsUser": None, "runAsGroup": None, "fsGroup": None}}
 VALUES = {
     "as shipped": {},
     "everything on": EVERYTHING,
     "an account and an image of others": {"serviceAccount": {"create": False, "name": "own"}, "image": {"tag": "1.2.3"}},
+    "a shorter drain": {"terminationGracePeriodSeconds": 135, "config": {"limits": {"drain": "1m", "drain_delay": None}}},
+    "HTTPS on other ports": HTTPS,
+    "no admin listener, the user of the namespace": {"config": {"admin": None}, "networkPolicy": {"metricsFrom": [SCRAPER]}, **ANY_USER},
     "no disruption budget, no policy, no secrets": {"podDisruptionBudget": {"enabled": False}, "networkPolicy": {"enabled": False}, "envFrom": []},
 }
 REFUSED = {
@@ -40,6 +51,10 @@ REFUSED = {
     "a text for a number": {"replicas": "many"},
     "a port that is none": {"networkPolicy": {"egress": {"ports": [70000]}}},
 }
+# Helm allows 53 characters for the name of a release, Kubernetes 63 for that of a resource.
+LONG_NAME = "r" * 53
+MAX_NAME_CHARS = 63
+TOO_SHORT = [{"terminationGracePeriodSeconds": 144}, {"config": {"limits": {"drain": "2m"}}}, {"config": {"limits": {"drain_delay": "20500ms"}}}]
 # A resource of the Prometheus operator, which Kubernetes has no schema of.
 OPERATOR = "ServiceMonitor"
 
@@ -76,16 +91,19 @@ def pods(made):
     """What holds of the pods for all values: how they are probed, where configuration and secrets come from."""
     pod = only(made, "Deployment")["spec"]["template"]
     container = pod["spec"]["containers"][0]
-    ports = {one["name"] for one in container["ports"]}
+    ports = {one["name"]: one["containerPort"] for one in container["ports"]}
+    config = yaml.safe_load(only(made, "ConfigMap")["data"]["gateway.yaml"])
+    scheme = "HTTPS" if "tls" in config["listen"] else "HTTP"
     for probe, path in {"startupProbe": "/livez", "livenessProbe": "/livez", "readinessProbe": "/readyz"}.items():
-        expect(container[probe]["httpGet"] == {"path": path, "port": "http"}, f"{probe} asks {path}")
+        expect(container[probe]["httpGet"] == {"path": path, "port": "http", "scheme": scheme}, f"{probe} asks {path} by {scheme}")
     mount = next(one for one in container["volumeMounts"] if one["name"] == "config")
     expect(mount["mountPath"] == "/etc/gateway" and "subPath" not in mount, "the ConfigMap is mounted as a folder, which is replaced")
     volume = next(one for one in pod["spec"]["volumes"] if one["name"] == "config")
     files = only(made, "ConfigMap")
     expect(volume["configMap"]["name"] == files["metadata"]["name"], "the mounted ConfigMap is the one that is made")
-    config = yaml.safe_load(files["data"]["gateway.yaml"])
-    secrets = [config["admin"]["secret"], *(key["secret"] for key in config["keys"].values())]
+    listeners = {name: config[section]["port"] for name, section in {"http": "listen", "admin": "admin"}.items() if config.get(section)}
+    expect(ports == listeners, "the ports are those of the configuration")
+    secrets = [one["secret"] for one in [config.get("admin"), *config["keys"].values()] if one]
     expect(all(list(secret) == ["env"] for secret in secrets), "the ConfigMap names variables, and has no secret")
     for service in (one for one in made if one["kind"] == "Service"):
         expect(service["spec"]["selector"].items() <= pod["metadata"]["labels"].items(), "a service finds the pods")
@@ -125,6 +143,21 @@ def everything_on(made):
     expect([one["spec"]["ports"][0]["name"] for one in found] == [endpoint["port"]], "the monitor finds the admin service")
 
 
+def https(made):
+    pod, container = pods(made)
+    expect(HTTPS["volumes"][0] in pod["spec"]["volumes"] and HTTPS["volumeMounts"][0] in container["volumeMounts"], "the certificate is mounted")
+    endpoint = only(made, OPERATOR)["spec"]["endpoints"][0]
+    expect((endpoint["scheme"], endpoint["tlsConfig"]) == ("https", {"serverName": "gateway.example"}), "Prometheus speaks TLS")
+    expect([one["spec"]["ports"][0]["port"] for one in made if one["kind"] == "Service"] == [80, 9000], "the admin service has its port")
+
+
+def no_admin(made):
+    pod, _ = pods(made)
+    only(made, "Service")
+    expect(len(only(made, "NetworkPolicy")["spec"]["ingress"]) == 1, "no policy names a port that is not there")
+    expect(not pod["spec"]["securityContext"].keys() & {"runAsUser", "runAsGroup", "fsGroup"}, "the cluster chooses the user")
+
+
 def restart_mark(chart, config):
     made = documents(chart.render({"config": config}, name="model"))
     return only(made, "Deployment")["spec"]["template"]["metadata"]["annotations"]["checksum/restart"]
@@ -155,7 +188,28 @@ def restarts(chart):
     expect(marks[0] == marks[1] != marks[2], "a certificate is reloaded, whether clients show one is not")
 
 
-HOLDS = {"as shipped": as_shipped, "everything on": everything_on}
+def names(chart):
+    made = documents(chart.render({"serviceMonitor": {"enabled": True}, "autoscaling": {"enabled": True}}, name=LONG_NAME))
+    expect(all(len(one["metadata"]["name"]) <= MAX_NAME_CHARS for one in made), "the names of a long release fit")
+
+
+def drains(chart):
+    """A pod that would be killed before it has drained is refused."""
+    for values in TOO_SHORT:
+        try:
+            chart.render(values, name="model")
+        except helm.HelmError as error:
+            expect("terminationGracePeriodSeconds has to be at least" in str(error), error)
+            continue
+        sys.exit(f"the chart accepts {values}")
+
+
+HOLDS = {
+    "as shipped": as_shipped,
+    "everything on": everything_on,
+    "HTTPS on other ports": https,
+    "no admin listener, the user of the namespace": no_admin,
+}
 
 with helm.Chart.load(CHART) as chart:
     report = helm.lint(CHART, {}, strict=True)
@@ -173,6 +227,8 @@ with helm.Chart.load(CHART) as chart:
             expect(sorted(made, key=key) == sorted(plain, key=key), "deploy/kubernetes/gateway.yaml is what the chart renders")
         HOLDS.get(name, pods)(made)
     restarts(chart)
+    names(chart)
+    drains(chart)
     for name, values in REFUSED.items():
         try:
             chart.validate_schema(values)

@@ -1,5 +1,5 @@
-import { availableParallelism } from 'node:os'
 import { DEFAULTS } from '../core/defaults.generated.js'
+import { processors } from '../core/processors.js'
 import type { StoreConfig } from '../core/store-config.js'
 import { MAX_WORKERS, type WorkerCount, workerCount } from '../core/worker-count.js'
 import { type Context, interpolate } from './context.js'
@@ -26,7 +26,7 @@ export function readWorkers(
     const place = given === undefined ? site : new Site(main, ['store', 'type'])
     report.error('bad-value', place, SEPARATE_STORES)
   }
-  return count === 'auto' ? Math.min(availableParallelism(), MAX_WORKERS) : count
+  return count === 'auto' ? Math.min(processors(), MAX_WORKERS) : count
 }
 
 const SEPARATE_STORES =

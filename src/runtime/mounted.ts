@@ -32,6 +32,7 @@ const WITHOUT_BODY = new Set([204, 205, 304])
  * both directions, so no parser of bodies may come before it.
  */
 export function toNode(gateway: Mountable, options: MountOptions = {}) {
+  expectPlain(gateway)
   return (request: IncomingMessage, response: ServerResponse): void => {
     const { method, rawHeaders } = request
     const isChunked = request.headers['transfer-encoding'] !== undefined
@@ -54,6 +55,7 @@ export function toNode(gateway: Mountable, options: MountOptions = {}) {
 
 /** A handler of `fetch`: Hono, Next.js, Bun and everything else that takes a `Request` and returns a `Response`. */
 export function toFetch(gateway: Mountable, options: FetchOptions = {}) {
+  expectPlain(gateway)
   return (request: Request): Promise<Response> => {
     const { pathname, search } = new URL(request.url)
     const { method, signal, body } = request
@@ -82,10 +84,13 @@ export function toFetch(gateway: Mountable, options: FetchOptions = {}) {
  * the gateway afterwards: requests are for the outer server.
  */
 export function toUpgrade(gateway: Mountable, options: MountOptions = {}) {
+  expectPlain(gateway)
   return (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
+    const { server } = request.socket as Socket & { readonly server?: Server }
+    // A listener of the app's own has it.
+    if (!isBelow(request.url ?? '/', options) && (server?.listenerCount('upgrade') ?? 0) > 1) return
     if (!wantsSocket(request)) {
       // Some clients offer HTTP/2 in every first request: the server serves it as any other.
-      const { server } = request.socket as Socket & { readonly server?: Server }
       if (server === undefined) socket.destroy()
       else serveInPlace(server, request, socket, head)
       return
@@ -136,10 +141,23 @@ function headOf({ statusCode, statusMessage }: IncomingMessage, headers: readonl
   return `${lines.join('\r\n')}\r\n\r\n`
 }
 
-function at({ origin }: Mountable, url: string, { prefix = '' }: MountOptions): string {
-  const base = prefix.replace(/\/$/, '')
-  const isBelow = url.startsWith(base) && /^(?:[/?]|$)/.test(url.slice(base.length))
-  const path = isBelow ? url.slice(base.length) : url
+/** Its certificate is not for the address by which the outer server reaches it. */
+function expectPlain({ origin }: Mountable): void {
+  if (!origin.startsWith('http:'))
+    throw new TypeError('a gateway with listen.tls cannot be mounted: the server around it has TLS')
+}
+
+function baseOf({ prefix = '' }: MountOptions): string {
+  return prefix.replace(/\/$/, '')
+}
+
+function isBelow(url: string, options: MountOptions): boolean {
+  const base = baseOf(options)
+  return url.startsWith(base) && /^(?:[/?]|$)/.test(url.slice(base.length))
+}
+
+function at({ origin }: Mountable, url: string, options: MountOptions): string {
+  const path = isBelow(url, options) ? url.slice(baseOf(options).length) : url
   return origin + (path.startsWith('/') ? path : `/${path}`)
 }
 

@@ -21,6 +21,7 @@ const END_SECONDS = 15
 interface Service {
   readonly image?: string
   readonly build?: string
+  readonly restart?: string
   readonly command?: readonly string[]
   readonly environment?: Readonly<Record<string, string>>
   readonly volumes?: readonly string[]
@@ -62,9 +63,10 @@ function origin({ volumes = [] }: Service, place: string): string | undefined {
 
 t.test('services are what is run elsewhere, and what one waits for reports its health', async t => {
   t.same(Object.keys(compose.services), ['gateway', 'postgres', 'prometheus', 'grafana'])
-  for (const [name, { image, build, depends_on = {} }] of Object.entries(compose.services)) {
+  for (const [name, { image, build, restart, depends_on = {} }] of Object.entries(compose.services)) {
     if (build === undefined) t.match(image, /^docker\.io\/[\w./-]+:v?\d+(?:\.\d+)*$/, `${name} has a version`)
     else t.ok(existsSync(join(DEPLOY, build, 'Dockerfile')), `${name} is built by the Dockerfile`)
+    t.equal(restart, 'unless-stopped', `${name} is back after a fault, and after a restart of the machine`)
     for (const [other, { condition }] of Object.entries(depends_on))
       if (condition === 'service_healthy') t.ok(service(other).healthcheck, `${name} waits for the health of ${other}`)
   }
@@ -105,6 +107,7 @@ t.test('the gateway gets its file, its folder, its ports and its variables, and 
     volumes.some(volume => volume.endsWith(`:${file.store.path}`)),
     'so is the folder of the store',
   )
+  t.ok(volumes.includes('./compose:/etc/gateway:ro'), 'a folder is mounted, in which a replaced file is seen')
   t.match(dockerfile, new RegExp(`^VOLUME ${file.store.path}$`, 'm'))
   t.same(ports, [`127.0.0.1:${file.listen.port}:${file.listen.port}`], 'the admin port is for the other containers')
   t.same([file.listen.host, file.admin.host], ['0.0.0.0', '0.0.0.0'], 'others reach it inside of the container')
@@ -130,8 +133,9 @@ t.test('variables that must be set are those of the command line that the file s
 
 t.test('the address of the database has the user, the name and the host of its service', async t => {
   const { POSTGRES_USER, POSTGRES_DB, POSTGRES_PASSWORD } = service('postgres').environment ?? {}
-  const address = service('gateway').environment?.DATABASE_URL
-  t.equal(address, `postgres://${POSTGRES_USER}:${POSTGRES_PASSWORD}@postgres:5432/${POSTGRES_DB}`)
+  const { DATABASE_URL, POSTGRES_PASSWORD: password } = service('gateway').environment ?? {}
+  t.equal(DATABASE_URL, `postgres://${POSTGRES_USER}@postgres:5432/${POSTGRES_DB}`)
+  t.equal(password, POSTGRES_PASSWORD)
   t.same(service('postgres').healthcheck?.test, ['CMD', 'pg_isready', '-U', POSTGRES_USER])
 })
 
@@ -141,7 +145,8 @@ t.test('its file is valid, and admits the key of its variable', async t => {
     PATH: process.env.PATH,
     GATEWAY_KEY: KEY,
     GATEWAY_ADMIN_KEY: `${KEY}-admin`,
-    DATABASE_URL: 'postgres://u:p@h/d',
+    DATABASE_URL: 'postgres://u@h/d',
+    POSTGRES_PASSWORD: 'p',
   }
   const gateway = (...args: string[]): { status: number | null; stderr: string; stdout: string } =>
     spawnSync(process.execPath, [join(ROOT, 'bin/gateway.js'), ...args], { env, encoding: 'utf8' })
@@ -242,10 +247,14 @@ t.test('served with a real database, it answers, and /metrics needs no key', { s
     .replace(`port: ${file.admin.port}`, `port: ${ports.admin}`)
     .replace(`path: ${file.store.path}`, `path: ${join(folder, 'data')}`)
   writeFileSync(path, yaml)
+  // As compose fills it in: a password may have any character.
+  const filled = (value: string): string => value.replace(/\$\{POSTGRES_PASSWORD[^}]*\}/, 'a/b@c#d')
+  const { DATABASE_URL = '', POSTGRES_PASSWORD = '' } = service('gateway').environment ?? {}
   const env = {
     GATEWAY_KEY: KEY,
     GATEWAY_ADMIN_KEY: `${KEY}-admin`,
-    DATABASE_URL: `postgres://gateway:g@127.0.0.1:${database.port}/gateway`,
+    DATABASE_URL: filled(DATABASE_URL).replace('postgres:5432', `127.0.0.1:${database.port}`),
+    POSTGRES_PASSWORD: filled(POSTGRES_PASSWORD),
   }
   const served = start(t, ['serve', path], { env, bare: true })
   await served.until(/"address":"([^"]+)"/)

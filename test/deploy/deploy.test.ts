@@ -1,4 +1,5 @@
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import {
   chmodSync,
   chownSync,
@@ -161,6 +162,25 @@ function listing(folder: string): readonly string[] {
     .filter(name => statSync(join(folder, name)).isFile())
     .sort()
 }
+
+t.test('the health check of the image asks a gateway with TLS on another port, where a variable says so', async t => {
+  const [, words = ''] = /^HEALTHCHECK [\s\S]*?CMD (\[.*\])$/m.exec(text('Dockerfile')) ?? []
+  const [, ...args] = JSON.parse(words) as string[]
+  const certificate = join(ROOT, 'test/fixtures/tls/first')
+  const tls = `{ cert: ${certificate}.pem, key: ${certificate}.key }`
+  const configuration = `version: 1\nlisten: { port: 0, tls: ${tls} }\nstore: { type: memory }\nupstreams: { sim: { kind: simulator } }\n`
+  const file = join(t.testdir({ 'gateway.yaml': configuration }), 'gateway.yaml')
+  const served = start(t, ['serve', file], { bare: true })
+  const [, origin = ''] = await served.until(/listening on (https:\S+)/)
+  const check = async (url: string): Promise<number | null> => {
+    const child = spawn(process.execPath, args, { env: { HEALTH_URL: url } })
+    const [code] = (await once(child, 'close')) as [number | null]
+    return code
+  }
+  t.equal(await check(`${origin}/livez`), 0)
+  t.equal(await check(`${origin}/nothing`), 1)
+  t.equal(await check(`${origin.replace('https', 'http')}/livez`), 1)
+})
 
 t.test('what the build of the image copies is let through to it', t => {
   const allowed = text('.dockerignore')

@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process'
-import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -112,8 +112,12 @@ t.test('the .deb holds the command, the unit and a configuration, and what it in
   const config = join(installed, 'etc/gateway/gateway.yaml')
   t.match(readFileSync(config, 'utf8'), 'path: /var/lib/gateway')
   const unit = readFileSync(join(installed, 'usr/lib/systemd/system/gateway.service'), 'utf8')
-  const [, command = ''] = /^ExecStart=\S+ node (\S+)/m.exec(unit) ?? []
-  t.ok(existsSync(join(installed, command)), command)
+  t.match(
+    unit,
+    /^ExecStart=\/usr\/bin\/env gateway serve /m,
+    'the command is found by the path, as npm and the .deb put it',
+  )
+  const command = 'usr/lib/node_modules/model-gateway/bin/gateway.js'
   const served = start(t, ['serve', config, '--port', '0'], {
     cwd: folder,
     file: join(installed, command),
@@ -149,6 +153,12 @@ t.test('dpkg installs the .deb, upgrades it, removes it and purges it', async t 
   t.ok(system.has('etc/gateway/gateway.yaml'))
   t.match(system.dpkg('--purge', 'model-gateway'), { status: 0 })
   t.notOk(system.has('etc/gateway'), 'nothing is left')
+})
+
+t.test('the service of systemd may write where the documentation keeps a configuration, and a log', async t => {
+  const unit = readFileSync(join(ROOT, 'deploy/gateway.service'), 'utf8')
+  t.match(readFileSync(join(ROOT, 'docs/fleet.md'), 'utf8'), '--cache /var/cache/gateway')
+  for (const line of ['CacheDirectory=gateway', 'LogsDirectory=gateway', 'StateDirectory=gateway']) t.match(unit, line)
 })
 
 t.test('the service of systemd has time to drain', async t => {

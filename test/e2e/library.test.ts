@@ -193,6 +193,33 @@ t.test('toUpgrade passes WebSockets on', async t => {
   t.match(text, '101 Switching Protocols')
 })
 
+t.test('WebSockets outside of the prefix are left to a listener of the app, where there is one', async t => {
+  const nothing = createServer().on('upgrade', (request, socket) => socket.end(`HTTP/1.1 418 ${request.url}\r\n\r\n`))
+  const origin = await listening(t, nothing)
+  const answerOf = async (server: Server, path: string): Promise<string> => {
+    const app = new URL(await listening(t, server))
+    const client = connect(Number(app.port), app.hostname).setEncoding('utf8')
+    client.write(`GET ${path} HTTP/1.1\r\nhost: app\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n`)
+    let text = ''
+    for await (const piece of client) text += piece
+    return text
+  }
+  const mounted = (): Server => createServer().on('upgrade', toUpgrade({ origin }, { prefix: '/ai' }))
+  const own = (): Server => {
+    const server = mounted()
+    server.on('upgrade', ({ url }, socket) => url?.startsWith('/own') && socket.end('HTTP/1.1 403 own\r\n\r\n'))
+    return server
+  }
+  t.match(await answerOf(own(), '/ai/a'), /^HTTP\/1.1 418 \/a/)
+  t.equal(await answerOf(own(), '/own'), 'HTTP/1.1 403 own\r\n\r\n', 'the gateway says nothing to it')
+  t.match(await answerOf(mounted(), '/own'), /^HTTP\/1.1 418 \/own/, 'no socket is left without an answer')
+})
+
+t.test('a gateway with TLS is not mounted: that is said before a request would find it out', async t => {
+  const gateway = { origin: 'https://127.0.0.1:8443' }
+  for (const mount of [toNode, toFetch, toUpgrade]) t.throws(() => mount(gateway), { message: /listen\.tls/ })
+})
+
 /** A driver that loses what it was given. */
 class Forgetful extends MemoryStore {
   override async get(): Promise<undefined> {

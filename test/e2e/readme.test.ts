@@ -7,10 +7,11 @@ import t, { type Test } from 'tap'
 import { packageRoot } from '../../src/core/package-root.js'
 import { startTestGateway, type TestGateway } from '../helpers/gateway.js'
 
-/** Runs the examples of README and of docs/sdks.md against the shipped file. */
+/** Runs the examples of README, docs/sdks.md and docs/clouds.md against the shipped file. */
 
 const README = readFileSync(join(packageRoot(), 'README.md'), 'utf8')
 const EXAMPLES = readFileSync(join(packageRoot(), 'docs', 'sdks.md'), 'utf8')
+const CLOUDS = readFileSync(join(packageRoot(), 'docs', 'clouds.md'), 'utf8')
 const SHIPPED = readFileSync(join(packageRoot(), 'gateway.yaml'), 'utf8')
 const ADDRESS = 'http://127.0.0.1:8080'
 /** The packages that docs/sdks.md shows: every SDK that the tests use. */
@@ -44,7 +45,7 @@ t.test('docs/sdks.md shows every SDK of the tests', async t => {
   for (const name of SDKS) t.ok(name in devDependencies, name)
 })
 
-for (const [at, text] of fenced('js').entries()) {
+for (const [at, text] of [...fenced('js'), ...fenced('js', CLOUDS)].entries()) {
   t.test(`the lines for ${/from '([^']+)'/.exec(text)?.[1]} work unchanged`, async t => {
     const gateway = await shipped(t)
     // Below the package, so that its SDKs are found.

@@ -1,4 +1,5 @@
-import { availableParallelism, totalmem } from 'node:os'
+import { totalmem } from 'node:os'
+import { processors as countProcessors } from '../../core/processors.js'
 import { descriptorLimit, descriptorsWanted } from '../../runtime/descriptors.js'
 import { type Check, ok, type Patient, type Result, skipped, warning } from './result.js'
 
@@ -39,7 +40,7 @@ function memory({ config: { limits, spool, workers } }: Patient): Result {
 }
 
 function processors({ config: { workers } }: Patient): Result {
-  const cores = availableParallelism()
+  const cores = countProcessors()
   const found = `${cores}, for ${workers === 1 ? '1 process' : `${workers} processes`}`
   if (workers <= cores) return ok('processors', 'this machine', found)
   return warning('processors', 'this machine', found, `Write workers: ${cores}, or workers: auto.`)
