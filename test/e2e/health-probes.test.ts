@@ -152,3 +152,12 @@ t.test(
     await running
   },
 )
+
+t.test('a probe for which there is not a credential says something of the credential alone', async t => {
+  const upstream = await startRawUpstream(t)
+  const credential = '{ type: exec, command: [/nowhere/print-token] }'
+  const up = `{ kind: openai-compatible, base: "${upstream.origin}", credential: ${credential}, health: { probe: { every: 10ms }, failures: 2 } }`
+  const gateway = await startTestGateway(t, `version: 1\n${CALLER}\nupstreams: { up: ${up} }\nmodels: { m: up }\n`)
+  const line = await gateway.log.find(one => one.health === 'open')
+  t.match(line, { upstream: 'up', credential: '', reason: 'probe: credential' })
+})

@@ -136,7 +136,7 @@ t.test('of a part that the collector refuses the number is read, and after the e
   t.equal(collector.requests.items.length, 3)
 })
 
-t.test('a connection that the collector has closed while it was idle is no failure', async t => {
+t.test('a connection that the collector has closed while it was idle does not fail a sending', async t => {
   const collector = await startRawUpstream(t)
   const used = new Set<number>()
   collector.answer(peer => {
