@@ -122,7 +122,7 @@ export const ALERTS = [
         'GatewayUpstreamRests',
         'warning',
         '5m',
-        'gateway_upstream_breaker_state == 2',
+        'max_over_time(gateway_upstream_breaker_state[2m]) == 2',
         '{{ $labels.upstream }} is asked last',
         'The upstream failed so often that others are asked before it. GET /admin/upstreams says why.',
       ),

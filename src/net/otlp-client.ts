@@ -35,6 +35,8 @@ const MAX_ANSWER_BYTES = 4096
 const MAX_SOCKETS = 2
 /** What may be sent again. Source: OTLP, "Failures" of OTLP/HTTP. */
 const RETRYABLE: ReadonlySet<number> = new Set([429, 502, 503, 504])
+/** How a connection ends that the other side has closed. */
+const LOST: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE'])
 
 /** Sends messages of OTLP/HTTP in protobuf (https://opentelemetry.io/docs/specs/otlp/#otlphttp). */
 export class OtlpClient {
@@ -79,7 +81,14 @@ export class OtlpClient {
         clearTimeout(timer)
         resolve(posted)
       }
-      request.on('error', (cause: Error) => end({ outcome: 'again', why: reasonOf(cause) }))
+      request.on('error', (cause: Error) => {
+        // The collector closed a connection that was idle just when it was taken again; the agent has dropped it.
+        const why = reasonOf(cause)
+        if (request.reusedSocket && LOST.has(why) && !this.#isClosed) {
+          clearTimeout(timer)
+          resolve(this.#ask(path, body))
+        } else end({ outcome: 'again', why })
+      })
       request.on('response', answer => {
         answer.on('error', cause => end({ outcome: 'again', why: reasonOf(cause) }))
         const pieces: Buffer[] = []

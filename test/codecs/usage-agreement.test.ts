@@ -268,3 +268,14 @@ for (const [title, protocol, usage, expected] of CASES)
     t.strictSame(relayedStream([{ data: '{}' }, { data: JSON.stringify(answer) }], read), expected, 'streamed')
     t.strictSame(translated(codec.client.decodeResult(answer).usage), expected, 'translated')
   })
+
+t.test('the oldest interface counts cached tokens in the words of chat', async t => {
+  const read = (await shipped())('completions')
+  const usage = { prompt_tokens: 100, completion_tokens: 5, total_tokens: 105 }
+  const expected = { input: 36, output: 5, cached: 64, tokens: 105 }
+  for (const cached of [{ prompt_tokens_details: { cached_tokens: 64 } }, { prompt_cache_hit_tokens: 64 }]) {
+    const answer = { id: 'cmpl-1', choices: [{ index: 0, text: 'a' }], usage: { ...usage, ...cached } }
+    t.strictSame(relayed(answer, read), expected)
+    t.strictSame(relayedStream([{ data: '{}' }, { data: JSON.stringify(answer) }], read), expected, 'streamed')
+  }
+})

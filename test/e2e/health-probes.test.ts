@@ -82,3 +82,82 @@ t.test('a reload that takes the probe out ends it', async t => {
   for (let i = 0; i < 20; i++) await gateway.chat()
   t.equal(first.requests.items.length, before)
 })
+
+interface Pair {
+  readonly gateway: TestGateway
+  readonly first: RawUpstream
+  readonly second: RawUpstream
+  /** Reloads with these settings of the first upstream; absent: without it. */
+  load(settings?: string): Promise<void>
+  /** So many further probes of the second one. */
+  later(probes: number): Promise<void>
+}
+
+/** Two upstreams; the probes of the second one are the clock. */
+async function pair(t: Test, settings: string): Promise<Pair> {
+  const first = await startRawUpstream(t)
+  const second = await startRawUpstream(t, { host: '127.0.0.2' })
+  first.answer(LIST)
+  second.answer(LIST)
+  const base = 'kind: openai-compatible, secret: { env: UPSTREAM_KEY }'
+  const yaml = (more?: string): string => {
+    const own = more === undefined ? '' : `  first: { ${base}, base: "${first.origin}", ${more} }\n`
+    const other = `  second: { ${base}, base: "${second.origin}", health: { probe: { every: 10ms } } }\n`
+    const models = more === undefined ? '{ m: second }' : '{ m: second, n: first }'
+    return `version: 1\n${CALLER}\nupstreams:\n${own}${other}models: ${models}\n`
+  }
+  const gateway = await startTestGateway(t, yaml(settings))
+  const load = async (more?: string): Promise<void> => {
+    await gateway.write('gateway.yaml', yaml(more))
+    await gateway.gateway.reload()
+  }
+  const later = async (probes: number): Promise<void> => {
+    await second.requests.count(second.requests.items.length + probes)
+  }
+  return { gateway, first, second, load, later }
+}
+
+t.test('an upstream that goes and comes back while it is asked has one probe under way', async t => {
+  const { first, load, later } = await pair(t, 'health: { probe: { every: 10ms } }')
+  first.answer(hang)
+  const asked = await first.requests.count(1)
+  t.equal(asked.length, 1)
+  await load()
+  await load('health: { probe: { every: 10ms } }')
+  await later(20)
+  t.equal(first.requests.items.length, 1)
+})
+
+t.test('a reload that shortens the time between two probes need not wait for the old one to pass', async t => {
+  const { first, load } = await pair(t, 'health: { probe: { every: 1h } }')
+  await load('health: { probe: { every: 10ms } }')
+  t.ok(await first.requests.count(3))
+})
+
+t.test(
+  'an upstream that is switched off is not asked, although a request of the old configuration is running',
+  async t => {
+    const { gateway, first, load, later } = await pair(t, 'health: { probe: { every: 10ms } }')
+    await first.requests.count(2)
+    first.answer(peer => (peer.request.method === 'POST' ? hang(peer) : LIST(peer)))
+    const running = gateway.chat({ model: 'n' }).catch(() => undefined)
+    await first.requests.find(({ method }) => method === 'POST')
+    await load('disabled: true, health: { probe: { every: 10ms } }')
+    // One may have been under way.
+    await later(5)
+    const before = first.requests.items.length
+    await later(20)
+    t.equal(first.requests.items.length, before)
+    await gateway.gateway.close()
+    await running
+  },
+)
+
+t.test('a probe for which there is not a credential says something of the credential alone', async t => {
+  const upstream = await startRawUpstream(t)
+  const credential = '{ type: exec, command: [/nowhere/print-token] }'
+  const up = `{ kind: openai-compatible, base: "${upstream.origin}", credential: ${credential}, health: { probe: { every: 10ms }, failures: 2 } }`
+  const gateway = await startTestGateway(t, `version: 1\n${CALLER}\nupstreams: { up: ${up} }\nmodels: { m: up }\n`)
+  const line = await gateway.log.find(one => one.health === 'open')
+  t.match(line, { upstream: 'up', credential: '', reason: 'probe: credential' })
+})

@@ -10,7 +10,7 @@ import { CHAT_ANSWER, hang, json } from '../helpers/answers.js'
 import { CALLER, upstreamYaml } from '../helpers/gateway.js'
 import { hookListener } from '../helpers/hook-listener.js'
 import { askChat, measuredGateway } from '../helpers/measured.js'
-import { readMetrics } from '../helpers/metrics-text.js'
+import { type MetricsPage, readMetrics } from '../helpers/metrics-text.js'
 import { request } from '../helpers/raw-client.js'
 import { startRawUpstream } from '../helpers/raw-upstream.js'
 import { compatible, filmYaml, startTaskUpstream, type TaskScript } from '../helpers/task-upstream.js'
@@ -210,4 +210,27 @@ t.test('a session of a realtime model has tokens, and no time to its first one',
   t.ok(page.sum('gen_ai_client_token_usage_sum', { gen_ai_token_type: 'output' }) > 1)
   t.equal(page.sum('gen_ai_server_time_to_first_token_seconds_count'), 0)
   t.equal(page.sum('gen_ai_server_time_per_output_token_seconds_count'), 0)
+})
+
+t.test('an upstream that fails is shown, however many others there are', async t => {
+  const up = await startRawUpstream(t)
+  up.answer(json({ error: { message: 'no' } }, { status: 503 }))
+  const names = Array.from({ length: 510 }, (_, at) => `u${at}`)
+  const last = names.at(-1) ?? ''
+  const upstreams = names.map(
+    name =>
+      `  ${name}: { kind: openai-compatible, base: "${up.origin}", secret: { env: UPSTREAM_KEY }, health: { failures: 1 } }`,
+  )
+  const models = `models: { m: { targets: [${last}], retry: { attempts: 1 } } }\n`
+  const at = await measuredGateway(
+    t,
+    `version: 1\n${CALLER}\nstore: { type: memory }\nupstreams:\n${upstreams.join('\n')}\n${models}`,
+  )
+  const states = (page: MetricsPage): number => page.of('gateway_upstream_breaker_state').length
+  t.equal(states(await at.page()), 500)
+  await at.gateway.chat()
+  const page = await at.page()
+  t.equal(page.sum('gateway_upstream_breaker_parts_open', { upstream: last, part: 'model' }), 1)
+  t.equal(page.of('gateway_upstream_breaker_state', { upstream: last }).length, 1)
+  t.equal(states(page), 500, 'as many as before')
 })

@@ -208,6 +208,15 @@ for (const [request, expected] of WITH_SLASHES) {
   })
 }
 
+t.test('a verb of another route comes before a tail at the same place', async t => {
+  const router = routerOf(['POST /v1beta/models/{model}:predict', 'POST /v1beta/models/{rest*}'])
+  const found = (path: string): unknown => outcome(router.match('POST', `/v1beta/models/${path}`))
+  for (const model of ['m', 'maker/m'])
+    t.same(found(`${model}:predict`), ['POST /v1beta/models/{model}:predict', { model }])
+  for (const rest of ['m', 'm:other', 'm%3Apredict', 'm:predict/a'])
+    t.same(found(rest), ['POST /v1beta/models/{rest*}', { rest: decodeURIComponent(rest) }])
+})
+
 t.test('F-C12 a path of 1 MiB is matched in one pass', async t => {
   const id = 'x'.repeat(1 << 20)
   t.same(outcome(SURFACE.match('GET', `/v1/files/${id}`)), ['GET /v1/files/{id}', { id }])

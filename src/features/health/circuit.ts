@@ -12,8 +12,8 @@ const MAX_OPENINGS = 32
  * The circuit of one thing that can fail. Closed: all is well, failures are counted. Open: others are asked first, until a
  * moment. From then on half-open: one attempt shows whether it closes, or opens for twice as long.
  *
- * While it is not closed it learns only from attempts that have begun since it opened. When it has closed again the first
- * failure opens it, until one attempt has ended well.
+ * It learns only from attempts that have begun since it opened or closed. When it has closed again the first failure opens
+ * it, until one attempt has ended well.
  */
 export class Circuit {
   #failures = 0
@@ -63,6 +63,8 @@ export class Circuit {
       if (this.#isNew(begun)) this.#failedAgain(now, rule, reason, random, asked)
       return
     }
+    // What began before it was well again says nothing new, unless it asks for a pause.
+    if (asked === undefined && begun < (this.#standing?.changed ?? Number.NEGATIVE_INFINITY)) return
     this.#failures++
     this.#window.add(false, now, rule.window)
     const isOften = this.#failures >= rule.failures || this.#exceedsRate(now, rule)

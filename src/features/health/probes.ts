@@ -4,6 +4,7 @@ import { askCheapest } from '../../kernel/cheapest-call.js'
 import type { Generation } from '../../kernel/generation.js'
 import { NoResponseError } from '../../kernel/http-call.js'
 import type { Kernel } from '../../kernel/kernel.js'
+import { phaseOf } from '../../kernel/upstream-errors.js'
 import type { Circuits } from './circuits.js'
 import type { Fault } from './verdict.js'
 
@@ -14,7 +15,7 @@ const KEY = 'probe'
 const CREDENTIAL_STATUSES: ReadonlySet<number> = new Set([401, 402, 403])
 
 interface Round {
-  timer: NodeJS.Timeout
+  timer: NodeJS.Timeout | undefined
   probe: UpstreamProbe
 }
 
@@ -25,7 +26,8 @@ export class Probes {
   readonly #now: () => number
   /** By the names of upstreams. */
   readonly #rounds = new Map<string, Round>()
-  #underWay = 0
+  /** Names of the upstreams that are being asked. */
+  readonly #underWay = new Set<string>()
   #closed = false
 
   constructor(kernel: Kernel, circuits: Circuits, now: () => number) {
@@ -37,16 +39,17 @@ export class Probes {
   /** One process of a gateway asks: the others hear of it. */
   adopt({ upstreams }: Plan): void {
     if (this.#kernel.peers.number > 1 || this.#closed) return
-    for (const [name, { timer }] of this.#rounds) {
-      if (upstreams.get(name)?.probe !== undefined) continue
+    for (const [name, { timer, probe }] of this.#rounds) {
+      const now = upstreams.get(name)
+      if (now?.off === undefined && now?.probe?.every === probe.every) continue
       clearTimeout(timer)
       this.#rounds.delete(name)
     }
     for (const [name, { probe, off }] of upstreams) {
+      if (probe === undefined || off !== undefined) continue
       const known = this.#rounds.get(name)
-      if (known !== undefined && probe !== undefined) known.probe = probe
-      else if (probe !== undefined && off === undefined)
-        this.#rounds.set(name, { probe, timer: this.#later(name, probe) })
+      if (known !== undefined) known.probe = probe
+      else this.#begin(name, { probe, timer: undefined })
     }
   }
 
@@ -56,27 +59,30 @@ export class Probes {
     this.#rounds.clear()
   }
 
-  #later(name: string, { every }: UpstreamProbe): NodeJS.Timeout {
-    const timer = setTimeout(() => void this.#ask(name), every * (0.75 + Math.random() / 2))
-    timer.unref()
-    return timer
+  #begin(name: string, round: Round): void {
+    this.#rounds.set(name, round)
+    const wait = round.probe.every * (0.75 + Math.random() / 2)
+    round.timer = setTimeout(() => {
+      void this.#ask(name).finally(() => {
+        // A reload may have ended the round while it asked, and begun another one.
+        if (this.#rounds.get(name) === round) this.#begin(name, round)
+      })
+    }, wait).unref()
   }
 
   async #ask(name: string): Promise<void> {
     const { generation } = this.#kernel
     const upstream = generation.plan.upstreams.get(name)
-    if (upstream?.probe !== undefined && upstream.off === undefined && this.#underWay < MAX_UNDER_WAY) {
-      this.#underWay++
-      generation.lease()
-      try {
-        await this.#probe(generation, upstream, upstream.probe)
-      } finally {
-        this.#underWay--
-        generation.release()
-      }
+    if (upstream?.probe === undefined || upstream.off !== undefined) return
+    if (this.#underWay.has(name) || this.#underWay.size >= MAX_UNDER_WAY) return
+    this.#underWay.add(name)
+    generation.lease()
+    try {
+      await this.#probe(generation, upstream, upstream.probe)
+    } finally {
+      this.#underWay.delete(name)
+      generation.release()
     }
-    const round = this.#rounds.get(name)
-    if (round !== undefined && !this.#closed) round.timer = this.#later(name, round.probe)
   }
 
   async #probe(generation: Generation, upstream: Upstream, probe: UpstreamProbe): Promise<void> {
@@ -101,8 +107,9 @@ async function faultOf(
     return status >= 500 ? fault('upstream', `status ${status}`) : undefined
   } catch (error) {
     if (!(error instanceof NoResponseError)) throw error
-    const { condition } = error
-    return condition === 'queue' || condition === 'descriptors' ? 'none' : fault('upstream', String(condition))
+    const phase = phaseOf(error.condition, error.error)
+    if (phase === 'queue' || phase === 'descriptors') return 'none'
+    return fault(phase === 'credential' ? 'credential' : 'upstream', phase)
   }
 }
 

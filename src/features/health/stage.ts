@@ -8,7 +8,7 @@ import { inOrder } from './order.js'
 import type { SecretTurns } from './secrets.js'
 import { type Fault, verdictOf } from './verdict.js'
 
-/** When an attempt began, where that matters: something is open, or slowness counts. */
+/** When an attempt began, where that matters: something has failed lately, or slowness counts. */
 const BEGUN = slot<number>('health')
 /** The half-open circuits that this call tries. */
 const PROBED = slot<readonly Circuit[]>('health probe')
@@ -32,7 +32,7 @@ export function healthStage(circuits: Circuits, secrets: SecretTurns, now: Now):
       return circuits.open === 0 ? chosen : ordered(call, chosen, circuits, now())
     },
     beforeAttempt(attempt) {
-      if (circuits.open > 0 || attempt.exchange.health?.slow !== undefined) attempt.set(BEGUN, now())
+      if (circuits.size > 0 || attempt.exchange.health?.slow !== undefined) attempt.set(BEGUN, now())
       return undefined
     },
     leaves: attempt => circuits.open > 0 && hasOpened(attempt, circuits),

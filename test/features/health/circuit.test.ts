@@ -27,7 +27,7 @@ class Model {
   }
 
   end(how: 'good' | 'content' | 'bad', now: number, begun: number, asked: number | undefined): void {
-    if (this.isOpen && begun < this.changed) return
+    if (begun < this.changed && (this.isOpen || (how === 'bad' && asked === undefined))) return
     if (how === 'good') {
       if (this.isOpen) this.change(now, false)
       this.row = 0
@@ -88,6 +88,23 @@ t.test('a circuit is in the state of the model after any history', async () => {
       return true
     }),
   )
+})
+
+t.test('attempts that began before it was well again do not open it once more, however they end', async t => {
+  const circuit = new Circuit()
+  const fails = (begun: number, now: number, asked?: number): void => {
+    for (let time = 0; time < 3; time++) circuit.failed(now, begun, RULE, 'first_byte', 0, asked)
+  }
+  fails(Number.NEGATIVE_INFINITY, 0)
+  circuit.answered(1000, 1000, RULE)
+  t.equal(circuit.state(1000), 'closed')
+  for (const begun of [Number.NEGATIVE_INFINITY, 0, 999]) fails(begun, 2000)
+  t.equal(circuit.state(2000), 'closed')
+  fails(2000, 2000)
+  t.equal(circuit.state(2000), 'open')
+  circuit.succeeded(4000, 4000, RULE)
+  fails(3000, 5000, 1000)
+  t.equal(circuit.state(5000), 'open', 'a pause that is asked for is news')
 })
 
 t.test('pauses are twice as long each time, and by chance up to a fifth longer', async t => {

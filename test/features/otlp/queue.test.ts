@@ -8,7 +8,9 @@ import { rejectedOf } from '../../../src/features/otlp/sender.js'
 import { Egress } from '../../../src/net/egress.js'
 import { OtlpClient, type Posted } from '../../../src/net/otlp-client.js'
 import { fieldsOf, ProtobufWriter } from '../../../src/wire/protobuf.js'
+import { json } from '../../helpers/answers.js'
 import { startOtlpReceiver } from '../../helpers/otlp-receiver.js'
+import { startRawUpstream } from '../../helpers/raw-upstream.js'
 
 /** Records that wait are bounded by their number and by their bytes, however long the collector is away. */
 
@@ -132,6 +134,28 @@ t.test('of a part that the collector refuses the number is read, and after the e
   client.close()
   t.match(await client.post('/v1/other', []), { outcome: 'again' })
   t.equal(collector.requests.items.length, 3)
+})
+
+t.test('a connection that the collector has closed while it was idle does not fail a sending', async t => {
+  const collector = await startRawUpstream(t)
+  const used = new Set<number>()
+  collector.answer(peer => {
+    const isUsed = used.has(peer.request.connection)
+    used.add(peer.request.connection)
+    return isUsed ? peer.reset() : json({})(peer)
+  })
+  const place = { endpoint: collector.origin, headers: {}, timeout: 60_000 }
+  const client = new OtlpClient(place, new Egress({ pool: {} }), rejectedOf)
+  const posts = [1, 2, 3].map(length => Buffer.alloc(length))
+  for (const body of posts) t.same(await client.post('/v1/traces', [body]), { outcome: 'ok', status: 200 })
+  t.same(
+    collector.requests.items.map(({ body, connection }) => [body.length, connection]),
+    [1, 2, 2, 3, 3].map((length, at) => [length, at >> 1]),
+  )
+  // A new one that is closed is a failure.
+  collector.answer(peer => peer.reset())
+  t.same(await client.post('/v1/traces', []), { outcome: 'again', why: 'ECONNRESET' })
+  client.close()
 })
 
 t.test('what may be a fraction has the type of one', async t => {

@@ -3,7 +3,7 @@ import { hasBudget, type ScopeLimits, type Tariff } from '../../../core/bounds.j
 import type { Config } from '../../../core/config.js'
 import { isGlob } from '../../../core/glob.js'
 import type { Plan } from '../../../core/plan.js'
-import { mayUse } from '../callers.js'
+import { Holders, type ModelLists } from '../callers.js'
 import { type Linted, named, type Rule } from '../rule.js'
 
 export const budgetWithoutPrices: Rule = {
@@ -15,11 +15,12 @@ export const budgetWithoutPrices: Rule = {
   *check({ config, plan }: Linted) {
     const holders = [...budgetsOf(config)]
     if (holders.length === 0) return
-    const free = freeModels(config, plan)
-    for (const { path, lists, unpriced } of holders) {
-      const models = free.filter(({ model, by }) => (unpriced ?? by) === 'free' && mayUse(lists, model))
+    const callers = new Holders(holders)
+    for (const { model, by } of freeModels(config, plan))
+      for (const { unpriced = by, models } of callers.of(model)) if (unpriced === 'free') models.push(model)
+    for (const { path, models } of holders) {
       if (models.length === 0) continue
-      const message = `this budget counts nothing for ${named(models.map(({ model }) => model))}: no price is known`
+      const message = `this budget counts nothing for ${named(models)}: no price is known`
       yield { path: [...path, 'limits', 'budget'], message }
     }
   },
@@ -27,8 +28,10 @@ export const budgetWithoutPrices: Rule = {
 
 interface Holder {
   readonly path: readonly string[]
-  readonly lists: readonly (readonly string[])[]
+  readonly lists: ModelLists
   readonly unpriced: ScopeLimits['unpriced']
+  /** Those that its budget does not count. */
+  readonly models: string[]
 }
 
 function* budgetsOf({ keys, groups }: Config): Generator<Holder> {
@@ -41,7 +44,7 @@ function* budgetsOf({ keys, groups }: Config): Generator<Holder> {
       const all = [holder, ...groupsOf(holder, groups).map(([, group]) => group)]
       const lists = all.flatMap(({ models }) => (models === undefined ? [] : [models]))
       const unpriced = all.map(({ limits }) => limits?.unpriced).find(one => one !== undefined)
-      yield { path: [section, name], lists, unpriced }
+      yield { path: [section, name], lists, unpriced, models: [] }
     }
   }
 }

@@ -1,4 +1,4 @@
-import { listsOfKeys, mayUse, saidOfTokens } from '../callers.js'
+import { Holders, listsOfKeys, saidOfTokens } from '../callers.js'
 import type { Linted, Rule } from '../rule.js'
 
 export const defaultModelWithoutCaller: Rule = {
@@ -9,14 +9,14 @@ export const defaultModelWithoutCaller: Rule = {
   mend: 'Add the model to `models` of a key, or delete the line of `default_models`.',
   *check({ config }: Linted) {
     if (saidOfTokens(config, 'models') === undefined || config.identity !== undefined) return
-    const lists = listsOfKeys(config)
+    const callers = new Holders(listsOfKeys(config).map(lists => ({ lists })))
     const seen = new Set<string>()
     for (const { protocol, model } of Object.values(config.routes)) {
       const name = model?.byDefault
       if (protocol === undefined || name === undefined || config.models[name] === undefined || seen.has(protocol))
         continue
       seen.add(protocol)
-      if (lists.some(one => mayUse(one, name))) continue
+      if (callers.has(name)) continue
       yield {
         path: ['default_models', protocol],
         message: `no key may use ${JSON.stringify(name)}, the default model of ${protocol}`,

@@ -1,5 +1,5 @@
 import type { Json } from '../../../core/json.js'
-import { listsOfKeys, mayUse, saidOfTokens } from '../callers.js'
+import { Holders, listsOfKeys, saidOfTokens } from '../callers.js'
 import type { Linted, Rule } from '../rule.js'
 
 export const modelWithoutCaller: Rule = {
@@ -18,9 +18,10 @@ export const modelWithoutCaller: Rule = {
     )
       return
     const lists = [...listsOfKeys(config), ...tokens.filter(isStrings).map(list => [list])]
+    const callers = new Holders(lists.map(one => ({ lists: one })))
     const led = new Set(Object.values(config.models).flatMap(leadsTo))
     for (const name of Object.keys(config.models)) {
-      if (led.has(name) || lists.some(one => mayUse(one, name))) continue
+      if (led.has(name) || callers.has(name)) continue
       yield { path: ['models', name], message: `no key may use the model ${JSON.stringify(name)}` }
     }
   },

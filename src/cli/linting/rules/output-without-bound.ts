@@ -1,9 +1,9 @@
 import { groupsOf } from '../../../core/accounting-config.js'
-import type { Bound } from '../../../core/bounds.js'
+import type { Bound, Tariff } from '../../../core/bounds.js'
 import type { Config } from '../../../core/config.js'
 import { isGlob } from '../../../core/glob.js'
 import type { Plan } from '../../../core/plan.js'
-import { mayUse } from '../callers.js'
+import { Holders, type ModelLists } from '../callers.js'
 import { named, type Rule } from '../rule.js'
 
 export const outputWithoutBound: Rule = {
@@ -14,7 +14,7 @@ export const outputWithoutBound: Rule = {
   mend: 'Write `max_output` at the model, or in the `limits` of keys. One finding names all models; globs are not looked at.',
   *check({ config, plan }) {
     if (config.accounting === undefined) return
-    const callers = callersOf(config)
+    const callers = new Holders(callersOf(config))
     const open = Object.keys(config.models).filter(model => !isGlob(model) && isOpen(model, callers, plan))
     const [first] = open
     if (first === undefined) return
@@ -25,7 +25,7 @@ export const outputWithoutBound: Rule = {
 
 /** Callers that may use the same models. */
 interface Caller {
-  readonly lists: readonly (readonly string[])[]
+  readonly lists: ModelLists
   readonly bounds: Bound[]
 }
 
@@ -52,16 +52,24 @@ function callersOf({ keys, groups, identity }: Config): readonly Caller[] {
 }
 
 /** Whether a route on which requests may name a limit leads to a target that reserves by guess. */
-function isOpen(model: string, callers: readonly Caller[], { routes }: Plan): boolean {
+function isOpen(model: string, callers: Holders<Caller>, { routes }: Plan): boolean {
   const tariffs = routes.flatMap(route => {
     if (route.model === undefined || !route.protocol?.amounts?.output.length) return []
     const exchanges = route.resolve(model)?.groups.flatMap(group => group.exchanges) ?? []
     return exchanges.flatMap(({ tariff }) => (tariff === undefined || tariff.maxOutput !== undefined ? [] : [tariff]))
   })
   if (tariffs.length === 0) return false
-  const theirs = callers.filter(({ lists }) => mayUse(lists, model)).flatMap(({ bounds }) => bounds)
-  return tariffs.some(({ price, scopes }) => {
-    const all = [...scopes.flatMap(({ limits }) => limits.bounds), ...theirs]
-    return all.some(({ unit }) => unit === 'tokens' || (unit === 'budget' && (price?.output ?? 0) > 0))
-  })
+  const counts = ({ price }: Tariff, bounds: readonly Bound[]): boolean =>
+    bounds.some(({ unit }) => unit === 'tokens' || (unit === 'budget' && (price?.output ?? 0) > 0))
+  if (
+    tariffs.some(one =>
+      counts(
+        one,
+        one.scopes.flatMap(({ limits }) => limits.bounds),
+      ),
+    )
+  )
+    return true
+  for (const { bounds } of callers.of(model)) if (tariffs.some(one => counts(one, bounds))) return true
+  return false
 }
