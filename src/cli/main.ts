@@ -126,6 +126,7 @@ export function build(io: Io, end: (code: number) => void): Command {
     .configureOutput({
       writeOut: text => io.stdout.write(text),
       writeErr: text => io.stderr.write(text),
+      outputError: (text, write) => write(withFileHint(text, program)),
       getOutHasColors: () => coloured(io.stdout, io.env),
       getErrHasColors: () => coloured(io.stderr, io.env),
     })
@@ -157,6 +158,15 @@ function wordsOf(program: Command, argv: readonly string[]): readonly string[] {
     command = below
   }
   return wantsHelp ? [...path, '--help'] : argv
+}
+
+/** Some commands have no place for the file among their words, where others have it. */
+function withFileHint(text: string, program: Command): string {
+  const [, name] = /^error: too many arguments for '([^']+)'/.exec(text) ?? []
+  const command = program.commands.find(one => one.name() === name)
+  const isByOption = command?.options.some(({ long }) => long === '--file') === true
+  if (!isByOption || command.registeredArguments.some(one => /^files?$/.test(one.name()))) return text
+  return `${text.trimEnd()} The configuration follows -f.\n`
 }
 
 function failure(error: unknown, io: Io): number {
