@@ -26,7 +26,7 @@ export const probeCommand: Define = (parent, io, end) => {
     .requiredOption('--model <name>', "the upstream's name of the model to ask")
     .option(
       '--compare',
-      'print only what is declared otherwise, or does not show; exit codes: 0 nothing that every model has, 1 something',
+      'print only what is declared otherwise, or does not show; exit codes: 0 nothing, or what only some models have does not show; 1 otherwise',
     )
     .option('--url <address>', 'a picture that the server may fetch (http or https)', address)
     .option('--pictures', 'also make pictures, which costs more: 3 at most')

@@ -142,8 +142,9 @@ export function driftOf(
     // Nothing says what holds now.
     const probes = deciders(name, before, findings)
     if (now === undefined && findings.some(one => probes.includes(one.name) && UNTOLD.has(one.found))) return []
-    // The older name of the limit works, too.
-    if (name === 'max_tokens_field' && findings.some(one => one.name === before && one.found === 'yes')) return []
+    // The older name of the limit works, too; and a role does, where it is not known whether the other one would.
+    const isOther = name === 'max_tokens_field' || (name === 'system_role' && foundIn(findings)('system') !== 'yes')
+    if (isOther && findings.some(one => one.name === before && one.found === 'yes')) return []
     return [`traits.${name}: declared ${shown(before)}, found ${shown(now)}`]
   })
   const lost = SPOKEN.flatMap(([name, protocol]) => {
