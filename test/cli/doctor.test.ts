@@ -200,9 +200,10 @@ t.test('doctor takes authorities of clients and modules for no secrets', async t
     'gateway.yaml': `version: 1
 listen: { port: 0, tls: { cert: cert.pem, key: key.pem, client_ca: clients.pem } }
 store: { type: memory }
-identity: { certificates: { caller: { models: ["*"] } } }
+identity: { certificates: { caller: { models: [sim-text] } } }
 upstreams: { sim: { kind: simulator } }
-checks: { own: { module: ./check.mjs } }
+models: { sim-text: sim }
+checks: { own: { type: ./check.mjs } }
 `,
     ...{ 'cert.pem': cert, 'clients.pem': cert, 'key.pem': key },
     'check.mjs': 'export const openCheck = () => ({ check: () => "pass" })\n',
