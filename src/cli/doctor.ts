@@ -45,11 +45,12 @@ async function doctor(file: string, options: Options, io: Io): Promise<number> {
   }
   // What standard input gave is not a file.
   const own = ownFiles(sources).filter(source => given.text === undefined || source !== placeOf(file))
-  const isYaml = (source: string): boolean => source === placeOf(file) || /\.ya?ml$/.test(source)
+  // Modules hold no secrets either, and who may change them may do what the gateway does.
+  const isOfAll = (source: string): boolean => source === placeOf(file) || /\.(?:ya?ml|[cm]?js)$/.test(source)
   const patient: Patient = {
     ...{ config, plan, io: ready },
-    files: own.filter(isYaml),
-    secrets: own.filter(source => !isYaml(source)),
+    files: own.filter(isOfAll),
+    secrets: own.filter(source => !isOfAll(source)),
     options: {
       timeoutMs: options.timeout * 1000,
       ...(options.offline === true ? { offline: true } : {}),

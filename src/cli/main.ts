@@ -87,6 +87,9 @@ const COMMANDS: readonly Define[] = [
   workCommand,
 ]
 
+/** These do their work whether or not anyone can read what they print: the terminal of a long run may be gone. */
+const SERVING: ReadonlySet<string> = new Set(['serve', 'record', 'simulate', 'work'])
+
 /**
  * The command line. Gives the exit code and never ends the process itself: 0 well, 1 what was asked for failed, 2 the
  * command line or a file given on it could not be used.
@@ -94,9 +97,10 @@ const COMMANDS: readonly Define[] = [
 export async function main(argv: readonly string[], io: Io): Promise<number> {
   let code: number = EXIT.ok
   let isBroken = false
+  const isServing = SERVING.has(argv[0] ?? '')
   const onBroken = (error: Error): void => {
     // The command may have returned by now.
-    process.exitCode = EXIT.failed
+    if (!isServing) process.exitCode = EXIT.failed
     if (!isBroken) print(io.stderr, `error: the output cannot be written (${error.message})`)
     isBroken = true
   }
@@ -104,12 +108,9 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
   const program = build(io, ended => {
     code = ended
   })
-  const [name = '-'] = argv
-  const isKnown = /^-|^help$/.test(name) || program.commands.some(one => [one.name(), ...one.aliases()].includes(name))
   try {
-    // Otherwise --help behind an unknown command prints the help of all.
-    await program.parseAsync(isKnown ? argv : [name], { from: 'user' })
-    return isBroken ? EXIT.failed : code
+    await program.parseAsync(wordsOf(program, argv), { from: 'user' })
+    return isBroken && !isServing ? EXIT.failed : code
   } catch (error) {
     return failure(error, io)
   }
@@ -125,6 +126,7 @@ export function build(io: Io, end: (code: number) => void): Command {
     .configureOutput({
       writeOut: text => io.stdout.write(text),
       writeErr: text => io.stderr.write(text),
+      outputError: (text, write) => write(withFileHint(text, program)),
       getOutHasColors: () => coloured(io.stdout, io.env),
       getErrHasColors: () => coloured(io.stderr, io.env),
     })
@@ -134,6 +136,37 @@ export function build(io: Io, end: (code: number) => void): Command {
   // Commands have taken over the settings of help by now, and keep their own form.
   program.configureHelp({ formatHelp: topHelp })
   return program
+}
+
+/**
+ * The command line with `help COMMAND` as `COMMAND --help`, and without what is behind an unknown command: where `--help` is,
+ * commander prints the help of the command above.
+ */
+function wordsOf(program: Command, argv: readonly string[]): readonly string[] {
+  const path: string[] = []
+  let command = program
+  let wantsHelp = false
+  for (const word of argv) {
+    if (word.startsWith('-') || command.commands.length === 0) break
+    if (word === 'help') {
+      wantsHelp = true
+      continue
+    }
+    path.push(word)
+    const below = command.commands.find(one => [one.name(), ...one.aliases()].includes(word))
+    if (below === undefined) return path
+    command = below
+  }
+  return wantsHelp ? [...path, '--help'] : argv
+}
+
+/** Some commands have no place for the file among their words, where others have it. */
+function withFileHint(text: string, program: Command): string {
+  const [, name] = /^error: too many arguments for '([^']+)'/.exec(text) ?? []
+  const command = program.commands.find(one => one.name() === name)
+  const isByOption = command?.options.some(({ long }) => long === '--file') === true
+  if (!isByOption || command.registeredArguments.some(one => /^files?$/.test(one.name()))) return text
+  return `${text.trimEnd()} The configuration follows -f.\n`
 }
 
 function failure(error: unknown, io: Io): number {

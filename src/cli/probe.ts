@@ -3,7 +3,7 @@ import type { JsonObject } from '../core/json.js'
 import { type Define, example } from './command.js'
 import { CommandError, EXIT, type Io, print } from './io.js'
 import { givenText, keeperOf, mustLoad } from './loading.js'
-import type { Declaration, Finding } from './probing/findings.js'
+import type { Declaration, Finding, Undecided } from './probing/findings.js'
 import { fileOf, type SourceOptions, takesSource, withVariables } from './source.js'
 
 interface Options extends SourceOptions {
@@ -24,7 +24,10 @@ export const probeCommand: Define = (parent, io, end) => {
     .argument('<upstream>', 'name of the upstream in the file')
     .argument('[file]', 'the configuration (default: gateway.yaml)')
     .requiredOption('--model <name>', "the upstream's name of the model to ask")
-    .option('--compare', 'print only what is declared otherwise, or does not show; exit codes: 0 nothing, 1 something')
+    .option(
+      '--compare',
+      'print only what is declared otherwise, or does not show; exit codes: 0 nothing, or what only some models have does not show; 1 otherwise',
+    )
     .option('--url <address>', 'a picture that the server may fetch (http or https)', address)
     .option('--pictures', 'also make pictures, which costs more: 3 at most')
     .option('--dry-run', 'print the requests and the most that they cost; send nothing')
@@ -74,11 +77,12 @@ async function probe(name: string, file: string, options: Options, io: Io): Prom
   return EXIT.ok
 }
 
-function compare(drift: readonly string[], unknown: readonly string[], { json }: Options, io: Io): number {
+function compare(drift: readonly string[], open: readonly Undecided[], { json }: Options, io: Io): number {
+  const unknown = open.map(({ line }) => line)
   const lines = [...drift, ...unknown]
   if (json === true) print(io.stdout, JSON.stringify({ drift, unknown }, undefined, 2))
   else print(io.stdout, lines.length === 0 ? 'the upstream does what is declared' : lines.join('\n'))
-  return lines.length === 0 ? EXIT.ok : EXIT.failed
+  return drift.length === 0 && open.every(one => one.isOfSomeModels) ? EXIT.ok : EXIT.failed
 }
 
 /** A line for each finding, as comments, then YAML to paste. */

@@ -1,11 +1,9 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { MAX_FILE_BYTES } from '../config/open.js'
 import { SourceFault } from '../runtime/source/fault.js'
 import { type Fetch, MAX_SIGNATURE_BYTES, type Place } from '../runtime/source/fetching.js'
+import { inTemporaryFolder } from './planning/temporary-folder.js'
 
 const run = promisify(execFile)
 
@@ -36,8 +34,7 @@ export const fetchGit: Fetch = async (place, tag) => {
   const commit = COMMIT.test(name) ? name : commitIn(await git(['ls-remote', repository, name, `${name}^{}`]), name)
   if (commit === undefined) throw new SourceFault('failed', `the repository has no ${name}`)
   if (commit === tag.etag) return undefined
-  const folder = await mkdtemp(join(tmpdir(), 'gateway-source-'))
-  try {
+  return inTemporaryFolder('gateway-source-', async folder => {
     await git(['init', '--quiet', '--bare', folder])
     await git(['-C', folder, 'fetch', '--quiet', '--depth=1', '--no-tags', repository, commit])
     const blob = (file: string, most: number): Promise<Buffer> => blobOf(git, folder, `${commit}:${file}`, most)
@@ -46,9 +43,7 @@ export const fetchGit: Fetch = async (place, tag) => {
       tag: { etag: commit },
       ...(place.isSigned ? { signature: await blob(`${path}.sig`, MAX_SIGNATURE_BYTES) } : {}),
     }
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
+  })
 }
 
 type Git = (args: readonly string[], maxBuffer?: number) => Promise<Buffer>

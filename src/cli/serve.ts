@@ -11,11 +11,11 @@ import type { StartOptions } from '../runtime/gateway.js'
 import type { Serving } from '../runtime/start.js'
 import type { ShowKey } from './banner.js'
 import { type Define, example, poll, port, workers } from './command.js'
-import { CommandError, coloured, EXIT, type Io, print } from './io.js'
+import { coloured, EXIT, type Io, print } from './io.js'
 import { givenText, invalid, printProblems } from './loading.js'
 import { type ServiceManager, serviceManager } from './service-manager.js'
 import type { KeptKey } from './serving.js'
-import { nextTwoSignals, type Signals } from './signals.js'
+import { nextTwoSignals, SIGNAL_STATUS, type Signals } from './signals.js'
 import { FILE_WORDS, fileOf, type SourceOptions, takesAddress, takesSource, withVariables } from './source.js'
 
 interface ServeOptions extends SourceOptions {
@@ -30,8 +30,6 @@ interface ServeOptions extends SourceOptions {
   readonly record?: RecordOverride
 }
 
-/** What a shell adds to the number of a signal, for the status of a process that it ended. */
-const SIGNAL_STATUS = 128
 /** Warnings that a start prints; each has three lines. */
 const MAX_WARNINGS = 3
 /** Longest time that connections and handles get to close after a second signal, milliseconds. */
@@ -108,7 +106,7 @@ function endingStart([first, second]: Signals): { readonly onOpened: () => void;
 async function servedText(file: string, io: Io): Promise<Partial<StartOptions>> {
   if (!isAddress(file)) return givenText(file, io)
   const { openRemote, remoteSource } = await import('./remote.js')
-  return openRemote(remoteSource(file, io), io).catch(startFailure)
+  return openRemote(remoteSource(file, io), io)
 }
 
 async function startOptions(
@@ -169,7 +167,7 @@ async function start(options: StartOptions, { kept, shows, onOpened }: Starting,
     const serving = { plan, config, kept, origin, adminOrigin, env, fromFiles }
     return { gateway, text: banner(serving, { colour: coloured(io.stdout, io.env), shows }) }
   } catch (error) {
-    if (!(error instanceof ConfigError)) return startFailure(error)
+    if (!(error instanceof ConfigError)) throw error
     await printProblems(error.problems, io.stderr, io)
     throw invalid(options.file)
   }
@@ -188,13 +186,8 @@ async function startKept(error: unknown, options: StartOptions, onOpened: () => 
   return startServing({ ...options, text: remote.text }, onOpened)
 }
 
-/** Anything that prevents a start is printed as one clear message, and the exit code is 1. */
-function startFailure(error: unknown): never {
-  throw error instanceof CommandError ? new CommandError(error.message, EXIT.failed) : error
-}
-
 async function untilEnd(gateway: Serving, [first, second]: Signals, manager: ServiceManager, io: Io): Promise<number> {
-  const signal = await Promise.race([first, gateway.closed.catch(startFailure)])
+  const signal = await Promise.race([first, gateway.closed])
   // The admin API has asked for it.
   if (signal === undefined) return EXIT.ok
   manager.stopping()

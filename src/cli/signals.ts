@@ -1,5 +1,8 @@
 import { endSignals } from '../core/platform.js'
 
+/** What a shell adds to the number of a signal, for the status of a process that it ended. */
+export const SIGNAL_STATUS = 128
+
 /** Settles with the first signal that asks this process to end. Until then these signals do not end it by themselves. */
 export function nextSignal(): Promise<NodeJS.Signals> {
   const names = endSignals()

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { InvalidArgumentError } from 'commander'
 import { type AdminApi, adminApiOf, askAdmin, goodAnswer } from './admin-api.js'
 import { type Define, example } from './command.js'
-import { coloured, EXIT, type Io, type Paint, paints, print } from './io.js'
+import { CommandError, coloured, EXIT, type Io, type Paint, paints, print } from './io.js'
 import { readSamples, type Sample, sumBy } from './samples.js'
 import { nextSignal } from './signals.js'
 import { FILE_WORDS, fileOf, type SourceOptions, takesSource, withVariables } from './source.js'
@@ -16,6 +16,8 @@ interface Options extends SourceOptions {
 
 const MS_PER_SECOND = 1000
 const DEFAULT_SECONDS = 2
+/** How long a page of metrics may take: of thousands of models it is long. */
+const ANSWER_MS = 10_000
 /** Rows of each table, unless a terminal has its own number. */
 const MAX_ROWS = 20
 /** Clears the screen and goes to its first place. Lines are cut off at its edge until the page ends. */
@@ -42,7 +44,7 @@ export const topCommand: Define = (parent, io, end) => {
 
 async function top(file: string, { admin, interval, once }: Options, io: Io): Promise<number> {
   const api = await adminApiOf(file, admin, io)
-  const isLive = once !== true && io.stdout.isTTY === true
+  const isLive = once !== true && io.stdout.isTTY === true && io.env.TERM !== 'dumb'
   const { bold } = paints(coloured(io.stdout, io.env))
   const stop = new AbortController()
   if (isLive) void nextSignal().then(() => stop.abort())
@@ -68,9 +70,13 @@ interface Look {
   readonly samples: readonly Sample[]
 }
 
-async function look(api: AdminApi, signal: AbortSignal): Promise<Look> {
+async function look(api: AdminApi, stopped: AbortSignal): Promise<Look> {
+  const signal = AbortSignal.any([stopped, AbortSignal.timeout(ANSWER_MS)])
   const answer = await goodAnswer(await askAdmin(api, '/metrics', { signal }))
-  return { at: performance.now(), samples: readSamples(await answer.text()) }
+  const text = await answer.text().catch(() => {
+    throw new CommandError(`${api.origin} broke its answer off, or took too long`, EXIT.failed)
+  })
+  return { at: performance.now(), samples: readSamples(text) }
 }
 
 /** The last line of a screen stays empty. `screen`: lines of it. */

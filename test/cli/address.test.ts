@@ -107,9 +107,9 @@ t.test('a gateway starts without network from the last good document, if that is
   await second.until(/ECONNREFUSED.*the last good document is used/)
   t.same(await models((await second.until(ADDRESS))[1] ?? ''), ['sim-text'])
   const declared = await run([...args, '--digest', '0'.repeat(64)], { cwd, env: ENV })
-  t.match(declared, { code: 1, stderr: /gateway\.yaml:1:1 {2}.*ECONNREFUSED/ })
+  t.match(declared, { code: 2, stderr: /gateway\.yaml:1:1 {2}.*ECONNREFUSED/ })
   writeFileSync(join(cwd, 'kept', file), '{"document":')
-  t.match(await run(args, { cwd, env: ENV }), { code: 1, stderr: /ECONNREFUSED/ }, 'a broken file is not used')
+  t.match(await run(args, { cwd, env: ENV }), { code: 2, stderr: /ECONNREFUSED/ }, 'a broken file is not used')
 })
 
 t.test('validate and explain read an address, and say what is wrong with it', async t => {

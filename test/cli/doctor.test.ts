@@ -193,3 +193,26 @@ t.test('doctor finds no fault in a configuration for coming through standard inp
     t.strictSame([code, results.filter(({ check }) => check === 'file')], [0, []], file)
   }
 })
+
+t.test('doctor takes authorities of clients and modules for no secrets', async t => {
+  const { cert, key } = certificate('localhost', new Date(0), new Date(Date.UTC(2100, 0, 1)))
+  const cwd = folderWith(t, {
+    'gateway.yaml': `version: 1
+listen: { port: 0, tls: { cert: cert.pem, key: key.pem, client_ca: clients.pem } }
+store: { type: memory }
+identity: { certificates: { caller: { models: [sim-text] } } }
+upstreams: { sim: { kind: simulator } }
+models: { sim-text: sim }
+checks: { own: { type: ./check.mjs } }
+`,
+    ...{ 'cert.pem': cert, 'clients.pem': cert, 'key.pem': key },
+    'check.mjs': 'export const openCheck = () => ({ check: () => "pass" })\n',
+  })
+  chmodSync(join(cwd, 'clients.pem'), 0o644)
+  chmodSync(join(cwd, 'check.mjs'), 0o666)
+  chmodSync(join(cwd, 'key.pem'), 0o600)
+  const { results } = await diagnosed([join(cwd, 'gateway.yaml'), '--offline'])
+  const warned = results.filter(({ check, state }) => ['file', 'secret'].includes(check) && state === 'warning')
+  t.match(warned, [{ check: 'file', subject: /check\.mjs$/ }])
+  t.equal(warned.length, 1)
+})

@@ -93,6 +93,13 @@ t.test('prices, an organization, the limit of output and the bounds of a lone de
   t.equal(validated.code, 0, validated.stdout + validated.stderr)
 })
 
+t.test('a file without models is said to be of another gateway only where it is', async t => {
+  const cwd = t.testdir({ 'a.yaml': 'channels: []\n' })
+  const stderr = async (from: string) => (await run(['import', from, 'a.yaml'], { cwd })).stderr
+  t.match(await stderr('one-api'), /the file has "channels"\n$/)
+  t.match(await stderr('litellm'), /that is a file of one-api or new-api\n$/)
+})
+
 t.test('an answer without channels says so', async t => {
   const { stderr } = await run(['import', 'new-api', '-'], { input: '{ "success": true, "data": { "items": 3 } }' })
   t.match(stderr, /unsupported: it has no channels/)

@@ -1,11 +1,13 @@
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PassThrough, Writable } from 'node:stream'
 import t from 'tap'
 import { main } from '../../src/cli/main.js'
 import { packageRoot } from '../../src/core/package-root.js'
 import { run } from './bin.js'
+import { GOOD, TEST_KEY } from './files.js'
 
 const GROUPS = ['keys', 'store', 'tasks', 'ledger']
 const COMMANDS = [
@@ -85,6 +87,46 @@ t.test('an unknown command is reported with a suggestion, and exits 2', async t 
 t.test('there is no help of an unknown command', async t => {
   t.match(await run(['valdate', '--help']), { code: 2, stdout: '', stderr: 'Did you mean validate?' })
 })
+
+t.test('help of an unknown command below another, or after the word help, is an error with a suggestion', async t => {
+  for (const [line, meant] of [
+    ['help valdate', 'validate'],
+    ['keys creat --help', 'create'],
+    ['help keys creat', 'create'],
+    ['keys help creat', 'create'],
+  ] as const)
+    t.match(await run(line.split(' ')), { code: 2, stdout: '', stderr: `Did you mean ${meant}?` }, line)
+  for (const line of ['help keys create', 'keys help create', 'keys create -h'])
+    t.match(await run(line.split(' ')), { code: 0, stdout: 'Usage: gateway keys create' }, line)
+  t.match(await run(['help']), { code: 0, stdout: 'Usage: gateway [options]', stderr: /^$/ })
+})
+
+t.test('a word too many says where the file is named, if the command has no place for it', async t => {
+  t.match(await run(['plan', 'a', 'b', 'c']), { code: 2, stderr: 'got 3. The configuration follows -f.' })
+  t.notMatch((await run(['routes', 'a', 'b'])).stderr, 'follows -f')
+})
+
+const FULL = '/dev/full'
+
+t.test(
+  'serve ends well although nothing can read what it prints',
+  { skip: !existsSync(FULL) && 'no full device' },
+  async t => {
+    const cwd = t.testdir({ 'gateway.yaml': GOOD })
+    const bin = join(packageRoot(), 'bin', 'gateway.js')
+    const args = ['-c', `exec "$0" "$1" serve --port 0 --no-watch > ${FULL}`, process.execPath, bin]
+    const child = spawn('sh', args, { cwd, env: { PATH: process.env.PATH, TEST_KEY }, stdio: 'pipe' })
+    t.teardown(() => child.kill('SIGKILL'))
+    const ended = once(child, 'close')
+    let said = ''
+    for await (const text of child.stderr.setEncoding('utf8')) {
+      said += text
+      if (said.includes('cannot be written')) break
+    }
+    child.kill('SIGTERM')
+    t.strictSame(await ended, [0, null], said)
+  },
+)
 
 t.test('an output that cannot be written is reported in one line, and exits 1', async t => {
   const output = () => new PassThrough()

@@ -1,13 +1,15 @@
 import { execFileSync } from 'node:child_process'
-import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { packageRoot } from '../../src/core/package-root.js'
 import { certificate } from '../helpers/certificates.js'
-import { run } from './bin.js'
+import { childrenOf } from '../helpers/children.js'
+import { run, start } from './bin.js'
 
 const GOLDEN = join(packageRoot(), 'test/golden/difference')
 const UPDATE = process.env.UPDATE_GOLDEN === '1'
@@ -66,6 +68,83 @@ t.test('plan reads git revisions, with what they include, and the file of the wo
     [none.code, none.stderr],
     [2, 'error: HEAD~9 is neither a file nor a git revision that has gateway.yaml\n'],
   )
+})
+
+/** A repository with what `plan` reads, and git in it. */
+function repository(t: Test, files: Readonly<Record<string, string>>) {
+  const cwd = t.testdir({ ...files })
+  const git = (...args: readonly string[]) =>
+    execFileSync('git', ['-c', 'user.email=a@example', '-c', 'user.name=a', ...args], { cwd, stdio: 'pipe' })
+  git('init', '-q')
+  git('add', '.')
+  git('commit', '-qm', 'one')
+  return { cwd, git }
+}
+
+const PEM = (name: string): string => certificate(name, new Date(0), new Date(Date.UTC(2100, 0, 1))).cert
+
+t.test(
+  'plan takes secrets that git does not keep for those of now, and sees what files of certificates hold',
+  async t => {
+    const north =
+      '{ kind: openai-compatible, base: "https://north.example", secret: { file: secrets/north }, tls: { ca: ca.pem } }'
+    const { cwd } = repository(t, {
+      'gateway.yaml': `version: 1
+keys: { team: { secret: { file: secrets/team }, models: ["*"] } }
+egress: { tls: { ca: ca.pem } }
+upstreams: { north: ${north} }
+models: { swift: north }
+`,
+      ...{ '.gitignore': 'secrets/\\n', 'ca.pem': PEM('one') },
+    })
+    mkdirSync(join(cwd, 'secrets'))
+    for (const name of ['north', 'team']) writeFileSync(join(cwd, 'secrets', name), `the-secret-of-${name}-0123456789`)
+    const same = await run(['plan', 'HEAD'], { cwd })
+    t.strictSame([same.code, same.stdout], [0, 'nothing differs\n'], same.stderr)
+    writeFileSync(join(cwd, 'ca.pem'), PEM('another'))
+    const { stdout } = await run(['plan', 'HEAD'], { cwd })
+    t.match(stdout, /^upstream north: egress\.files [0-9a-f]+ → [0-9a-f]+$/m)
+    t.match(stdout, /^setting egress\.tls\.ca\.content: value one → another$/m)
+  },
+)
+
+t.test('plan fetches what a partial clone lacks at once', async t => {
+  const text = readFileSync(join(GOLDEN, 'old.yaml'), 'utf8')
+  const { cwd: origin, git } = repository(t, {
+    'gateway.yaml': `${text}include: [a.yaml, b.yaml]\n`,
+    'a.yaml': '{}',
+    'b.yaml': '',
+  })
+  for (const name of ['allowFilter', 'allowAnySHA1InWant']) git('config', `uploadpack.${name}`, 'true')
+  git('clone', '-q', '--no-checkout', '--filter=blob:none', `file://${origin}`, join(origin, 'partial'))
+  const cwd = join(origin, 'partial')
+  const trace = join(origin, 'trace')
+  const { code, stdout, stderr } = await run(['plan', 'HEAD:gateway.yaml', 'HEAD:gateway.yaml'], {
+    cwd,
+    env: { GIT_TRACE: trace },
+  })
+  t.strictSame([code, stdout], [0, 'nothing differs\n'], stderr)
+  t.equal(readFileSync(trace, 'utf8').match(/built-in: git .*\bfetch /g)?.length, 1)
+})
+
+t.test('a signal that ends plan leaves no folder of the revision behind', async t => {
+  const { cwd } = repository(t, { 'gateway.yaml': readFileSync(join(GOLDEN, 'old.yaml'), 'utf8') })
+  const real = execFileSync('sh', ['-c', 'command -v git'], { encoding: 'utf8' }).trim()
+  const [tools, temporary] = [join(cwd, 'tools'), join(cwd, 'temporary')]
+  for (const folder of [tools, temporary]) mkdirSync(folder)
+  // Says that it has begun, and gives no answer.
+  execFileSync('mkfifo', [join(tools, 'begun')])
+  const script = `#!/bin/sh\ncase "$*" in *cat-file*) echo > ${join(tools, 'begun')}; exec tail -f /dev/null;; esac\nexec ${real} "$@"\n`
+  writeFileSync(join(tools, 'git'), script, { mode: 0o755 })
+  const env = { PATH: `${tools}:${process.env.PATH}`, TMPDIR: temporary }
+  const bin = start(t, ['plan', 'HEAD'], { cwd, env, bare: true })
+  await readFile(join(tools, 'begun'))
+  t.equal(readdirSync(temporary).length, 1)
+  const running = childrenOf(bin.child.pid)
+  bin.child.kill('SIGINT')
+  t.equal((await bin.ended).code, 130)
+  for (const pid of running) process.kill(pid)
+  t.strictSame(readdirSync(temporary), [])
 })
 
 t.test(

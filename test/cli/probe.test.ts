@@ -407,11 +407,10 @@ t.test('a page in place of an answer shows nothing', async t => {
   t.strictSame(['system', 'messages', 'speech'].map(found), ['yes', 'unknown', 'unknown'])
   const declared = { traits: { sampling: false, audio: 'generate' as const }, speaks: { chat: {}, messages: {} } }
   t.strictSame(
-    undecided(findings, declared).map(line => line.replace(/:[^:]*$/, '')),
+    undecided(findings, declared).map(({ line }) => line.replace(/:[^:]*$/, '')),
     [
       'speaks.messages: declared, and not found out (messages): 200 without JSON',
-      'traits.audio: declared, and not found out (speech): 200 without JSON',
-      'traits.audio: declared, and not found out (generated_sound): 200 without JSON',
+      'traits.audio: declared, and not found out (speech, generated_sound): 200 without JSON',
     ],
   )
 })
@@ -432,6 +431,55 @@ models: { m: busy }
   const { code, stdout } = await run(['probe', 'busy', '--model', 'm', '--compare', '--json'], { cwd })
   t.equal(code, 1)
   t.strictSame(JSON.parse(stdout).unknown, ['speaks.messages: declared, and not found out (messages): 429 slow down'])
+})
+
+t.test('what nothing decides is listed once, and not as different; what another probe has shown is not listed', t => {
+  const compared = (found: Readonly<Record<string, string>>, traits: object) => {
+    const findings = Object.entries(found).map(([name, value]) => ({ name, what: `${name} by https`, found: value }))
+    const declared = { traits, speaks: { chat: {} } }
+    return [
+      ...driftOf(declarationOf(findings), findings, declared),
+      ...undecided(findings, declared).map(({ line }) => line),
+    ].map(line => line.replace(/: the answer.*/, ''))
+  }
+  const open = (trait: string, ...probes: readonly string[]) => [
+    `traits.${trait}: declared, and not found out (${probes.join(', ')})`,
+  ]
+  const chat = { max_tokens: 'yes' }
+  t.strictSame(compared({ ...chat, sampling: 'unknown' }, { sampling: false }), open('sampling', 'sampling'))
+  t.strictSame(
+    compared({ ...chat, structured: 'no', tools: 'unknown' }, { structured: 'tool' }),
+    open('structured', 'tools'),
+  )
+  t.strictSame(compared({ ...chat, structured: 'off' }, { structured: 'tool' }), [], 'it was started without this')
+  t.strictSame(compared({ ...chat, max_completion_tokens: 'unknown' }, { max_tokens_field: 'max_tokens' }), [])
+  t.strictSame(compared({ ...chat, developer: 'yes', system: 'unknown' }, { system_role: 'developer' }), [])
+  t.strictSame(compared({ ...chat, speech: 'unknown', generated_sound: 'yes' }, { audio: 'generate' }), [])
+  t.strictSame(compared({ ...chat, rerank: 'no', rerank_priority: 'unknown' }, { rerank: ['priority'] }), [])
+  const given = { ...chat, https_urls: 'unknown', given_url: 'yes' }
+  t.strictSame(compared(given, { fetches_urls: 'https' }), [], 'the picture of --url has been fetched')
+  t.end()
+})
+
+t.test('a trait of some models that does not show is listed, and --compare ends with 0', async t => {
+  const server = chatServer((_, path) =>
+    path === '/v1/chat/completions' ? saying('yes') : { status: 500, body: { error: { message: 'try later' } } },
+  )
+  const port = await listening(t, server)
+  const cwd = t.testdir({
+    'gateway.yaml': `version: 1
+keys: { team: { secret: { env: TEAM_KEY }, models: ["*"] } }
+upstreams:
+  own: { base: "http://127.0.0.1:${port}", speaks: { chat: POST /v1/chat/completions }, traits: { audio: generate, max_tokens_field: max_completion_tokens } }
+models: { m: own }
+`,
+  })
+  const { code, stdout } = await run(['probe', 'own', '--model', 'm', '--compare', '--json'], { cwd })
+  t.strictSame(JSON.parse(stdout), {
+    drift: [],
+    unknown: ['traits.audio: declared, and not found out (speech, generated_sound): 500 try later'],
+  })
+  t.equal(code, 0)
 })
 
 t.test('the bound of the cost is in USD, also where the file counts nothing', async t => {

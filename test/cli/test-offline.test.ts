@@ -93,10 +93,48 @@ t.test('snapshots are never written over the tests', async t => {
     ...{ 'a.json': tests, 'b.YAML': tests, c: tests, 'd.yml': tests },
   })
   const snapshots = { 'a.json': 'a.json.snapshot.json', 'b.YAML': 'b.snapshot.json', c: 'c.snapshot.json' }
-  for (const [file, snapshot] of Object.entries({ ...snapshots, 'd.yml': 'd.snapshot.json' })) {
+  for (const [file, snapshot] of Object.entries({ ...snapshots, 'd.yml': 'd.yml.snapshot.json' })) {
     const { code, stdout, stderr } = await run(['test', file, '--update'], { cwd })
     t.equal(code, 0, stdout + stderr)
     t.equal(readFileSync(join(cwd, file), 'utf8'), tests)
     t.strictSame(JSON.parse(readFileSync(join(cwd, snapshot), 'utf8')), { 'it lives': { status: 200 } })
   }
+})
+
+t.test('test asks no issuer of tokens', async t => {
+  let asked = 0
+  const issuer = createServer((_, response) => {
+    asked++
+    response.end('{}')
+  })
+  const origin = `http://127.0.0.1:${await listening(t, issuer)}`
+  const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const token = `${part({ alg: 'RS256', kid: 'a' })}.${part({ iss: origin, aud: 'app', exp: 4e9 })}.AAAA`
+  const request = (authorization: string): string =>
+    CHAT('swift', `, headers: { authorization: "Bearer ${authorization}" }`)
+  const cwd = t.testdir({
+    'gateway.yaml': `version: 1
+keys: { team: { secret: { env: TEAM_KEY } } }
+identity:
+  providers:
+    own:
+      issuer: ${origin}
+      audience: app
+      allow: [127.0.0.1/32]
+      introspection: { client_id: a, client_secret: { env: CLIENT_SECRET }, url: "${origin}/asked" }
+      caller: { key: team }
+upstreams: { north: { kind: openai-compatible, base: https://north.example, secret: { env: NORTH_KEY } } }
+models: { swift: north }
+`,
+    'a.test.yaml': `tests:
+  a token:
+    request: ${request(token)}
+    expect: { upstream: absent }
+  another token:
+    request: ${request('opaque')}
+    expect: { upstream: absent }
+`,
+  })
+  const { code, stdout, stderr } = await run(['test'], { cwd })
+  t.strictSame([code, stderr, asked], [0, '', 0], stdout)
 })

@@ -537,3 +537,13 @@ t.test('the defaults of an included file hold for its routes alone', async t => 
   t.strictSame([code, stderr], [0, ''], stdout)
   t.equal(stdout.match(/^ok /gm)?.length, 5)
 })
+
+t.test('files of tests whose names differ in .yml and .yaml have snapshots of their own', async t => {
+  const tests = (status: number) =>
+    `tests:\n  an answer:\n    request: ${CHAT.replace('open', 'team')}\n    upstream: { north: { answer: { status: ${status}, body: ${ANSWER} } } }\n    expect: { snapshot: [status] }\n`
+  const files = { 'gateway.yaml': CONFIG, 'more.yaml': MORE, 'a.test.yaml': tests(200), 'a.test.yml': tests(201) }
+  const cwd = t.testdir(files)
+  t.equal((await run(['test', '--update'], { cwd })).code, 0)
+  const again = await run(['test'], { cwd })
+  t.equal(again.code, 0, again.stdout)
+})

@@ -217,6 +217,33 @@ t.test(
   },
 )
 
+t.test(
+  'gateway top prints one page without escapes to a terminal that knows none',
+  { skip: !existsSync(SCRIPT) && 'no script' },
+  async t => {
+    const { gateway } = await serve(t)
+    const command = `exec ${process.execPath} ${join(packageRoot(), 'bin', 'gateway.js')} top --interval 0.2`
+    const env = { PATH: process.env.PATH ?? '', TERM: 'dumb', ...ENV, CALLER_KEY: gateway.key }
+    const child = spawn(SCRIPT, ['-qfec', command, '/dev/null'], { cwd: gateway.folder, env, stdio: 'pipe' })
+    t.teardown(() => child.kill('SIGKILL'))
+    let text = ''
+    child.stdout.setEncoding('utf8').on('data', (piece: string) => {
+      text += piece
+    })
+    t.strictSame(await once(child, 'close'), [0, null])
+    t.match(text, /requests in flight/)
+    t.notMatch(text, '\x1b')
+  },
+)
+
+t.test('gateway top gives up a gateway that does not answer', async t => {
+  const server = createServer((_, response) => void response.write('gateway_requests_total 1\n'))
+  const origin = `http://127.0.0.1:${await listening(t, server)}`
+  const cwd = t.testdir({ 'gateway.yaml': `version: 1\n${CALLER}\nupstreams: { sim: { kind: simulator } }\n` })
+  const result = await run(['top', '--once', '--admin', origin], { cwd, env: ENV })
+  t.match(result, { code: 1, stderr: `error: ${origin} broke its answer off, or took too long` })
+})
+
 t.test('a page of gateway top fits its terminal', { skip: !existsSync(SCRIPT) && 'no script' }, async t => {
   const { line } = await adminLine()
   const upstreams = ['a', 'b', 'c', 'd', 'e', 'f'].map(name => `${name}: { kind: simulator }`).join(', ')

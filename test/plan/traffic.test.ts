@@ -81,3 +81,21 @@ t.test('what the report of a log holds is bounded', async t => {
   const { refused } = replay.facts()
   t.strictSame([Object.keys(refused).length, refused.other], [1001, 2000])
 })
+
+t.test('what is spoken costs the price of sound, though the upstream counts tokens alone', async t => {
+  const text = JSON.stringify({
+    version: 1,
+    store: { type: 'memory' },
+    upstreams: { north: { kind: 'openai-compatible', base: 'https://north.example' } },
+    models: { voice: 'north' },
+    prices: { voice: { input: 1, output_audio: 10 } },
+    keys: { alice: { secret: { env: 'ALICE' } } },
+  })
+  const { config, digest } = await load({ file: 'gateway.yaml', env: {}, text: Buffer.from(text), secrets: 'assume' })
+  if (config === undefined) throw new Error('the configuration is not valid')
+  const { plan } = atOnce(compiling(config, digest, { compileSchema, generated: () => undefined }))
+  const replay = new TrafficReplay({ plan, config })
+  const usage = { input: 1_000_000, output: 1_000_000 }
+  replay.add({ route: 'POST /v1/audio/speech', key: 'alice', model: 'voice', upstream: 'north', usage, cost: 1 })
+  t.equal(replay.facts().cost.after, 11_000_000)
+})

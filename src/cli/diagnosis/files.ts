@@ -23,6 +23,8 @@ function publicFiles({ config }: Patient): readonly string[] {
   const egress = [config.egress, ...Object.values(config.upstreams).map(one => one.egress)]
   const files = [
     config.listen.tls?.cert,
+    config.listen.tls?.clientCa,
+    config.listen.tls?.clientCrl,
     config.admin?.tls?.cert,
     ...egress.flatMap(one => [one?.tls?.ca, one?.tls?.certificate]),
   ]

@@ -17,7 +17,7 @@ export interface Result {
 export interface Patient {
   readonly config: Config
   readonly plan: Plan
-  /** Of the configuration, without those that the gateway ships; absolute. */
+  /** Of the configuration, with its modules, without those that the gateway ships; absolute. */
   readonly files: readonly string[]
   /** Other files that it read: secrets and certificates. */
   readonly secrets: readonly string[]

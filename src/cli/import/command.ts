@@ -45,7 +45,7 @@ const MAX_WORDS = 6
 function nothingIn(words: readonly string[], from: string): string {
   const shown = words.slice(0, MAX_WORDS).map(word => JSON.stringify(word))
   const owner = words.flatMap(word => (Object.hasOwn(TELLING, word) ? (TELLING[word] ?? []) : []))[0]
-  const whose = owner === undefined || owner === from ? '' : `: that is a file of ${owner}`
+  const whose = owner === undefined || owner.split(' or ').includes(from) ? '' : `: that is a file of ${owner}`
   return `no model, upstream or key of ${from} was found; the file has ${shown.join(', ')}${whose}`
 }
 

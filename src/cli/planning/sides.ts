@@ -1,17 +1,18 @@
 import { existsSync, statSync } from 'node:fs'
-import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { dirname, join, posix } from 'node:path'
+import { symlink, writeFile } from 'node:fs/promises'
+import { dirname, isAbsolute, join, posix, relative } from 'node:path'
 import { folderOf, isAddress, placeOf, shownSource } from '../../core/config-place.js'
 import { makeFolder } from '../../core/folders.js'
 import { numbered } from '../../core/numbered.js'
 import { withSlashes } from '../../core/platform.js'
 import type { Side } from '../../plan/difference/difference.js'
+import type { LocatedPlan } from '../../runtime/load.js'
 import { adminApiOf } from '../admin-api.js'
 import { CommandError, EXIT, type Io, plainMessage, print } from '../io.js'
 import { checkGiven, type Given, givenText, invalid, printProblems, STANDARD_INPUT } from '../loading.js'
 import { servedDocuments } from '../served-documents.js'
-import { git, gitObjects } from './git.js'
+import { fetchMissing, git, gitObjects, gitSizes } from './git.js'
+import { inTemporaryFolder } from './temporary-folder.js'
 
 /** A side of a comparison, with what to call it. */
 export interface NamedSide extends Side {
@@ -40,22 +41,48 @@ export async function sideOf(word: string, file: string, io: Io): Promise<NamedS
   if (word === STANDARD_INPUT || existsSync(word)) return compiled(word, word, io)
   const revision = await revisionOf(word, file)
   if (revision === undefined) throw new CommandError(`${word} is neither a file nor a git revision that has ${file}`)
-  const folder = await mkdtemp(join(tmpdir(), 'gateway-plan-'))
-  try {
+  return inTemporaryFolder('gateway-plan-', async folder => {
     const left = await extract(revision, folder).catch(error => {
       if (!(error instanceof Error && 'code' in error)) throw error
       throw new CommandError(`${revision.path} cannot be read from ${word} (${error.code})`)
     })
     if (left > 0)
       print(io.stderr, `${word}: ${numbered(left, 'file')} beside or below ${revision.path} not read: ${BOUNDS}`)
-    return await compiled(join(folder, revision.path), word, io)
-  } finally {
-    await rm(folder, { recursive: true, force: true })
+    const file = join(folder, revision.path)
+    const first = await checkGiven(file, {}, io, 'assume')
+    const isWhole = !(await linkUntracked(first.sources, revision, folder))
+    return sideFrom(isWhole ? first : await checkGiven(file, {}, io, 'assume'), file, word, io)
+  })
+}
+
+/** What the configuration names and git does not keep, such as files of secrets, is that of now, as variables are. Whether there is any. */
+async function linkUntracked(sources: readonly string[], { root }: Revision, folder: string): Promise<boolean> {
+  const names = sources.map(file => relative(folder, file)).filter(name => !name.startsWith('..') && !isAbsolute(name))
+  const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() === true
+  const absent = names.filter(name => !existsSync(join(folder, name)) && isFile(join(root, name)))
+  if (absent.length === 0) return false
+  const own = await git(
+    ['--literal-pathspecs', 'ls-files', '-z', '--others', '--', ...absent.map(name => withSlashes(name))],
+    root,
+  )
+  const linked = own.split('\0').filter(name => name !== '')
+  for (const name of linked) {
+    await makeFolder(dirname(join(folder, name)))
+    await symlink(join(root, name), join(folder, name)).catch(() => undefined)
   }
+  return linked.length > 0
 }
 
 async function compiled(file: string, shown: string, io: Io, given?: Given): Promise<NamedSide> {
-  const { plan, config, problems } = await checkGiven(file, given ?? (await givenText(file, io)), io, 'assume')
+  return sideFrom(await checkGiven(file, given ?? (await givenText(file, io)), io, 'assume'), file, shown, io)
+}
+
+async function sideFrom(
+  { plan, config, problems }: LocatedPlan,
+  file: string,
+  shown: string,
+  io: Io,
+): Promise<NamedSide> {
   if (plan !== undefined && config !== undefined) return { plan, config, file: shown, folder: folderOfPaths(file) }
   await printProblems(problems, io.stderr, io)
   throw invalid(shown)
@@ -103,20 +130,25 @@ async function isIn(commit: string, path: string): Promise<boolean> {
  * that have no room are left out: how many.
  */
 async function extract({ commit, root, path }: Revision, folder: string): Promise<number> {
-  const listed = await git(['ls-tree', '--full-tree', '-r', '-l', '-z', commit, '--', `${posix.dirname(path)}/`], root)
+  const beside = `${posix.dirname(path)}/`
+  const listed = await git(['ls-tree', '--full-tree', '-r', '-z', commit, '--', beside], root)
   const files = listed.split('\0').flatMap(line => fileOf(line) ?? [])
   const rank = ({ name }: TreeFile): number =>
     name === path || name.startsWith(`${path}/`) ? 0 : SUPPORTING.test(name) ? 1 : 2
   const depth = ({ name }: TreeFile): number => name.split('/').length
-  let bytes = 0
-  const taken = files
+  const nearest = files
     .toSorted((one, other) => rank(one) - rank(other) || depth(one) - depth(other))
     .slice(0, MAX_FILES)
-    .filter(({ size }) => {
-      if (bytes + size > MAX_BYTES) return false
-      bytes += size
-      return true
-    })
+  const ids = nearest.map(({ id }) => id)
+  await fetchMissing(ids, commit, beside, root)
+  const sizes = await gitSizes(ids, root)
+  let bytes = 0
+  const taken = nearest.filter((_, at) => {
+    const size = sizes[at] ?? 0
+    if (bytes + size > MAX_BYTES) return false
+    bytes += size
+    return true
+  })
   const objects = await gitObjects(
     taken.map(({ id }) => id),
     root,
@@ -144,17 +176,16 @@ async function extract({ commit, root, path }: Revision, folder: string): Promis
 
 interface TreeFile {
   readonly id: string
-  readonly size: number
   /** From the repository's root. */
   readonly name: string
   readonly isLink: boolean
 }
 
-/** Of a line `MODE TYPE ID SIZE<tab>NAME`; undefined where it is another repository, or a name that no checkout has. */
+/** Of a line `MODE TYPE ID<tab>NAME`; undefined where it is another repository, or a name that no checkout has. */
 function fileOf(line: string): TreeFile | undefined {
-  const [, mode, id = '', size, name = ''] = /^(\d+) blob (\w+) +(\d+)\t([\s\S]+)$/.exec(line) ?? []
+  const [, mode, id = '', name = ''] = /^(\d+) blob (\w+)\t([\s\S]+)$/.exec(line) ?? []
   const isOutside = name.split('/').some(part => part === '..' || part === '.' || part.toLowerCase() === '.git')
-  return mode === undefined || isOutside ? undefined : { id, size: Number(size), name, isLink: mode === LINK_MODE }
+  return mode === undefined || isOutside ? undefined : { id, name, isLink: mode === LINK_MODE }
 }
 
 /** Of a symbolic link: its text is where it points to. */

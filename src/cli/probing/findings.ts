@@ -92,17 +92,18 @@ export function declarationOf(findings: readonly Finding[]): Declaration {
 
 /** What the server fetches by address; undefined where that is not known. */
 function fetchedBy(findings: readonly Finding[]): boolean | 'https' | undefined {
-  const found = foundIn(findings)
-  const given = findings.find(({ name }) => name === 'given_url')
-  const told = (scheme: string): boolean | undefined => {
-    const own = found(`${scheme}_urls`)
-    // An address at which something is tells more than one at which nothing is.
-    const value = given?.what.endsWith(scheme) === true && own !== 'ignored' ? given.found : own
-    return value === 'yes' ? true : value === 'no' ? false : undefined
-  }
-  const [https, http] = [told('https'), told('http')]
+  const https = fetchesBy('https', findings)
   if (https !== true) return https
+  const http = fetchesBy('http', findings)
   return http === undefined ? undefined : http || 'https'
+}
+
+function fetchesBy(scheme: 'https' | 'http', findings: readonly Finding[]): boolean | undefined {
+  const given = findings.find(({ name }) => name === 'given_url')
+  const own = foundIn(findings)(`${scheme}_urls`)
+  // An address at which something is tells more than one at which nothing is.
+  const value = given?.what.endsWith(scheme) === true && own !== 'ignored' ? given.found : own
+  return value === 'yes' ? true : value === 'no' ? false : undefined
 }
 
 /** By the protocol of text that is asked first. */
@@ -138,8 +139,12 @@ export function driftOf(
     const [now, before] = [declaration.traits[name], declared.get(name)]
     // A limit that an error does not name is not known.
     if (now === before || (now === undefined && before === DEFAULTS.get(name))) return []
-    // The older name of the limit works, too.
-    if (name === 'max_tokens_field' && findings.some(one => one.name === before && one.found === 'yes')) return []
+    // Nothing says what holds now.
+    const probes = deciders(name, before, findings)
+    if (now === undefined && findings.some(one => probes.includes(one.name) && UNTOLD.has(one.found))) return []
+    // The older name of the limit works, too; and a role does, where it is not known whether the other one would.
+    const isOther = name === 'max_tokens_field' || (name === 'system_role' && foundIn(findings)('system') !== 'yes')
+    if (isOther && findings.some(one => one.name === before && one.found === 'yes')) return []
     return [`traits.${name}: declared ${shown(before)}, found ${shown(now)}`]
   })
   const lost = SPOKEN.flatMap(([name, protocol]) => {
@@ -153,22 +158,58 @@ export function driftOf(
   return [...wrong, ...mediaDrift(declaration, findings, traits), ...lost, ...stateDrift(findings, speaks)]
 }
 
-/** What is declared and did not show, a line each with what the server said. */
-export function undecided(findings: readonly Finding[], { traits, speaks }: Declared): readonly string[] {
-  const chat = speaksChat(foundIn(findings)) ? [] : LIMIT_PROBES.map(({ name }) => [name, 'chat'])
-  const spoken = [...SPOKEN.filter(([name]) => !OF_SOME_MODELS.has(name)), ...chat]
-  return findings.flatMap(({ name, found, reason = 'the answer does not show it' }) => {
-    if (found !== 'unknown') return []
-    const words = [
-      ...spoken.flatMap(([probe, protocol = '']) =>
-        probe === name && protocol in speaks ? [`speaks.${protocol}`] : [],
-      ),
-      ...DECIDING.flatMap(([trait, ...probes]) =>
-        trait in traits && probes.includes(name) ? [`traits.${trait}`] : [],
-      ),
-    ]
-    return words.map(word => `${word}: declared, and not found out (${name}): ${reason}`)
+/** What is declared and did not show, and what the server said. */
+export interface Undecided {
+  readonly line: string
+  /** Only some models of an upstream have it, so that this one may never show it. */
+  readonly isOfSomeModels: boolean
+}
+
+export function undecided(findings: readonly Finding[], { traits, speaks }: Declared): readonly Undecided[] {
+  const found = foundIn(findings)
+  const chat = LIMIT_PROBES.map(({ name }) => name)
+  const protocols = SPOKEN.filter(([name]) => !OF_SOME_MODELS.has(name))
+  const deciding: readonly (readonly [word: string, probes: readonly string[]])[] = [
+    ...('chat' in speaks && !speaksChat(found) ? [['speaks.chat', chat] as const] : []),
+    ...protocols.flatMap(([name, protocol]) => (protocol in speaks ? [[`speaks.${protocol}`, [name]] as const] : [])),
+    ...Object.entries(traits).map(([name, value]) => [`traits.${name}`, deciders(name, value, findings)] as const),
+  ]
+  return deciding.flatMap(([word, probes]) => {
+    const open = findings.filter(({ name, found }) => found === 'unknown' && probes.includes(name))
+    const [{ reason = 'the answer does not show it' } = {}] = open
+    const names = open.map(({ name }) => name).join(', ')
+    const line = `${word}: declared, and not found out (${names}): ${reason}`
+    return open.length === 0 ? [] : [{ line, isOfSomeModels: OF_SOME_MODELS.has(word.replace('traits.', '')) }]
   })
+}
+
+/** The probes that decide whether a trait holds, after what others have shown. */
+function deciders(name: string, value: unknown, findings: readonly Finding[]): readonly string[] {
+  const found = foundIn(findings)
+  switch (name) {
+    case 'max_tokens_field':
+      return [String(value)]
+    case 'system_role':
+      return found('system') === 'yes' ? [] : [String(value)]
+    case 'sampling':
+    case 'moderates':
+    case 'several_images':
+      return [name]
+    case 'structured':
+      return found(name) === 'no' ? ['tools'] : [name]
+    case 'reasoning':
+      return ['reasoning_effort']
+    case 'audio':
+      return ['speech', 'generated_sound'].some(probe => found(probe) === 'yes') ? [] : ['speech', 'generated_sound']
+    case 'image_inputs':
+      return [`image_${value}`]
+    case 'rerank':
+      return found(name) === 'no' ? [] : [name, ...RERANK_MEMBERS.map(member => `${name}_${member}`)]
+    case 'fetches_urls':
+      return fetchesBy('https', findings) === undefined ? ['https_urls', 'http_urls', 'given_url'] : ['http_urls']
+    default:
+      return []
+  }
 }
 
 interface Declared {
@@ -240,21 +281,6 @@ const DEFAULTS = new Map<string, unknown>([
   ['reasoning', 'effort'],
 ])
 const DECIDED = [...DEFAULTS.keys()]
-
-/** Traits, each with the probes that show it. */
-const DECIDING: readonly (readonly [trait: string, ...probes: string[]])[] = [
-  ['max_tokens_field', 'max_completion_tokens', 'max_tokens'],
-  ['system_role', 'system', 'developer'],
-  ['sampling', 'sampling'],
-  ['structured', 'structured'],
-  ['reasoning', 'reasoning_effort'],
-  ['audio', 'speech', 'generated_sound'],
-  ['image_inputs', 'image_objects', 'image_parts'],
-  ['rerank', 'rerank', ...RERANK_MEMBERS.map(member => `rerank_${member}`)],
-  ['fetches_urls', 'https_urls', 'http_urls', 'given_url'],
-  ['moderates', 'moderates'],
-  ['several_images', 'several_images'],
-]
 
 function shown(value: unknown): string {
   return value === undefined ? 'nothing' : JSON.stringify(value)

@@ -89,6 +89,7 @@ export class OfflineConfig {
       if (made.keys !== undefined) made.keys = changed(made.keys, (name, key) => this.#key(name, key))
       if (made.upstreams !== undefined)
         made.upstreams = changed(made.upstreams, (name, one) => this.#upstream(name, one, scripts[name], baseOf))
+      if (isObject(made.identity)) made.identity = withoutIssuers(made.identity)
       return { path: source.file, bytes: Buffer.from(JSON.stringify(made)) }
     })
   }
@@ -112,6 +113,20 @@ export class OfflineConfig {
     const made = isOwn ? kept : redirected(kept, baseOf(name, address))
     return script?.simulator === undefined ? made : withFaults(made, script.simulator)
   }
+}
+
+/** Stands for an address that a test must not ask: nothing is there (RFC 6761). */
+const NOWHERE = 'https://issuer.invalid/'
+
+/** Providers of identities whose keys are in a file check tokens as before; issuers are not asked. */
+function withoutIssuers(identity: JsonObject): JsonObject {
+  if (identity.providers === undefined) return identity
+  const providers = changed(identity.providers, (_, { introspection, ...provider }) => ({
+    ...provider,
+    ...(provider.jwks_file === undefined && { jwks: NOWHERE }),
+    ...(isObject(introspection) && { introspection: { ...introspection, url: NOWHERE } }),
+  }))
+  return { ...identity, providers }
 }
 
 /** What the main file says of the process. How busy this machine is decides no test, and a clock that is moved looks like a busy one. */

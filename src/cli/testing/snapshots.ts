@@ -20,7 +20,7 @@ export class Snapshots {
   }
 
   static async of(testFile: string, updates: boolean): Promise<Snapshots> {
-    const file = `${testFile.replace(/\.ya?ml$/i, '')}.snapshot.json`
+    const file = `${testFile.replace(/\.yaml$/i, '')}.snapshot.json`
     const text = await readFile(file, 'utf8').catch(() => '{}')
     const known = parseJson(text)
     if (!isObject(known) && !updates)

@@ -2,6 +2,7 @@ import type { AmountPaths, Demand } from '../../core/amounts.js'
 import type { Price, PriceUnit } from '../../core/bounds.js'
 import { costOf, NO_UNITS, tokensOf, type Units, unitsOf } from '../../core/cost.js'
 import type { Exchange, Usage } from '../../core/plan.js'
+import { asSound, speaks } from '../../core/sound-units.js'
 import { otherUnits, type Worst, writesText } from '../../core/worst.js'
 import type { Used } from '../../kernel/charged.js'
 import type { Outcome } from '../../kernel/stages.js'
@@ -43,13 +44,13 @@ export function usedBy(ended: Ended): Used {
     if (outcome.phase === 'ok' && writesText(paths) && !isSession)
       learnStream(ended.exchange, outcome, usage.output ?? 0)
     const reached = usageReached(usage, ended)
-    const units = asSound(unitsOf(reached, price, others), ended)
+    const units = asSound(unitsOf(reached, price, others), paths, price)
     return { units, tokens: tokensOf(reached), cost: costOf(units, price), isEstimated: isGuessed || reached !== usage }
   }
   // What a batch holds comes later, and is in its price.
   const input = paths?.batch === true ? 0 : Math.min(demand.likelyInput, worst.input)
   const output = isAnswered ? outputOf(ended, others) : 0
-  const units = asSound({ ...others, ...(input > 0 && { input }), ...(output > 0 && { output }) }, ended)
+  const units = asSound({ ...others, ...(input > 0 && { input }), ...(output > 0 && { output }) }, paths, price)
   const hasPrice = price === undefined || hasTokens(price)
   const isCounted = (hasPrice && input + output > 0) || 'audio_second' in others
   const cost = Math.min(costOf(units, price), usage === undefined ? worst.cost : Number.POSITIVE_INFINITY)
@@ -83,28 +84,6 @@ function outputOf(ended: Ended, others: Units): number {
   const isPriced = Object.keys(others).some(unit => price?.[unit as PriceUnit] !== undefined)
   const rate = speaks(paths) ? (price?.output ?? price?.output_audio) : price?.output
   return rate === undefined || isPriced ? 0 : worst.output
-}
-
-function speaks(paths: AmountPaths | undefined): boolean {
-  return paths !== undefined && paths.characters.length > 0
-}
-
-/** What is spoken and what is heard are sound, though the upstream does not say so: it costs that where text has no price. */
-function asSound(units: Units, { paths, price }: Ended): Units {
-  const { input, output, ...others } = units
-  const isSpoken = output !== undefined && speaks(paths) && isOfSound('output', units, price)
-  const isHeard = input !== undefined && paths?.audio === true && isOfSound('input', units, price)
-  if (!isSpoken && !isHeard) return units
-  return {
-    ...others,
-    ...(input !== undefined && { [isHeard ? 'input_audio' : 'input']: input }),
-    ...(output !== undefined && { [isSpoken ? 'output_audio' : 'output']: output }),
-  }
-}
-
-function isOfSound(side: 'input' | 'output', units: Units, price: Price | undefined): boolean {
-  const sound = `${side}_audio` as const
-  return price?.[side] === undefined && price?.[sound] !== undefined && units[sound] === undefined
 }
 
 /**

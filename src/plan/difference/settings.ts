@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import type { Config } from '../../core/config.js'
 import { DEFAULTS } from '../../core/defaults.generated.js'
+import { Secret } from '../../core/secret.js'
 import { ABSENT, type EntryChange, type Side } from './change.js'
 import { isWeakerSetting, type Settings } from './weaker-settings.js'
 import { digestOf, fromFolder } from './words.js'
@@ -43,11 +44,14 @@ export function settingChanges(before: Side, after: Side): readonly EntryChange[
     about: 'setting',
     names: [name],
     what: 'value',
-    before: was.get(name) ?? ABSENT,
-    after: is.get(name) ?? ABSENT,
+    before: was.get(name)?.replace(HIDDEN, 'one') ?? ABSENT,
+    after: is.get(name)?.replace(HIDDEN, 'another') ?? ABSENT,
     marks: isWeakerSetting(name, was, is) ? ['weaker'] : [],
   }))
 }
+
+/** A secret, or what a file holds, among what is compared: reports say only that it is another one. */
+const HIDDEN = /\[secret [0-9a-f]+\]/g
 
 /** By path; what features read themselves has paths like the rest. */
 function settingsOf({ config, folder = resolve(config.store.path, '..') }: Side): Settings {
@@ -66,7 +70,13 @@ function settingsOf({ config, folder = resolve(config.store.path, '..') }: Side)
 
 function leaves(path: string, value: unknown, folder: string): (readonly [string, string])[] {
   if (value === undefined) return []
-  return walk(path, JSON.parse(fromFolder(JSON.stringify(value) ?? 'null', folder)))
+  return walk(path, JSON.parse(fromFolder(JSON.stringify(value, hidden) ?? 'null', folder)))
+}
+
+/** `JSON.stringify` has made the text of the secret's own by now: what held it still has the secret. */
+function hidden(this: unknown, name: string, value: unknown): unknown {
+  const secret: unknown = (this as Readonly<Record<string, unknown>>)[name]
+  return secret instanceof Secret ? `[secret ${digestOf(secret.reveal())}]` : value
 }
 
 function walk(path: string, value: unknown): (readonly [string, string])[] {

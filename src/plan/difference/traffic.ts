@@ -1,9 +1,11 @@
+import type { AmountPaths } from '../../core/amounts.js'
 import type { Scope } from '../../core/bounds.js'
 import type { Caller } from '../../core/caller.js'
 import { costOf, unitsOf } from '../../core/cost.js'
 import { LruCache } from '../../core/lru.js'
 import type { Exchange, Route, Usage } from '../../core/plan.js'
 import { isFree } from '../../core/route-access.js'
+import { asSound } from '../../core/sound-units.js'
 import type { Side } from './change.js'
 import { decide } from './decision.js'
 import { lossesBetween, lossesTo, lostSince, NO_LOSS } from './field-losses.js'
@@ -77,6 +79,7 @@ interface Routing {
   /** Those that may be asked first, each with its share of 1. */
   readonly first: readonly { readonly exchange: Exchange; readonly share: number }[]
   readonly meets: Meets
+  readonly amounts: AmountPaths | undefined
 }
 
 const NOTHING: Meets = { caller: [], targets: [], isFree: true }
@@ -208,7 +211,13 @@ class PastRouter {
     const isAllowed = caller !== undefined && (model === '' || caller.may(model))
     const targets = first.map(({ exchange, share }) => ({ scopes: exchange.tariff?.scopes ?? [], share }))
     const meets = route && { caller: caller?.policy?.scopes ?? [], targets, isFree: isFree(route) }
-    return { refused, isUnreachable: isUnreachable(refused) && isAllowed, first, meets: meets ?? NOTHING }
+    return {
+      refused,
+      isUnreachable: isUnreachable(refused) && isAllowed,
+      first,
+      meets: meets ?? NOTHING,
+      amounts: route?.protocol?.amounts,
+    }
   }
 
   /** Keys of the store, and callers with tokens, are not in the file: they are taken to be allowed. */
@@ -220,13 +229,13 @@ class PastRouter {
 }
 
 /** What the same usage costs by the new prices, millionths of a USD. Undefined: a target has no price, or no usage is known. */
-function costNow({ usage }: PastRequest, { first }: Routing): number | undefined {
+function costNow({ usage }: PastRequest, { first, amounts }: Routing): number | undefined {
   if (usage === undefined) return undefined
   let sum = 0
   for (const { exchange, share } of first) {
     const price = exchange.tariff?.price
     if (price === undefined) return undefined
-    sum += share * costOf(unitsOf(usage, price), price)
+    sum += share * costOf(asSound(unitsOf(usage, price), amounts, price), price)
   }
   return sum
 }

@@ -24,6 +24,8 @@ export function upstreamWords(before: Side, after: Side): (upstream: Upstream, s
     if (region !== undefined) words.set('region', region)
     const { egress: lines = [] } = egressFacts(egress)
     if (lines.length > 0) words.set('egress', lines.join('; '))
+    const files = [egress?.tls?.ca, egress?.tls?.certificate].flatMap(file => file?.content.reveal() ?? [])
+    if (files.length > 0) words.set('egress.files', digestOf(files))
     if (upstream.passesUnknown) words.set('resources.unknown', 'pass')
     if (config === undefined) return words
     const { members = {}, forward, speaks, tasks } = config
