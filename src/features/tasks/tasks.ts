@@ -154,7 +154,7 @@ export class Tasks {
     return path === undefined || origin === undefined ? DIRECT : linkedView(path, await this.links.signer(), origin)
   }
 
-  /** A task of that kind is due at that time; a kind that a canary alone has gets its worker here. */
+  /** A task of that kind is due at that time; a kind that no plan has any more gets its worker here. */
   wake(kind: Task['kind'], due: number | null): void {
     if (due !== null) this.workerOf(kind).at(due)
   }
