@@ -9,6 +9,9 @@ import { listed, quoted } from './report.js'
 import { readScopeLimits } from './scope-limits.js'
 import { suggest } from './suggest.js'
 
+/** Most groups within each other: one commit of the store holds the budgets of several tasks, each with those of all its groups. */
+const MAX_NESTED_GROUPS = 64
+
 /** Groups with their limits read. */
 export function readGroups(
   entries: Entries<RawGroup>,
@@ -24,7 +27,7 @@ export function readGroups(
       ...(allowed === undefined ? {} : { models: allowed }),
       ...readCallerRules(value, site, entries, context),
     }
-    refuseCircle(name, value, site, entries, context)
+    checkOuterGroups(name, value, site, entries, context)
   }
   return groups
 }
@@ -55,8 +58,14 @@ export function readCallerRules(
   }
 }
 
-/** Reported once, at the group of the circle that is declared first. */
-function refuseCircle(name: string, raw: RawGroup, site: Site, groups: Entries<RawGroup>, { report }: Context): void {
+/** A circle is reported once, at its group that is declared first. */
+function checkOuterGroups(
+  name: string,
+  raw: RawGroup,
+  site: Site,
+  groups: Entries<RawGroup>,
+  { report }: Context,
+): void {
   const way = [name]
   for (let next = raw.group; next !== undefined; next = groups.get(next)?.value?.group) {
     if (next === name) {
@@ -69,6 +78,9 @@ function refuseCircle(name: string, raw: RawGroup, site: Site, groups: Entries<R
     if (way.includes(next)) return
     way.push(next)
   }
+  // Those within it are not reported again.
+  if (way.length === MAX_NESTED_GROUPS + 1)
+    report.error('nested-groups', site.child('group'), `more than ${MAX_NESTED_GROUPS} groups are within each other`)
 }
 
 /** `models` of a key or group. */

@@ -25,6 +25,8 @@ export interface LedgerRecord {
   readonly unpriced?: true
   /** Whether units were counted here because the upstream did not report them. */
   readonly estimated?: true
+  /** It has charges alone, which the record of the same id has no room for: a session meets very many windows. */
+  readonly continues?: true
   /** `ok`, `cancelled`, or the phase in which the attempt failed. */
   readonly outcome: string
   /** Of the configuration. */

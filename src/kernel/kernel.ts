@@ -226,11 +226,11 @@ export class Kernel extends Services {
     this.memory.requests.resize(capacity)
     this.memory.answers.resize(capacity)
     this.memory.bodies.resize(this.bodyCapacity())
-    this.#server.adopt(next.plan)
     const keep = next.plan.reload?.keep ?? 0
     const older = [last, ...this.#kept]
     this.#kept = older.slice(0, keep)
     this.#count()
+    this.#server.adopt(next.plan)
     const left = older.slice(keep)
     this.#former = [...left, ...this.former].map(one => new WeakRef(one))
     for (const one of left) one.retire()

@@ -43,6 +43,7 @@ export class Spending {
   }
 
   add(day: string, record: LedgerRecord): void {
+    if (record.continues) return
     add(this.#total, record)
     add(this.sumOf(nameOf(this.#by, day, record)), record)
   }

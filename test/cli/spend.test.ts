@@ -30,6 +30,7 @@ t.test('gateway spend sums up what was used, by key, model, group, upstream and 
     record('b', { model: 'm-2', group: 'research', cost: 1_999_999_999_999, units: { image: 2 } }),
     record('c', { key: 'bob', outcome: 'connect', units: {}, cost: 0 }),
     record('d', { key: 'bob', outcome: 'cancelled', cost: 0, unpriced: true }),
+    record('d', { key: 'bob', units: {}, cost: 0, continues: true }),
   ])
   const spend = (...args: readonly string[]) => run(['spend', ...args], { cwd, env: ENV })
 

@@ -49,9 +49,9 @@ const groupsYaml = (count: number): string =>
     return `  g${at}: { ${outer}limits: { budget: ${all('9 USD')}, tokens: ${all('9M')}, requests: ${all('9k')} } }`
   }).join('\n')
 
-for (const [what, count, status] of [
-  ['many bounds holds them until it ends', 7, 200],
-  ['more bounds than can be kept holds nothing', 250, 500],
+for (const [what, count] of [
+  ['many bounds holds them until it ends', 7],
+  ['the bounds of as many groups as may be within each other holds them until it ends', 64],
 ] as const)
   t.test(`a task under ${what}`, async t => {
     const upstream = await startTaskUpstream(t, compatible({ status: 'failed' }))
@@ -63,7 +63,6 @@ for (const [what, count, status] of [
       return limits.reduce((sum, one) => sum + (one.reserved ?? 0), 0)
     }
     const begun = await gateway.request('/v1/videos', { body: { model: 'film', prompt: 'A cat' } })
-    t.equal(begun.status, status, begun.text)
-    while ((await reserved()) > 0) if (status === 500) break
-    t.equal(await reserved(), 0)
+    t.equal(begun.status, 200, begun.text)
+    while ((await reserved()) > 0);
   })

@@ -10,7 +10,7 @@ import { Committer } from './committer.js'
 import { Estate } from './estate.js'
 import { REMEMBERED_MS, type Transferred } from './flight.js'
 import { Holdings, type ScopeOf } from './holdings.js'
-import { lineOf, makeEntry, type Uncharged } from './ledger-entry.js'
+import { linesOf, makeEntries, type Uncharged } from './ledger-entry.js'
 import {
   type Amounts,
   amountOf,
@@ -111,8 +111,8 @@ export class Book {
 
   /** The second half, once: what was charged goes to the store, with its record. */
   write(reservation: Reservation, record?: Uncharged): void {
-    const line = record === undefined ? undefined : lineOf(record, reservation)
-    if (reservation.isCharged || line !== undefined) this.#committer.add(reservation, line)
+    if (record !== undefined) this.#committer.add(reservation, linesOf(record, reservation))
+    else if (reservation.isCharged) this.#committer.add(reservation)
   }
 
   /**
@@ -239,7 +239,7 @@ export class Book {
         return [{ account, expires, bound: meter.amount, lease: `task/${id}`, spend, hold: 0, until: now }]
       }),
     )
-    const entries = record === undefined ? [] : [makeEntry(record, charges.join(','))]
+    const entries = record === undefined ? [] : makeEntries(record, charges)
     // What was given up, and settled, may be held anew: its upstream accepted it later.
     await this.#store.commit({
       ...{ writer: `task/${id}.${at}`, number: 1, remembered: now + REMEMBERED_MS, now, leases, entries },

@@ -106,18 +106,12 @@ export class Committer {
     this.#wake()
   }
 
-  /** Writes what a reservation used, together with its record. */
-  add(reservation: Reservation, line: Line | undefined): void {
-    const isLost = line !== undefined && this.isFull && !reservation.accounts.some(({ unit }) => unit === 'budget')
+  /** Writes what a reservation used, together with its records. */
+  add(reservation: Reservation, lines: readonly Line[] = []): void {
+    const isLost = lines.length > 0 && this.isFull && !reservation.accounts.some(({ unit }) => unit === 'budget')
     if (isLost) this.#lost++
-    else if (line !== undefined) {
-      let batch = this.#batches.at(-1)
-      if (batch === undefined || batch.isFull) {
-        batch = new Batch()
-        this.#batches.push(batch)
-      }
-      batch.add(reservation, line)
-      this.#waitingEntries++
+    else if (lines.length > 0) {
+      for (const line of lines) this.#addLine(line)
       this.#wake()
       return
     }
@@ -128,6 +122,16 @@ export class Committer {
         account.loose += amount
         this.mark(account)
       }
+  }
+
+  #addLine(line: Line): void {
+    let batch = this.#batches.at(-1)
+    if (batch === undefined || batch.isFull) {
+      batch = new Batch()
+      this.#batches.push(batch)
+    }
+    batch.add(line)
+    this.#waitingEntries++
   }
 
   transfer(transfer: Transfer): void {

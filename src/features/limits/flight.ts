@@ -52,10 +52,10 @@ export function commitOfFlight(flight: Flight, writer: string, now: number): Com
   return commitOf({ writer, number, remembered, now, leases: [...own, ...moved] }, runs)
 }
 
-/** Whether no store ever takes the commit, so that repeating it is of no use. Its entries are not looked at. */
+/** Whether no store ever takes the commit, so that repeating it is of no use. */
 export function isRefused(commit: Commit): boolean {
   try {
-    checkCommit(commit, [])
+    checkCommit(commit)
     return false
   } catch {
     return true

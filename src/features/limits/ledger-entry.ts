@@ -1,9 +1,9 @@
-import { type Entry, MAX_ENTRY_BYTES } from '../../core/accounts.js'
+import type { Entry } from '../../core/accounts.js'
 import { countMembers, quoted, textMember } from '../../core/json-line.js'
 import type { LedgerRecord } from '../../core/ledger.js'
-import type { Reservation } from './reservation.js'
+import { amountOf, type Part, type Reservation, single } from './reservation.js'
 
-type Optional = 'mirror_of' | 'group' | 'target' | 'unpriced' | 'estimated'
+type Optional = 'mirror_of' | 'group' | 'target' | 'unpriced' | 'estimated' | 'continues'
 
 /** A record that does not say yet what it charged. */
 export type Uncharged = Omit<LedgerRecord, 'charges' | Optional> & {
@@ -11,8 +11,13 @@ export type Uncharged = Omit<LedgerRecord, 'charges' | Optional> & {
 }
 
 const DAY_MS = 86_400_000
-/** Names of a record that is too large are cut to so many characters. */
+/** Names of a record that is larger than this, without its charges, are cut to so many characters. */
+const MAX_HEAD_BYTES = 11 * 1024
 const MAX_NAME_CHARS = 256
+/** Most accounts of one record: with the longest names, of 660 bytes each, it stays below the largest entry. */
+const MAX_CHARGES = 32
+/** UTF-8 of one character of a string. */
+export const MAX_BYTES_PER_CHAR = 3
 
 let lastDay = { number: Number.NaN, name: '' }
 
@@ -21,10 +26,22 @@ export interface Line {
   readonly day: string
   readonly text: string
   readonly isAscii: boolean
+  /** What goes to the store with it. */
+  readonly parts: readonly Part[]
 }
 
-/** The record of a settled reservation, with what it charged to budgets. */
-export function lineOf(record: Uncharged, { parts }: Reservation): Line {
+/** The records of a settled reservation, with what it charged to budgets: one, unless it used very many accounts. */
+export function linesOf(record: Uncharged, { parts }: Reservation): readonly Line[] {
+  let count = 0
+  for (const { accounts } of parts) count += accounts.length
+  if (count <= MAX_CHARGES) return [lineOf(record, parts)]
+  const used = parts
+    .flatMap(single)
+    .filter(part => part.accounts.some(({ unit }) => amountOf(part.amounts, unit) !== 0))
+  return split(record, used, lineOf)
+}
+
+function lineOf(record: Uncharged, parts: readonly Part[]): Line {
   let charges = ''
   for (const { accounts, amounts } of parts) {
     if (amounts.budget === 0) continue
@@ -34,26 +51,42 @@ export function lineOf(record: Uncharged, { parts }: Reservation): Line {
       charges += `${charges === '' ? '' : ','}${account.quoted}:${amounts.budget}`
     }
   }
-  return makeLine(record, charges)
+  const { text, isAscii } = headOf(record)
+  return { day: dayOf(record.at), text: `${text}${charges}}}`, isAscii, parts }
 }
 
 /** `charges`: members of a JSON object. */
-export function makeEntry(record: Uncharged, charges: string): Entry {
-  const { day, text } = makeLine(record, charges)
-  return { day, value: Buffer.from(text) }
+export function makeEntries(record: Uncharged, charges: readonly string[]): readonly Entry[] {
+  return split(record, charges, (part, members) => {
+    const text = `${headOf(part).text}${members.join(',')}}}`
+    return { day: dayOf(record.at), value: Buffer.from(text) }
+  })
 }
 
-function makeLine(record: Uncharged, charges: string): Line {
+/** What was used, and what it cost, is in the first record alone. */
+function split<T, Made>(record: Uncharged, all: readonly T[], make: (record: Uncharged, some: readonly T[]) => Made) {
+  const made = [make(record, all.slice(0, MAX_CHARGES))]
+  const { unpriced: _, estimated: __, ...rest } = record
+  const further: Uncharged = { ...rest, units: {}, cost: 0, continues: true }
+  for (let at = MAX_CHARGES; at < all.length; at += MAX_CHARGES)
+    made.push(make(further, all.slice(at, at + MAX_CHARGES)))
+  return made
+}
+
+function headOf(record: Uncharged): Pick<Line, 'text' | 'isAscii'> {
   const names = namesOf(record)
-  const text = `${textOf(record, names)}${charges}}}`
-  const isTooLarge = record.model.length > MAX_NAME_CHARS && Buffer.byteLength(text) > MAX_ENTRY_BYTES
-  return isTooLarge ? makeLine(cut(record), charges) : { day: dayOf(record.at), text, isAscii: names.isAscii }
+  const text = textOf(record, names)
+  const isTooLarge = text.length > MAX_HEAD_BYTES / MAX_BYTES_PER_CHAR && Buffer.byteLength(text) > MAX_HEAD_BYTES
+  if (!isTooLarge) return { text, isAscii: names.isAscii }
+  const less = cut(record)
+  return { text: textOf(less, namesOf(less)), isAscii: false }
 }
 
 /** The record as JSON up to the members of what it charged: every request writes one, and `JSON.stringify` takes thrice as long. */
 function textOf(record: Uncharged, names: Names): string {
   const { id, at, units, cost, outcome, generation } = record
-  const marks = `${record.unpriced === true ? ',"unpriced":true' : ''}${record.estimated === true ? ',"estimated":true' : ''}`
+  const continues = record.continues === true ? ',"continues":true' : ''
+  const marks = `${record.unpriced === true ? ',"unpriced":true' : ''}${record.estimated === true ? ',"estimated":true' : ''}${continues}`
   const mirror = textMember('mirror_of', record.mirror_of)
   return `{"id":"${id}${begin(at, names)}${countMembers(units)}},"cost":${Number.isFinite(cost) ? cost : 0}${marks}${mirror}${end(outcome, generation)}`
 }

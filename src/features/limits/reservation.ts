@@ -212,7 +212,7 @@ function whole(amount: number | undefined): number {
 }
 
 /** A part for each account. */
-function single({ meters, accounts, amounts }: Part): Part[] {
+export function single({ meters, accounts, amounts }: Part): Part[] {
   return accounts.map((account, at) => ({ meters: [meters[at] as Meter], accounts: [account], amounts }))
 }
 

@@ -1,7 +1,7 @@
 import type { Commit, Entry, EntryRun } from '../../core/accounts.js'
 import type { Account } from './account.js'
-import type { Line } from './ledger-entry.js'
-import { amountOf, type Reservation } from './reservation.js'
+import { type Line, MAX_BYTES_PER_CHAR } from './ledger-entry.js'
+import { amountOf } from './reservation.js'
 
 /** Accounts, and settled reservations, of one commit. */
 export const MAX_CHANGES = 512
@@ -9,8 +9,6 @@ export const MAX_SETTLED = 512
 
 /** Lines are written one after another into blocks, which batches share. */
 const BLOCK_BYTES = 64 * 1024
-/** UTF-8 of one character of a string. */
-const MAX_BYTES_PER_CHAR = 3
 
 interface Run extends EntryRun {
   readonly ends: number[]
@@ -37,9 +35,9 @@ export class Batch {
     return this.size >= MAX_SETTLED || this.accounts.length >= MAX_CHANGES
   }
 
-  add({ parts }: Reservation, line: Line): void {
+  add(line: Line): void {
     this.#write(line)
-    for (const { accounts, amounts } of parts)
+    for (const { accounts, amounts } of line.parts)
       for (const account of accounts) {
         const amount = amountOf(amounts, account.unit)
         // An account that is not charged may be forgotten before the commit.

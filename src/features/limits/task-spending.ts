@@ -25,8 +25,8 @@ export interface TaskDebt {
   readonly at: number
   readonly cost: number
   readonly units: Units
-  /** The request does not say what it takes: the seconds of its video, or tokens that alone have a price. */
-  readonly unsaid?: true
+  /** The request does not say what it takes: the seconds of its video alone, or more, such as tokens that alone have a price. */
+  readonly unsaid?: true | 'seconds'
   readonly price: Price | null
   readonly group: string | null
   /** Those with a budget, and nothing but that. */
@@ -50,9 +50,9 @@ export function keepDebt(
   // What is made has a price by tokens alone, which no upstream of tasks counts: it costs what was reserved for it.
   const units = isSaid ? said : { ...said, input: demand.likelyInput, ...(output > 0 && { output }) }
   const isHeard = price?.audio_second !== undefined && audioSeconds !== likelyAudioSeconds
-  const isGuess = !isSaid || isHeard || (seconds > 0 && !saysSeconds)
+  const unsaid = !isSaid || isHeard || (seconds > 0 && !saysSeconds && 'seconds')
   const debt: TaskDebt = {
-    ...{ id: randomUUID(), at: Date.now(), cost, units, ...(isGuess && { unsaid: true }), price },
+    ...{ id: randomUUID(), at: Date.now(), cost, units, ...(unsaid && { unsaid }), price },
     group: call.caller?.policy?.group ?? null,
     scopes: scopes.flatMap(withBudget),
   }
@@ -95,10 +95,11 @@ export async function settleDebt(book: Book, end: TaskEnd): Promise<TaskRecord |
 /** A video is as long as its upstream says, if it does. */
 function debtOf({ kept, fields }: TaskEnd): TaskDebt {
   const debt = kept as unknown as TaskDebt
-  const { unsaid: _, ...said } = debt
   const seconds = typeof fields.seconds === 'string' ? Number(fields.seconds) : fields.seconds
   if (debt.units.video_second === undefined || !isLength(seconds)) return debt
-  return { ...said, units: { ...debt.units, video_second: seconds } }
+  const { unsaid, ...rest } = debt
+  const units = { ...debt.units, video_second: seconds }
+  return { ...rest, units, ...(unsaid === true && { unsaid }) }
 }
 
 function isLength(seconds: Json | undefined): seconds is number {

@@ -10,7 +10,7 @@ import { errorOfStatus } from '../../kernel/upstream-errors.js'
 import { upstreamMessage } from '../../kernel/upstream-words.js'
 import { digestOf } from './claim.js'
 import { cleaned } from './cleaned.js'
-import { type Confirmation, confirmSubmit } from './confirm-submit.js'
+import { type Confirmation, confirmSubmit, whileStoreFails } from './confirm-submit.js'
 import { presenterOf } from './presenters/index.js'
 import { type Reading, readAnswer, verdictOf } from './reading.js'
 import { isEnded, type Task } from './record.js'
@@ -19,6 +19,7 @@ import type { TaskEntry } from './repository.js'
 import { TASKS } from './tasks.js'
 import { applyUpstreamStatus, FAILURES } from './transition.js'
 import { readDocument } from './upstream.js'
+import { withdraw } from './withdrawal.js'
 
 /** Statuses by which a proxy in front of the upstream says that it does not know what the upstream did. */
 const AMBIGUOUS_STATUSES: ReadonlySet<number> = new Set([502, 504, 520, 524])
@@ -150,10 +151,40 @@ async function continueParent(
   if (keeps) gated.end('accepted', undefined, undefined, 0, parent.task.id)
   else gated.end('ok')
   const notes = keeps ? withNotes(entry.task, gated).notes : undefined
+  let next: TaskEntry | undefined = parent
+  const continued = await whileStoreFails(tasks, () => {
+    const known = next
+    next = undefined
+    return moveTo(order, entry, known, parent.task, { reading, shape, notes })
+  })
+  return continued ?? { type: 'open' }
+}
+
+interface Continuation {
+  readonly reading: Reading
+  readonly shape: TaskTarget['shape']
+  /** What the attempt has left with the parent. */
+  readonly notes: Task['notes']
+}
+
+/** `known`: the parent's record; undefined: it is read. May be repeated after a store fault. */
+async function moveTo(
+  order: Order,
+  entry: TaskEntry,
+  known: TaskEntry | undefined,
+  { kind, owner, id }: Task,
+  { reading, shape, notes }: Continuation,
+): Promise<Outcome> {
+  const { kernel } = order.call
+  const tasks = kernel.need(TASKS)
+  const find = (): Promise<TaskEntry | undefined> => tasks.repository.find(kind, owner, id)
+  const giveBack = async (): Promise<void> => {
+    if (notes !== undefined) await tasks.reportEnd({ ...entry.task, notes, state: 'cancelled' })
+  }
   const { hook, origin, keyed } = entry.task
   const now = Date.now()
-  for (let known: TaskEntry | undefined = parent; known !== undefined; ) {
-    const { task } = known
+  for (let parent = known ?? (await find()); parent !== undefined; parent = await find()) {
+    const { task } = parent
     const isOver = isEnded(task)
     const withKey = { ...task, ...(keyed === undefined ? {} : { keyed }) }
     const withHook = hook === undefined ? {} : { hook: { ...hook, sequence: task.hook?.sequence ?? 0 } }
@@ -161,16 +192,14 @@ async function continueParent(
     const from = { ...withKey, ...more, fields: {}, moved: now, deadline: now + shape.deadline }
     const next = isOver ? withKey : applyUpstreamStatus(from, reading, shape, now, false)
     const noted = notes === undefined || isOver ? next : { ...next, notes }
-    const saved = await tasks.save(known, noted, isOver ? (known.record.due ?? null) : now + shape.poll.first)
-    if (saved !== undefined) {
-      if (isOver && notes !== undefined) await tasks.reportEnd({ ...entry.task, notes, state: 'cancelled' })
-      await redirectKey(order, saved.task.id)
-      await tasks.repository.remove(entry)
-      return { type: 'begun', entry: saved }
-    }
-    known = await tasks.repository.find(task.kind, task.owner, task.id)
+    const saved = await tasks.save(parent, noted, isOver ? (parent.record.due ?? null) : now + shape.poll.first)
+    if (saved === undefined) continue
+    if (isOver) await giveBack()
+    await redirectKey(order, saved.task.id)
+    await withdraw(kernel, entry.task, undefined, entry)
+    return { type: 'begun', entry: saved }
   }
-  if (notes !== undefined) await tasks.reportEnd({ ...entry.task, notes, state: 'cancelled' })
+  await giveBack()
   return { type: 'refused', error: gone(order) }
 }
 

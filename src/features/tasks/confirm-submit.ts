@@ -27,25 +27,32 @@ export async function confirmSubmit(
   begun: (task: Task) => Task,
   first: number,
 ): Promise<Confirmation> {
-  const until = Date.now() + CONFIRM_RETRY_MS
-  let known: TaskEntry | undefined = entry
-  for (let pause = PAUSE_MS.first; ; pause = Math.min(2 * pause, PAUSE_MS.longest)) {
-    try {
+  let next: TaskEntry | undefined = entry
+  const confirmed = await whileStoreFails(tasks, async (): Promise<Confirmation> => {
+    for (;;) {
       // After a store fault it is unknown whether the record was written.
-      known ??= await tasks.repository.findWithDeleted(entry.task.kind, entry.task.owner, entry.task.id)
+      const known = next ?? (await tasks.repository.findWithDeleted(entry.task.kind, entry.task.owner, entry.task.id))
+      next = undefined
       if (known === undefined) return { type: 'gone' }
       const saved = await saveOnce(tasks, known, begun, first)
-      if (saved !== undefined) {
+      // Otherwise the record was changed in the meantime: the task was given up or deleted.
+      if (saved !== undefined)
         return saved.task.phase === 'deleting' ? { type: 'gone' } : { type: 'begun', entry: saved }
-      }
-      // The record was changed in the meantime: the task was given up or deleted.
-      known = undefined
-      continue
+    }
+  })
+  return confirmed ?? { type: 'open' }
+}
+
+/** Repeats writes that may be repeated while the store is unavailable; undefined if it stays so. */
+export async function whileStoreFails<T>({ host }: TaskRecords, write: () => Promise<T>): Promise<T | undefined> {
+  const until = Date.now() + CONFIRM_RETRY_MS
+  for (let pause = PAUSE_MS.first; ; pause = Math.min(2 * pause, PAUSE_MS.longest)) {
+    try {
+      return await write()
     } catch (error) {
       if (!isStoreFault(error)) throw error
-      tasks.host.onStoreFault(error)
-      if (Date.now() + pause > until) return { type: 'open' }
-      known = undefined
+      host.onStoreFault(error)
+      if (Date.now() + pause > until) return undefined
     }
     await sleep(pause)
   }

@@ -12,6 +12,7 @@ import type { TaskHost } from './host.js'
 import { decodeNotice, encodeNotice, NOTICES, type Notice } from './notices.js'
 import type { Hook, Task } from './record.js'
 import { signed } from './signature.js'
+import { readyOf } from './upstream.js'
 import { LeaseWorker } from './worker.js'
 
 /** The result of an attempt. */
@@ -143,10 +144,11 @@ export class HookQueue {
   }
 
   private guard(upstream = ''): GuardedHttp | undefined {
-    const { generation } = this.#host
-    const { webhooks } = generation.plan
+    const { webhooks } = this.#host.generation.plan
     if (webhooks?.secret === undefined) return undefined
     const { allow, ports, timeout: timeoutMs } = webhooks
+    const ready = readyOf(this.#host)
+    const generation = ready.find(({ plan }) => plan.upstreams.has(upstream)) ?? this.#host.generation
     return new GuardedHttp({ allow, ports, http: false, timeoutMs, egress: generation.egressOf(upstream) })
   }
 

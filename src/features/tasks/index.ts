@@ -12,7 +12,7 @@ export const tasks: Feature = {
   open(kernel) {
     const service = new Tasks(kernel)
     kernel.provide(TASKS, service)
-    return { adopt: plan => service.adopt(plan) }
+    return { adopt: () => service.adopt() }
   },
   compile({ route }) {
     const task = route?.task

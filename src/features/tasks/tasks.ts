@@ -19,7 +19,7 @@ import { Results } from './results.js'
 import { RunningTasks } from './running-task.js'
 import { grace } from './submit-lease.js'
 import { applyFailedPoll, fail, nextPollAt, overdue, pastDeadline } from './transition.js'
-import { generationOf, hasOtherCredential, targetOf } from './upstream.js'
+import { generationOf, hasOtherCredential, readyOf, targetOf } from './upstream.js'
 import { DIRECT, linkedView, signedPath } from './view.js'
 import { LeaseWorker } from './worker.js'
 
@@ -67,7 +67,7 @@ export class Tasks {
   readonly host: TaskHost
   /** Those that this process works on itself. */
   readonly running = new RunningTasks()
-  /** By kind of the present plan. */
+  /** By kind of the present plans. */
   readonly #workers = new Map<string, LeaseWorker>()
   /** Workers of kinds that are no longer in the plan. */
   readonly #stopping = new Set<Promise<void>>()
@@ -90,7 +90,7 @@ export class Tasks {
     this.results = new Results(store, onFault)
     this.hooks = new HookQueue(host)
     this.links = new Links(store)
-    this.adopt(host.generation.plan)
+    this.adopt()
   }
 
   /** Begins to work on unfinished tasks. */
@@ -100,16 +100,12 @@ export class Tasks {
     this.hooks.start()
   }
 
-  /** Works on tasks of the plan's kinds. Tasks of other kinds wait until a plan has them again, or expire. */
-  adopt({ taskKinds }: Plan): void {
-    for (const kind of taskKinds.keys()) {
-      if (this.#workers.has(kind)) continue
-      const worker = this.workerOf(kind)
-      this.#workers.set(kind, worker)
-      if (this.#isStarted) worker.start()
-    }
+  /** Works on tasks of the kinds of all plans in use. Those of other kinds wait until a plan has them again, or expire. */
+  adopt(): void {
+    const kinds = new Set(readyOf(this.host).flatMap(({ plan }) => [...plan.taskKinds.keys()]))
+    for (const kind of kinds) this.workerOf(kind)
     for (const [kind, worker] of this.#workers) {
-      if (taskKinds.has(kind)) continue
+      if (kinds.has(kind)) continue
       this.#workers.delete(kind)
       const stopping = worker.stop().finally(() => this.#stopping.delete(stopping))
       this.#stopping.add(stopping)
@@ -117,15 +113,19 @@ export class Tasks {
   }
 
   private workerOf(kind: string): LeaseWorker {
-    const { store } = this.host
-    return new LeaseWorker({
-      store,
+    const known = this.#workers.get(kind)
+    if (known !== undefined) return known
+    const worker = new LeaseWorker({
+      store: this.host.store,
       namespace: namespaceOf(kind),
       lease: () => this.host.generation.plan.tasks.lease,
       maxConcurrent: MAX_CONCURRENT,
       run: record => this.run(record),
       onFault: error => this.host.onStoreFault(error),
     })
+    this.#workers.set(kind, worker)
+    if (this.#isStarted) worker.start()
+    return worker
   }
 
   /** Checks at once what is due, after the store was unavailable. */
@@ -154,9 +154,9 @@ export class Tasks {
     return path === undefined || origin === undefined ? DIRECT : linkedView(path, await this.links.signer(), origin)
   }
 
-  /** A task of that kind is due at that time. */
+  /** A task of that kind is due at that time; a kind that no plan has any more gets its worker here. */
   wake(kind: Task['kind'], due: number | null): void {
-    if (due !== null) this.#workers.get(kind)?.at(due)
+    if (due !== null) this.workerOf(kind).at(due)
   }
 
   /** Keeps the process from ending before this is done. */
@@ -173,7 +173,7 @@ export class Tasks {
    */
   async save(entry: TaskEntry, changed: Task, due: number | null): Promise<TaskEntry | undefined> {
     const before = entry.task
-    const presenter = presenterNamed(this.host.generation.plan, changed.kind)
+    const presenter = presenterNamed(generationOf(this.host, changed).plan, changed.kind)
     const task = withNotification(before, changed, Date.now(), presenter, await this.viewFor(changed))
     const isNotified = task.hook?.pending !== undefined
     // The task stays due until its notification is queued and its end reported.
@@ -264,8 +264,9 @@ export class Tasks {
     return all.flatMap(({ secret }) => (secret === undefined ? [] : [secret.reveal()]))
   }
 
-  private async viewFor({ kind, hook, origin }: Task): Promise<View> {
-    return hook === undefined ? DIRECT : await this.view({ plan: this.host.generation.plan, kind, origin })
+  private async viewFor(task: Task): Promise<View> {
+    const { kind, hook, origin } = task
+    return hook === undefined ? DIRECT : await this.view({ plan: generationOf(this.host, task).plan, kind, origin })
   }
 
   /** Moves a task's pending notification to the queue. */

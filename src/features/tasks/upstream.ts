@@ -24,9 +24,13 @@ export function targetOf(plan: Plan, task: Task): TaskTarget | undefined {
 }
 
 /** The generation to call the task's upstream in: the current one, unless only one that is tried or kept has that upstream. */
-export function generationOf({ generation, trial, kept }: Generations, task: Task): Generation {
-  const ready = [generation, ...(trial === undefined ? [] : [trial.generation]), ...kept]
-  return ready.find(({ plan }) => targetOf(plan, task) !== undefined) ?? generation
+export function generationOf(host: Generations, task: Task): Generation {
+  return readyOf(host).find(({ plan }) => targetOf(plan, task) !== undefined) ?? host.generation
+}
+
+/** The current generation, then those that requests may begin tasks in beside it. */
+export function readyOf({ generation, trial, kept }: Generations): readonly Generation[] {
+  return [generation, ...(trial === undefined ? [] : [trial.generation]), ...kept]
 }
 
 type Generations = Pick<TaskHost, 'generation' | 'trial' | 'kept'>

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import type { Accounts } from '../../../src/core/accounts.js'
+import { type Accounts, type Commit, checkCommit, type LeaseState } from '../../../src/core/accounts.js'
 import type { Bound, Scope, ScopeLimits } from '../../../src/core/bounds.js'
 import type { LedgerRecord } from '../../../src/core/ledger.js'
 import { Book } from '../../../src/features/limits/book.js'
@@ -364,6 +364,95 @@ t.test('a commit that no store takes is given up with its entries, and those tha
   t.ok(faults.length <= 4, `${faults.length} faults`)
   await time.until(book.close())
 })
+
+const LONGEST = '😀'.repeat(40)
+const WINDOWS = ['second', 'minute', 'hour', 'day', 'month', 'total'] as const
+
+/** Refuses what stores refuse that send their commits. */
+class StrictAccounts extends MemoryAccounts {
+  override commit(commit: Commit): Promise<readonly LeaseState[]> {
+    checkCommit(commit)
+    return super.commit(commit)
+  }
+}
+
+async function explained(t: Test, store: Accounts, now: number): Promise<void> {
+  const sums = new Map<string, number>()
+  for (const { charges } of await ledgerOf(store))
+    for (const [name, amount] of Object.entries(charges)) sums.set(name, (sums.get(name) ?? 0) + amount)
+  const spent = await store.read([...sums.keys()], now)
+  t.strictSame(
+    [...sums.values()],
+    spent.map(one => one.spent),
+    `${sums.size} accounts`,
+  )
+}
+
+t.test('a session of hours meets more windows than a record has room for: all of them are charged', async t => {
+  const time = new VirtualTime()
+  const store = new StrictAccounts(() => {})
+  const book = bookOf(t, time, store, { isDurable: true })
+  const bounds = [bound('budget', 9, 'second'), bound('tokens', 9, 'second')]
+  const scopes = Array.from({ length: 67 }, (_, at) => scopeOf(`${at}${LONGEST}`, bounds))
+  const session = await reserved(time, book.reserve([claimOf(scopes, { budget: 1, tokens: 1 })]))
+  const short = await reserved(time, book.reserve(claims(scopeOf('bob', [bound('budget', 9, 'day')]), { budget: 1 })))
+  const more = 20
+  for (let second = 0; second < more; second++) {
+    await time.pass(1000)
+    t.equal(await time.until(book.extend(session, { budget: 1, tokens: 1 })), undefined)
+  }
+  book.settle(session, { budget: more + 1, tokens: more + 1 }, record('long', time.now))
+  book.settle(short, { budget: 3 }, record('short', time.now))
+  await time.pass(1000)
+  const records = await ledgerOf(store)
+  const charged = records.flatMap(({ charges }) => Object.values(charges))
+  t.equal(
+    charged.reduce((sum, amount) => sum + amount, 0),
+    scopes.length * (more + 1) + 3,
+  )
+  t.strictSame(
+    records.filter(({ continues }) => !continues).map(({ id }) => id),
+    ['long', 'short'],
+  )
+  await time.until(book.close())
+})
+
+t.test(
+  'the most budgets of the longest names: no commit is refused, and the ledger explains what is spent',
+  async t => {
+    const time = new VirtualTime()
+    const store = new StrictAccounts(() => {})
+    const book = bookOf(t, time, store, { isShared: true, isDurable: true })
+    const most = Number.MAX_SAFE_INTEGER
+    const bounds = (['budget', 'tokens', 'requests'] as const).flatMap(unit =>
+      WINDOWS.map(window => bound(unit, most, window)),
+    )
+    // A key, a model, an upstream, and as many groups as may be within each other.
+    const scopesOf = (n: number) =>
+      Array.from({ length: 67 }, (_, at) => scopeOf(`${n}.${at}${LONGEST}`, bounds, { in_flight: 4000, streams: 4000 }))
+    const many = Array.from({ length: 10 }, (_, n) =>
+      claimOf(scopesOf(n), { budget: 1, tokens: 1, requests: 1, in_flight: 1 }),
+    )
+    const requests = await Promise.all(many.slice(0, 2).map(claim => reserved(time, book.reserve([claim]))))
+    const debts = many.map(({ scopes }) => claimOf(scopes, { budget: 5 }))
+    const at = time.now
+    const held = debts.map((debt, n) => book.hold(`t${n}`, [debt], at + HOUR_MS))
+    const name = '"'.repeat(256)
+    for (const [n, request] of requests.entries())
+      book.settle(
+        request,
+        { budget: 1 + n, tokens: 2 },
+        { ...record(`r${n}`, at), key: name, model: name, route: name },
+      )
+    for (const one of held) t.equal(await time.until(one), undefined)
+    for (const [n, debt] of debts.entries())
+      await book.settleHeld(`t${n}`, [debt], { at, used: { budget: 4 }, record: record(`task/${n}`, at) })
+    await time.until(book.flushed())
+    await explained(t, store, at)
+    t.equal((await ledgerOf(store)).filter(({ continues }) => !continues).length, 12)
+    await time.until(book.close())
+  },
+)
 
 t.test('an entry with a very long name fits the store', async t => {
   const time = new VirtualTime()

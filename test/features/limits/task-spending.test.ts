@@ -45,7 +45,7 @@ function stage(t: Test) {
     route: 'POST /v1/videos',
     generation: 1,
   }
-  const end = (state: string) => settleDebt(book, { ...of, kept, state, fields: {} } as unknown as TaskEnd)
+  const end = (state: string, fields = {}) => settleDebt(book, { ...of, kept, state, fields } as unknown as TaskEnd)
   return { time, store, book, attempt, begin, end, hold: (debt: TaskDebt) => time.until(holdDebt(book, attempt, debt)) }
 }
 
@@ -106,6 +106,23 @@ for (const [what, price, asked, output, units, cost, estimated] of [
     keepDebt(attempt, [], { ...WORST, output }, { ...DEMAND, ...asked })
     const record = await end('succeeded')
     t.strictSame([record?.units, record?.cost, record?.estimated], [units, cost, estimated])
+    await book.close()
+  })
+
+for (const [what, price, asked, estimated] of [
+  ['seconds', { video_second: 4 }, {}, undefined],
+  ['tokens', { input: 10, output: 40 }, {}, true],
+  ['seconds of film and of sound', { video_second: 4, audio_second: 1 }, { audioSeconds: 60 }, true],
+] as const)
+  t.test(`a video with a price by ${what}, whose upstream says how long it is`, async t => {
+    const { book, end, attempt } = stage(t)
+    const micro = Object.fromEntries(Object.entries(price).map(([unit, rate]) => [unit, rate * 1e6]))
+    Object.assign(attempt.exchange, { tariff: { price: micro as Price } })
+    const demand = { ...DEMAND, seconds: 10, likelyAudioSeconds: 5, ...asked }
+    keepDebt(attempt, [], { ...WORST, output: 100 }, demand)
+    t.equal((await end('succeeded'))?.estimated, true, 'it does not')
+    const record = await end('succeeded', { seconds: '6' })
+    t.strictSame([record?.units.video_second, record?.estimated], [6, estimated])
     await book.close()
   })
 
