@@ -27,6 +27,12 @@ const RESPONSES = 'responses'
 /** Most ids of one request that were made elsewhere: each is looked up for every key. */
 const MAX_OUTSIDE = 32
 
+/** A conversation with an id, and its number of lines when a turn began. */
+export interface NamedTurn {
+  readonly id: string
+  readonly lines: number
+}
+
 /** A conversation up to one of its responses, as the next turn inherits it. */
 export interface Conversation {
   readonly kind: 'own'
@@ -211,9 +217,9 @@ export class Conversations {
     return this.track(work)
   }
 
-  /** Adds a turn's input and output to a conversation with an id. */
-  extend(owner: string, id: string, items: readonly Item[]): Promise<unknown> {
-    return this.track(this.named.add(owner, id, items, false))
+  /** Adds a turn's input and output to the conversation with an id that it was given. */
+  extend(owner: string, { id, lines }: NamedTurn, items: readonly Item[]): Promise<unknown> {
+    return this.track(this.named.add(owner, id, items, lines))
   }
 
   /** Records the item ids of a response that an upstream keeps. */

@@ -9,7 +9,7 @@ import { type Slot, slot } from '../../kernel/slot.js'
 import { type InputSize, sizeOfJson } from '../../wire/input-size.js'
 import { findValue, removeMember, setValue } from '../../wire/json-edit.js'
 import type { OpenItem } from './compactions.js'
-import type { Conversation, Conversations, Found } from './conversations.js'
+import type { Conversation, Conversations, Found, NamedTurn } from './conversations.js'
 import { itemElsewhere, previousElsewhere, tooManyItems } from './faults.js'
 import { type Item, itemsOf, typeOf } from './items.js'
 import { idOf, isReference, referencesIn } from './references.js'
@@ -44,8 +44,7 @@ export type TurnHistory =
       readonly by: 'gateway'
       readonly conversation: Conversation
       readonly durable: boolean
-      /** Its id, if it has one, and its number of lines when the turn began. */
-      readonly named?: { readonly id: string; readonly lines: number }
+      readonly named?: NamedTurn
     }
   /** That upstream has it. */
   | { readonly by: 'upstream'; readonly upstream: string }
@@ -239,7 +238,11 @@ export class ResponseTurn {
 
   /** The id of the turn's named conversation, if it has one. */
   get conversationId(): string | undefined {
-    return this.history.by === 'gateway' ? this.history.named?.id : undefined
+    return this.named?.id
+  }
+
+  private get named(): NamedTurn | undefined {
+    return this.history.by === 'gateway' ? this.history.named : undefined
   }
 
   private get stores(): boolean {
@@ -248,9 +251,9 @@ export class ResponseTurn {
 
   /** Adds the input and output to the turn's named conversation. Rejects if that fails. */
   async extend(response: JsonObject): Promise<void> {
-    const id = this.conversationId
-    if (id === undefined || !GIVEN.has(response.status)) return
-    await this.#conversations.extend(this.owner, id, [...this.storedInput, ...outputOf({ response })])
+    const { named } = this
+    if (named === undefined || !GIVEN.has(response.status)) return
+    await this.#conversations.extend(this.owner, named, [...this.storedInput, ...outputOf({ response })])
   }
 
   /**
@@ -286,7 +289,7 @@ export class ResponseTurn {
       created: this.#created,
       model: this.#model,
       previous: this.options.previous,
-      ...(this.history.by === 'gateway' && this.history.named && { conversation: this.history.named }),
+      ...(this.named && { conversation: this.named }),
       turns: turns + 1,
       bytes: bytes + this.inputBytes + sizeOf(response.output ?? []),
       items: this.inherited + input.length + (Array.isArray(response.output) ? response.output.length : 0),
