@@ -124,7 +124,8 @@ export class ResponseTurn {
     const { items, turns, bytes } = history.by === 'gateway' ? history.conversation : { items: [], turns: 0, bytes: 0 }
     const own = this.#input.length > 0 ? this.#input : itemsOf(input).flatMap(item => this.meantBy(item))
     const added = [...own, ...output]
-    return { kind: 'own', items: [...items, ...added], turns: turns + 1, bytes: bytes + sizeOf(added) }
+    const [all, size] = [[...items, ...added], bytes + sizeOf(added)]
+    return { kind: 'own', items: all, turns: turns + 1, bytes: size, found: this.#found }
   }
 
   /** Ids for this answer's objects; the first response gets the turn's own id. */
@@ -143,7 +144,8 @@ export class ResponseTurn {
     const earlier = history.by === 'gateway' ? history.conversation.items : []
     // What a connection remembers has references to items that an upstream keeps.
     const all = history.by === 'gateway' && !history.durable ? [...referencesIn(earlier), ...references] : references
-    this.#found = await this.#conversations.locate(this.owner, all, earlier, exchanges)
+    const before = history.by === 'gateway' ? history.conversation.found : undefined
+    this.#found = await this.#conversations.locate(this.owner, all, earlier, exchanges, before)
   }
 
   /**
