@@ -1,21 +1,10 @@
+import { CONNECTION_HEADERS } from '../core/connection-headers.js'
 import type { Context } from './context.js'
 import type { Site } from './document.js'
 
 /** Headers that carry a credential (RFC 9110 section 11, RFC 6265) or belong to one connection (RFC 9110 section 7.6.1). */
 const CREDENTIALS = new Set(['authorization', 'proxy-authorization', 'cookie', 'set-cookie'])
-const CONNECTION = new Set([
-  'connection',
-  'content-length',
-  'expect',
-  'host',
-  'http2-settings',
-  'keep-alive',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-])
+const CONNECTION = new Set([...CONNECTION_HEADERS, 'content-length', 'expect', 'host'])
 
 /** Names of headers that usually hold a key. */
 const KEY_LIKE = /(?:api-?key|token|secret|password)$/

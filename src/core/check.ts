@@ -33,7 +33,8 @@ export interface CheckedRequest {
   readonly signal: AbortSignal
   /**
    * The body: parsed JSON, or the text fields of a form; undefined where there is none, or where it is passed on unread. Parsed
-   * when it is first asked for. Read it, do not change it.
+   * when it is first asked for. What was put into its conversation since the last turn comes first in `input`. Read it, do not
+   * change it.
    */
   body(): Promise<unknown>
 }

@@ -1,3 +1,4 @@
+import { CONNECTION_HEADERS } from './connection-headers.js'
 import type { ModuleOptions, ModuleTools } from './user-module.js'
 
 /** What a module gives for an upstream: a token, headers, or both. */
@@ -59,8 +60,7 @@ const TOKEN = /^[\x21-\x7e]{1,65536}$/
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/
 const HEADER_VALUE = /^[\x20-\x7e]{0,65536}$/
 /** They belong to the connection, or to the bytes that are sent. */
-const FIXED_HEADERS =
-  /^(connection|content-encoding|content-length|expect|host|keep-alive|te|trailer|transfer-encoding|upgrade)$/
+const FIXED_HEADERS = new Set([...CONNECTION_HEADERS, 'content-encoding', 'content-length', 'expect', 'host'])
 
 /** Whether something is a credential's module. */
 export function isCredentialModule(opened: unknown): opened is CredentialModule {
@@ -87,7 +87,7 @@ export function readHeaders(written: unknown): ReadCredential['headers'] | strin
   const all = Object.entries(written).map(([name, value]) => [name.toLowerCase(), value as unknown] as const)
   if (all.length > MAX_HEADERS) return `it gave more than ${MAX_HEADERS} headers`
   for (const [name, value] of all) {
-    if (!HEADER_NAME.test(name) || FIXED_HEADERS.test(name)) return 'it gave a header that may not be set'
+    if (!HEADER_NAME.test(name) || FIXED_HEADERS.has(name)) return 'it gave a header that may not be set'
     if (typeof value !== 'string' || !HEADER_VALUE.test(value)) return `the value of its header ${name} fits no header`
   }
   return all as ReadCredential['headers']

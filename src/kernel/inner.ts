@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { CONNECTION_HEADERS } from '../core/connection-headers.js'
 import { type TraceContext, traceContextOf } from '../core/trace.js'
 import type { ClientCertificate } from '../transport/client-certificate.js'
 import type { BodyReceiver, HttpExchange, HttpRequest } from '../transport/exchange.js'
@@ -144,14 +145,15 @@ function nothing(): void {}
  * the key.
  */
 const LEFT =
-  /^(connection|upgrade|keep-alive|te|trailer|transfer-encoding|content-length|content-type|expect|accept-encoding|x-request-id|idempotency-key|sec-websocket-(?!protocol$).*)$/i
+  /^(content-length|content-type|expect|accept-encoding|x-request-id|idempotency-key|sec-websocket-(?!protocol$).*)$/
 
 /** The headers of the new request. Flat name, value lists. */
 function innerHeaders(rawHeaders: readonly string[], type: string): string[] {
   const kept: string[] = []
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
     const [name = '', value = ''] = [rawHeaders[index], rawHeaders[index + 1]]
-    if (!LEFT.test(name)) kept.push(name, value)
+    const lower = name.toLowerCase()
+    if (!LEFT.test(lower) && !CONNECTION_HEADERS.has(lower)) kept.push(name, value)
   }
   kept.push('content-type', type)
   return kept

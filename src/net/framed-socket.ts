@@ -51,7 +51,11 @@ export class FramedSocket {
       if (isBinary) this.#handler?.binary()
       else this.#handler?.message(data.toString('utf8'))
     })
-    socket.on('ping', (data: Buffer) => this.pong(data))
+    const pongs = new Pongs(socket)
+    socket.on('ping', (data: Buffer) => {
+      this.#handler?.alive()
+      pongs.answer(data)
+    })
     socket.on('pong', () => this.#handler?.alive())
     socket.on('close', () => this.#handler?.closed())
     // Followed by a close, which is all that matters here.
@@ -113,15 +117,31 @@ export class FramedSocket {
     this.#full = false
     this.#handler?.drained()
   }
+}
 
-  private pong(data: Buffer): void {
-    this.#handler?.alive()
-    if (this.#socket.bufferedAmount > MAX_BUFFERED_BYTES) this.#socket.terminate()
-    else if (this.#socket.readyState === WebSocket.OPEN) {
-      // It may wait behind messages.
-      this.#unwritten++
-      this.#socket.pong(data, undefined, this.#taken)
-    }
+/**
+ * Answers the pings of one side. Those that come while a pong waits for it have one answer, that of the last (RFC 6455 §5.5.3): who
+ * pings and does not read would have as many wait as it likes.
+ */
+export class Pongs {
+  readonly #socket: WebSocket
+  #isWaiting = false
+  #next: Buffer | undefined
+
+  constructor(socket: WebSocket) {
+    this.#socket = socket
+  }
+
+  answer(data: Buffer): void {
+    this.#next = this.#isWaiting ? data : undefined
+    if (this.#isWaiting || this.#socket.readyState !== WebSocket.OPEN) return
+    this.#isWaiting = true
+    this.#socket.pong(data, undefined, this.#taken)
+  }
+
+  readonly #taken = (): void => {
+    this.#isWaiting = false
+    if (this.#next !== undefined) this.answer(this.#next)
   }
 }
 

@@ -1,5 +1,6 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, constants, type IncomingHttpHeaders } from 'node:http2'
 import type { Readable } from 'node:stream'
+import { CONNECTION_HEADERS } from '../core/connection-headers.js'
 import {
   type AnswerHeaders,
   type ExchangeHandler,
@@ -7,18 +8,6 @@ import {
   type UpstreamController,
   type UpstreamRequest,
 } from '../transport/client/handler.js'
-
-/** Headers of a connection of HTTP/1.1, which no request of HTTP/2 may have (RFC 9113 §8.2.2). */
-const OF_CONNECTIONS = new Set([
-  'connection',
-  'host',
-  'http2-settings',
-  'keep-alive',
-  'proxy-connection',
-  'transfer-encoding',
-  'upgrade',
-  'te',
-])
 
 /** A request that so many connections have refused fails. */
 const MAX_REFUSALS = 32
@@ -178,7 +167,7 @@ function headersOf(
     const name = (headers[i] ?? '').toLowerCase()
     const value = headers[i + 1] ?? ''
     if (name === 'host') sent[':authority'] = value
-    if (OF_CONNECTIONS.has(name)) continue
+    if (name === 'host' || CONNECTION_HEADERS.has(name)) continue
     const earlier = sent[name]
     sent[name] = earlier === undefined ? value : [...[earlier].flat(), value]
   }

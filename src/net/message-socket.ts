@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { createConnection, type Egress } from './egress.js'
-import { WebSocket, WebSocketServer, waiting } from './framed-socket.js'
+import { Pongs, WebSocket, WebSocketServer, waiting } from './framed-socket.js'
 import { Inflow, type Turns } from './inflow.js'
 import { MessageQueue } from './message-queue.js'
 import { names } from './names.js'
@@ -55,7 +55,11 @@ export class MessageSocket {
     this.#handler = handler
     this.#inflow = new Inflow(turns, connection, takeReader(socket, connection), STEP_BYTES)
     socket.on('message', (data: Buffer, isBinary: boolean) => handler.message(data, !isBinary))
-    socket.on('ping', () => handler.alive())
+    const pongs = new Pongs(socket)
+    socket.on('ping', (data: Buffer) => {
+      handler.alive()
+      pongs.answer(data)
+    })
     socket.on('pong', () => handler.alive())
     socket.on('concluded', (code: number, reason: string) => handler.concluded(code, reason))
     // Without a code the connection failed; the `end` event reports that.
@@ -277,7 +281,7 @@ export function acceptMessages(
 const NO_CLOSE_TIMEOUT_MS = 2 ** 31 - 1
 
 /** Options of each WebSocket whose messages are passed on. Without compression: a small message could unfold to any size. */
-const PASSED = { perMessageDeflate: false, closeTimeout: NO_CLOSE_TIMEOUT_MS } as const
+const PASSED = { autoPong: false, perMessageDeflate: false, closeTimeout: NO_CLOSE_TIMEOUT_MS } as const
 
 /**
  * A WebSocket whose owner decides when to answer a close frame or a fault of the peer. The library calls its own

@@ -1,11 +1,12 @@
 import type { UpstreamConfig } from '../core/config.js'
+import { CONNECTION_HEADERS } from '../core/connection-headers.js'
 import type { HeaderFilter } from '../core/plan.js'
 import { NameSet } from './names.js'
 
 /** Of one connection only (RFC 9110 §7.6.1), or about the framing of a body, which each side decides for itself. */
 const CONNECTION = [
-  ...['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade'],
-  ...['http2-settings', 'proxy-authenticate', 'proxy-authorization', 'content-length', 'content-encoding'],
+  ...CONNECTION_HEADERS,
+  ...['proxy-authenticate', 'proxy-authorization', 'content-length', 'content-encoding'],
   // A WebSocket's handshake is made anew on each side; one of these may hold the caller's key.
   ...['sec-websocket-key', 'sec-websocket-version', 'sec-websocket-protocol', 'sec-websocket-extensions'],
   'sec-websocket-accept',

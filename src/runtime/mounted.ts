@@ -1,6 +1,7 @@
 import { type IncomingMessage, request as open, type RequestOptions, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { type Duplex, Readable } from 'node:stream'
+import { CONNECTION_HEADERS } from '../core/connection-headers.js'
 import { headersWithout } from '../core/header-list.js'
 import { serveInPlace, wantsSocket } from '../transport/serve-in-place.js'
 
@@ -19,8 +20,8 @@ export interface FetchOptions extends MountOptions {
   readonly address?: (request: Request) => string | undefined
 }
 
-/** Headers of one connection, RFC 9110 §7.6.1; and `expect`, which the outer server has answered. */
-const OF_THE_CONNECTION = /^(connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|expect)$/i
+/** What is for the outer server beside headers of the connection; it has answered `expect`. */
+const OF_THE_SERVER = /^(proxy-.*|expect)$/i
 /** How long a refused client may take to close. */
 const LINGER_MS = 1000
 const FORWARDED_FOR = /^x-forwarded-for$/i
@@ -163,7 +164,7 @@ function at({ origin }: Mountable, url: string, options: MountOptions): string {
 
 /** Names and values in turn, without those of the connection. */
 function kept(raw: readonly string[]): readonly string[] {
-  return headersWithout(raw, name => OF_THE_CONNECTION.test(name))
+  return headersWithout(raw, name => OF_THE_SERVER.test(name) || CONNECTION_HEADERS.has(name.toLowerCase()))
 }
 
 function responseOf(answer: IncomingMessage): Response {

@@ -71,9 +71,9 @@ class Client {
   }
 }
 
-async function stage(test: Test, more = '', options?: GatewayOptions): Promise<Stage> {
+async function stage(test: Test, more = '', options?: GatewayOptions, upstream?: string): Promise<Stage> {
   const up = await startRawUpstream(test)
-  const gateway = await startTestGateway(test, oneUpstream(up.origin, more), options)
+  const gateway = await startTestGateway(test, oneUpstream(up.origin, more, upstream), options)
   return {
     gateway,
     up,
@@ -189,6 +189,20 @@ t.test('with store: false a conversation lives as long as its connection', async
   other.create({ store: false, previous_response_id: 'resp_3' })
   await other.types(1)
   t.match(other.messages.items[0], { type: 'error', status: 400, error: { code: 'previous_response_not_found' } })
+})
+
+t.test('each turn of a connection may refer to further items that were made elsewhere', async t => {
+  const { up, connect } = await stage(t, '', undefined, 'resources: { unknown: pass }')
+  const TURNS = 34
+  up.answer(...Array.from({ length: TURNS }, (_, at) => says(`resp_${at}`, 'yes')))
+  const client = await connect()
+  for (let at = 0; at < TURNS; at++) {
+    const previous = at === 0 ? {} : { previous_response_id: `resp_${at - 1}` }
+    client.create({ store: false, input: [{ type: 'item_reference', id: `msg_outside_${at}` }], ...previous })
+    await client.types(at + 1)
+  }
+  t.equal(client.messages.items.filter(({ type }) => type === 'response.completed').length, TURNS)
+  t.equal((up.last.json() as { input: unknown[] }).input.length, 2 * TURNS - 1)
 })
 
 t.test('it works the same on an upstream of another protocol, kept or not', async t => {

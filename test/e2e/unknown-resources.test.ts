@@ -237,7 +237,8 @@ t.test('items that were made outside pass, beside those that are the key’s own
   const translated = await gateway.request('/v1/responses', { body: { ...body, model: 'sim' } })
   t.equal(translated.status, 404, 'where no upstream of the model takes them')
   const many = Array.from({ length: 33 }, (_, index) => ({ type: 'item_reference', id: `msg_${index}` }))
-  t.equal((await gateway.request('/v1/responses', { body: { model: 'm', input: many } })).status, 404, 'too many')
+  const refused = await gateway.request('/v1/responses', { body: { model: 'm', input: many } })
+  t.match(refused.json(), { error: { code: 'invalid_value', message: /refers to more than 32 items/ } })
 })
 
 t.test('a turn of a conversation that was made outside goes there unchanged', async t => {

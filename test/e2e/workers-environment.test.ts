@@ -100,3 +100,13 @@ t.test('of drafts that several people apply at the same time one is written, whi
     ['gateway.yaml'],
   )
 })
+
+t.test('where a key of the store has limits, drafts in workers are counted, too', async t => {
+  const { bin, file, ask } = await stage(t)
+  const text = `${readFileSync(file, 'utf8')}timeouts: { total: 1m }\n`
+  const check = async () => (await ask('POST', '/admin/plan/check', { text })).json()
+  const before = await check()
+  t.equal((await ask('POST', '/admin/keys', { name: 'team', limits: { requests: '2/day' } })).status, 201)
+  await until(() => /"msg":"reloaded"/.test(bin.stderr))
+  for (let tries = 0; tries < 4; tries++) t.same(await check(), before)
+})

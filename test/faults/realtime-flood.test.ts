@@ -145,3 +145,15 @@ for (const tunnel of ['raw', 'framed'] as const) {
     )
   }
 }
+
+t.test('F-W2 a side that sends many pings at once keeps its session, and the last one is answered', async t => {
+  const stage = await startRealtime(t, FRAMED)
+  const { client, server } = await open(t, stage)
+  const pings = (masked: boolean) =>
+    Buffer.concat(Array.from({ length: 1000 }, (_, at) => frame(9, Buffer.from(`ping ${at}`), masked)))
+  server.send(pings(false))
+  client.send(pings(true))
+  const answered = async (): Promise<boolean> => (await client.bytes(client.size + 1)).includes('ping 999')
+  while (!(await answered()));
+  await talks(t, client, server)
+})

@@ -3,6 +3,7 @@ import { isHidden, isSecretName, keyHeaders } from '../../core/hidden-headers.js
 import type { Body } from '../../kernel/body.js'
 import { documentOfBody } from '../../kernel/body-document.js'
 import type { Call } from '../../kernel/call.js'
+import { SHOWN_DOCUMENT } from '../../kernel/shown-document.js'
 import { IDENTITY } from '../identity/service.js'
 
 const NO_GROUPS: readonly string[] = []
@@ -112,6 +113,9 @@ function shownHeaders({ request, route }: Call): Readonly<Record<string, string>
 }
 
 async function documentOf(call: Call, body: Body): Promise<unknown> {
-  if (body.type === 'bytes') return documentOfBody(call, body)
+  if (body.type === 'bytes') {
+    const document = await documentOfBody(call, body)
+    return call.get(SHOWN_DOCUMENT)?.(document) ?? document
+  }
   return body.type === 'form' ? structuredClone(body.document) : undefined
 }

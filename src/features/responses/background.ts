@@ -18,7 +18,7 @@ import type { Conversations } from './conversations.js'
 import { blankResponse } from './echo.js'
 import { EventShares } from './event-shares.js'
 import { Following, type RunReader } from './following.js'
-import { withResponseId } from './inside.js'
+import { withHistory } from './inside.js'
 import { RemoteReaders } from './remote-readers.js'
 import { RemoteRun } from './remote-run.js'
 import type { ResponseTurn } from './response-turn.js'
@@ -88,7 +88,7 @@ export class Background {
     this.#beat ??= setInterval(() => this.beat(), BEAT_INTERVAL_MS).unref()
     const { method, target } = call.request
     const { trace, generation } = call
-    const inside = { isCounted: true, slots: withResponseId(turn.id), trace, generation } as const
+    const inside = { isCounted: true, slots: withHistory(turn.history, turn.id), trace, generation } as const
     const asked = { method, target, body: inner, inside }
     const request = new InnerExchange(call.request, asked, run)
     run.begin(request)

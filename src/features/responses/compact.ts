@@ -15,9 +15,10 @@ import { NOT_ALLOWED, whyNot } from '../../kernel/resolve.js'
 import { checkMembers, mayBeRuled } from '../members/index.js'
 import { mayReference, narrowByReferences } from '../resources/references.js'
 import { callInner, type InnerAnswer } from './inner-call.js'
+import { withHistory } from './inside.js'
 import { type Item, itemsOf, typeOf, withIds } from './items.js'
 import { narrowByEarlier, openTurn, relayedTo } from './open-turn.js'
-import { TURN, TURN_OPTIONS } from './response-turn.js'
+import { TURN, TURN_OPTIONS, type TurnHistory } from './response-turn.js'
 import { STATE } from './state.js'
 import { outputOf, sizeOf } from './stored.js'
 import { askOwner, createRoute, exchangesOf } from './upstream-owned.js'
@@ -84,8 +85,10 @@ async function summary(call: Call, maker: Route, body: HeldBody, serve: Serve): 
   const ask = Buffer.from(jsonText(requestFor(document, own)))
   call.memory.release()
   const mostBytes = maker.limits.response
+  const history = call.get(TURN)?.history
+  const inside = { isCounted: true, slots: withHistory(unnamed(history)) } as const
   const answer = await callInner(call, serve, {
-    ...{ method: 'POST', target: path, body: ask, maxBytes: mostBytes, inside: { isCounted: true } },
+    ...{ method: 'POST', target: path, body: ask, maxBytes: mostBytes, inside },
   })
   if (answer.status !== 200) return passOn(call, answer)
   const response = parseExact(answer.body.toString('utf8'))
@@ -98,7 +101,6 @@ async function summary(call: Call, maker: Route, body: HeldBody, serve: Serve): 
   const id = newId('resp_')
   const sealed = await call.kernel.need(STATE).compactions.seal(call.key, text)
   const compaction = { type: 'compaction', id: newId('cmp_'), encrypted_content: sealed }
-  const history = call.get(TURN)?.history
   const earlier = history?.by === 'gateway' ? history.conversation.items : []
   call.answer(200, {
     id,
@@ -107,6 +109,13 @@ async function summary(call: Call, maker: Route, body: HeldBody, serve: Serve): 
     output: [...withIds(keptMessages([...earlier, ...own]), id), compaction],
     usage: isObject(response) ? (response.usage ?? null) : null,
   })
+}
+
+/** A summary is no turn of the conversation. */
+function unnamed(history: TurnHistory | undefined): TurnHistory | undefined {
+  if (history?.by !== 'gateway') return history
+  const { named: _, ...rest } = history
+  return rest
 }
 
 /** The request that makes the model write the summary; it is not stored. */

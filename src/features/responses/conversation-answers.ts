@@ -60,7 +60,7 @@ async function list(call: Call): Promise<void> {
 async function add(call: Call, route: Route): Promise<void> {
   const { items } = await documentOf(call, route)
   if (items === undefined) throw missingParameter('items')
-  const data = await named(call).add(call.key, idOf(call), await readItems(call, items), true)
+  const data = await named(call).add(call.key, idOf(call), await readItems(call, items))
   const [first, last] = [data[0]?.id ?? null, data.at(-1)?.id ?? null]
   call.answer(200, { object: 'list', data, first_id: first, last_id: last, has_more: false })
 }

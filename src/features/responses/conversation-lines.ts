@@ -8,7 +8,7 @@ import type { Item } from './items.js'
  * and its JSON. A deleted item leaves an empty line, so that the others keep their places. This way an item is found,
  * added or deleted, and a page read, without parsing the rest.
  */
-interface ConversationHead {
+export interface ConversationHead {
   /** Milliseconds since the epoch. */
   readonly created: number
   readonly metadata: JsonObject
@@ -17,6 +17,8 @@ interface ConversationHead {
   /** Number of present items, and bytes of their lines. */
   readonly items: number
   readonly bytes: number
+  /** Number of first lines that a turn was given, or has added: what follows was added since, and no check has seen it. */
+  readonly seen?: number
 }
 
 export interface ConversationRecord {
@@ -76,12 +78,16 @@ export function itemIn({ lines }: ConversationRecord, id: string): Item | undefi
   return place && parsedItem({ id, json: lines.subarray(place.start + id.length + 1, place.end) })
 }
 
-/** The items, oldest first; with `most`, only those of so many first lines. */
-export function itemLines({ lines }: ConversationRecord, most = Number.POSITIVE_INFINITY): readonly ItemLine[] {
+/** The items, oldest first; with `most`, only those of so many first lines, and with `first`, from that one on. */
+export function itemLines(
+  { lines }: ConversationRecord,
+  most = Number.POSITIVE_INFINITY,
+  first = 0,
+): readonly ItemLine[] {
   const found: ItemLine[] = []
   for (let [at, line] = [0, 0]; at < lines.length && line < most; line++) {
     const end = lines.indexOf(NEWLINE, at)
-    if (end > at) {
+    if (end > at && line >= first) {
       const space = lines.indexOf(SPACE, at)
       found.push({ id: lines.toString('latin1', at, space), json: lines.subarray(space + 1, end) })
     }

@@ -5,7 +5,7 @@ import { stored } from '../../kernel/stored.js'
 import { isOwnedByAnyone } from '../resources/is-owned.js'
 import { exchangeForUnknownIds } from '../resources/unknown-ids.js'
 import { STATE_BOUNDS, type StateBounds } from './bounds.js'
-import { noItem, noPrevious, tooLong, unfinishedPrevious } from './faults.js'
+import { noItem, noPrevious, tooLong, tooManyOutside, unfinishedPrevious } from './faults.js'
 import { ItemIndex } from './item-index.js'
 import { type Item, withIds } from './items.js'
 import { NamedConversations } from './named-conversations.js'
@@ -27,12 +27,20 @@ const RESPONSES = 'responses'
 /** Most ids of one request that were made elsewhere: each is looked up for every key. */
 const MAX_OUTSIDE = 32
 
+/** A conversation with an id, and its number of lines when a turn began. */
+export interface NamedTurn {
+  readonly id: string
+  readonly lines: number
+}
+
 /** A conversation up to one of its responses, as the next turn inherits it. */
 export interface Conversation {
   readonly kind: 'own'
   readonly items: readonly Item[]
   readonly turns: number
   readonly bytes: number
+  /** On a connection: the targets of references in the items. */
+  readonly found?: ReadonlyMap<string, Found>
 }
 
 /** The target of a reference: the item itself, or the name of the upstream that keeps it. */
@@ -135,13 +143,15 @@ export class Conversations {
 
   /**
    * Finds what each id refers to: an item of the conversation so far, an item of one of the owner's responses, or one that an
-   * upstream keeps for the owner, or accepts though it belongs to no key. Throws `not_found` for any other.
+   * upstream keeps for the owner, or accepts though it belongs to no key. Throws `not_found` for any other. `before`: what was
+   * found for earlier turns.
    */
   async locate(
     owner: string,
     ids: readonly string[],
     earlier: readonly Item[],
     exchanges: readonly Exchange[] = [],
+    before?: ReadonlyMap<string, Found>,
   ): Promise<ReadonlyMap<string, Found>> {
     const known = new Map<string, Found>()
     if (ids.length === 0) return known
@@ -154,8 +164,13 @@ export class Conversations {
     for (const id of wanted) {
       if (!known.has(id) && asked++ < this.bounds.references) await this.learn(owner, id, known)
       if (known.has(id)) continue
+      const target = before?.get(id)
+      if (target !== undefined && isTaken(target, exchanges)) {
+        known.set(id, target)
+        continue
+      }
       const upstream = outside++ < MAX_OUTSIDE ? await this.outsideItem(id, exchanges) : undefined
-      if (upstream === undefined) throw noItem(id)
+      if (upstream === undefined) throw outside > MAX_OUTSIDE ? tooManyOutside(MAX_OUTSIDE) : noItem(id)
       known.set(id, { upstream })
     }
     for (const id of known.keys()) if (!wanted.has(id)) known.delete(id)
@@ -211,9 +226,9 @@ export class Conversations {
     return this.track(work)
   }
 
-  /** Adds a turn's input and output to a conversation with an id. */
-  extend(owner: string, id: string, items: readonly Item[]): Promise<unknown> {
-    return this.track(this.named.add(owner, id, items, false))
+  /** Adds a turn's input and output to the conversation with an id that it was given. */
+  extend(owner: string, { id, lines }: NamedTurn, items: readonly Item[]): Promise<unknown> {
+    return this.track(this.named.add(owner, id, items, lines))
   }
 
   /** Records the item ids of a response that an upstream keeps. */
@@ -329,6 +344,13 @@ export class Conversations {
     if (response?.kind !== 'own') return
     for (const item of outputOf(response)) if (typeof item.id === 'string') known.set(item.id, { item })
   }
+}
+
+/** Whether the upstream of an item that was made elsewhere takes such items still. */
+function isTaken(found: Found, exchanges: readonly Exchange[]): boolean {
+  return exchanges.some(
+    ({ upstream }) => 'upstream' in found && upstream.name === found.upstream && upstream.passesUnknown,
+  )
 }
 
 /** Whether an id may have been made elsewhere, and some upstream accepts such ids. */

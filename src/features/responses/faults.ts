@@ -61,6 +61,12 @@ export function noItem(id: string): GatewayError {
   return new GatewayError('not_found', `Item with id '${id.slice(0, MAX_SHOWN_CHARS)}' not found.`, { param: 'input' })
 }
 
+/** Those that are too many to be looked up. */
+export function tooManyOutside(most: number): GatewayError {
+  const message = `The input refers to more than ${most} items that were not made here. Send further ones themselves.`
+  return new GatewayError('invalid_parameter', message, { param: 'input' })
+}
+
 /** The same answer for ids that never existed, that are gone, and that belong to another caller. */
 export function noCompletion(id: string): GatewayError {
   return new GatewayError('not_found', `Chat completion with id '${id.slice(0, MAX_SHOWN_CHARS)}' not found.`)

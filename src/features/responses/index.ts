@@ -8,6 +8,7 @@ import type { Body, HeldBody } from '../../kernel/body.js'
 import type { Call } from '../../kernel/call.js'
 import type { Kernel } from '../../kernel/kernel.js'
 import { MUST_FINISH } from '../../kernel/relay/json.js'
+import { SHOWN_DOCUMENT } from '../../kernel/shown-document.js'
 import type { Feature, Stage } from '../../kernel/stages.js'
 import type { Tap } from '../../kernel/tap.js'
 import { addToTranslation, type TranslationHooks } from '../../kernel/translate/hooks.js'
@@ -15,7 +16,7 @@ import { forgetDeleted, STATE_ANSWERS } from './answers.js'
 import { refusesBackground } from './background.js'
 import { stateBounds } from './bounds.js'
 import { CONVERSATION_ANSWERS } from './conversation-answers.js'
-import { isStateful, narrowByEarlier, openTurn, readsState, readTurnOptions } from './open-turn.js'
+import { isStateful, narrowByEarlier, openTurn, readsState, readTurnOptions, withUnseen } from './open-turn.js'
 import { referencesIn } from './references.js'
 import { ResponseObserver } from './response-observer.js'
 import { ResponseTap } from './response-tap.js'
@@ -37,7 +38,9 @@ export const responses: Feature = {
     const creates = isStateful(route)
     const onMembers: NonNullable<Stage['onMembers']> = (call, member, whole) => {
       checkState(route, member)
-      call.set(TURN_OPTIONS, readTurnOptions(member, whole && referencesIn(whole('input'))))
+      const options = readTurnOptions(member, whole && referencesIn(whole('input')))
+      call.set(TURN_OPTIONS, options)
+      if (options.conversation !== undefined) call.set(SHOWN_DOCUMENT, document => withUnseen(call, document))
     }
     const onUpstreamBody: NonNullable<Stage['onUpstreamBody']> = (call, body) => call.get(TURN)?.relayed(body) ?? body
     if (route.lane !== 'exchange') return { name: 'responses', onMembers, onUpstreamBody, ...answers }

@@ -2,7 +2,7 @@ import type { Call } from '../../kernel/call.js'
 import { InnerExchange } from '../../kernel/inner.js'
 import { type Slot, Slots, slot } from '../../kernel/slot.js'
 import type { Conversation } from './conversations.js'
-import type { ResponseTurn } from './response-turn.js'
+import type { ResponseTurn, TurnHistory } from './response-turn.js'
 
 /** A conversation that is stored only in its connection. */
 export interface LocalMemory {
@@ -14,6 +14,8 @@ export interface LocalMemory {
 
 /** The memory of the connection that a turn belongs to. */
 const LOCAL: Slot<LocalMemory> = slot('local_memory')
+/** What the turn continues, as it was read, and checked, for the request that came first. */
+const HISTORY: Slot<TurnHistory> = slot('history')
 /** The id that the response must have. */
 const RESPONSE_ID: Slot<string> = slot('response_id')
 
@@ -24,15 +26,20 @@ export function withLocal(local: LocalMemory): Slots {
   return slots
 }
 
-/** For a request whose response has its id already. */
-export function withResponseId(id: string): Slots {
+/** For a request that a turn makes: it has the history of that turn, and its response the id where one is given. */
+export function withHistory(history: TurnHistory | undefined, id?: string): Slots {
   const slots = new Slots()
+  slots.set(HISTORY, history)
   slots.set(RESPONSE_ID, id)
   return slots
 }
 
 export function localOf(call: Call): LocalMemory | undefined {
   return slotsOf(call)?.get(LOCAL)
+}
+
+export function historyOf(call: Call): TurnHistory | undefined {
+  return slotsOf(call)?.get(HISTORY)
 }
 
 export function responseIdOf(call: Call): string | undefined {

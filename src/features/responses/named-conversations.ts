@@ -6,6 +6,7 @@ import { yieldToEventLoop } from '../../kernel/translate/steps.js'
 import { isOwnedByAnyone } from '../resources/is-owned.js'
 import type { StateBounds } from './bounds.js'
 import {
+  type ConversationHead,
   type ConversationRecord,
   decodeConversation,
   encodeConversation,
@@ -69,11 +70,11 @@ export class NamedConversations {
     return isOwnedByAnyone(this.#store, CONVERSATIONS, id)
   }
 
-  /** All items, or those of the first `lines` lines. Throws `not_found`. */
-  async itemsOf(conversation: NamedConversation, lines?: number): Promise<readonly Item[]> {
+  /** All items, or those of the first `lines` lines, from line `first` on. Throws `not_found`. */
+  async itemsOf(conversation: NamedConversation, lines?: number, first?: number): Promise<readonly Item[]> {
     const items: Item[] = []
     let step = 0
-    for (const line of itemLines(conversation, lines)) {
+    for (const line of itemLines(conversation, lines, first)) {
       items.push(parsedItem(line))
       step += line.json.length
       if (step < STEP_BYTES) continue
@@ -89,16 +90,16 @@ export class NamedConversations {
   }
 
   /**
-   * Adds items, and returns them as stored: each with an id. `checked`: throws `invalid_parameter` if there are too many then;
-   * the output of a response is added without the check, since it was sent already.
+   * Adds items, and returns them as stored: each with an id. `given`: number of lines that the turn was given which adds them.
+   * Without it throws `invalid_parameter` if there are too many then; the output of a response was sent already.
    */
-  async add(owner: string, id: string, items: readonly Item[], checked: boolean): Promise<readonly Item[]> {
+  async add(owner: string, id: string, items: readonly Item[], given?: number): Promise<readonly Item[]> {
     let added: readonly Item[] = []
     await this.change(owner, id, current => {
       added = withFreshIds(items, current)
       const next = withItems(current, added)
-      if (checked) this.check(next)
-      return next
+      if (given === undefined) this.check(next)
+      return given === undefined ? next : withSeen(next, current.head, given)
     })
     return added
   }
@@ -162,6 +163,12 @@ export class NamedConversations {
     if (head.items > items) throw tooLongConversation(`has more than ${items} items`, 'conversation_items')
     if (head.bytes > bytes) throw tooLongConversation(`takes more than ${bytes} bytes`, 'conversation_bytes')
   }
+}
+
+/** Marks as seen what a turn was given, and what it adds unless others have added items meanwhile. */
+function withSeen({ head, lines }: ConversationRecord, before: ConversationHead, given: number): ConversationRecord {
+  const seen = Math.max(before.seen ?? 0, given)
+  return { head: { ...head, seen: seen === before.lines ? head.lines : seen }, lines }
 }
 
 /** The items, each with a unique id: its own, or a new one if that is invalid or taken. */

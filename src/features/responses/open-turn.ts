@@ -1,19 +1,22 @@
 import { type InBody, noText } from '../../core/admission.js'
-import { isObject, parseJson } from '../../core/json.js'
+import { GatewayError } from '../../core/errors.js'
+import { isObject, type JsonObject, parseJson } from '../../core/json.js'
 import type { Exchange, Route } from '../../core/plan.js'
 import { keepsState, namesState } from '../../core/stateful.js'
 import type { Body } from '../../kernel/body.js'
 import { documentOfBody } from '../../kernel/body-document.js'
 import type { Call } from '../../kernel/call.js'
+import { type Slot, slot } from '../../kernel/slot.js'
 import { yieldToEventLoop } from '../../kernel/translate/steps.js'
 import { findValue } from '../../wire/json-edit.js'
 import { narrowByAdded } from '../resources/references.js'
 import { isCompaction, mayHoldCompaction } from './compactions.js'
-import type { Conversations } from './conversations.js'
 import { tooLongConversation } from './faults.js'
-import { localOf, responseIdOf } from './inside.js'
+import { historyOf, localOf, responseIdOf } from './inside.js'
+import { itemsOf } from './items.js'
+import type { NamedConversation } from './named-conversations.js'
 import { mayRefer, referencesIn } from './references.js'
-import { HIDDEN, ResponseTurn, type TurnHistory, type TurnOptions } from './response-turn.js'
+import { HIDDEN, ResponseTurn, TURN_OPTIONS, type TurnHistory, type TurnOptions } from './response-turn.js'
 import { STATE } from './state.js'
 
 /** Whether requests on this route create responses of conversations. */
@@ -103,11 +106,13 @@ async function findHistory(
   body: Body,
   exchanges: readonly Exchange[],
 ): Promise<TurnHistory> {
+  const known = historyOf(call)
+  if (known !== undefined) return known
   if (conversation !== undefined) {
-    const id = conversation === HIDDEN ? conversationIn(body) : conversation
+    const id = idIn(conversation, body)
     const taker = await call.kernel.need(STATE).conversations.outsideConversation(id, relayedTo(exchanges))
     if (taker !== undefined) return { by: 'upstream', upstream: taker }
-    return inConversation(call.kernel.need(STATE).conversations, owner, id)
+    return inConversation(call, owner, id)
   }
   if (previous === undefined) return { by: 'nobody' }
   const local = localOf(call)?.find(previous)
@@ -126,9 +131,11 @@ export function relayedTo(exchanges: readonly Exchange[]): readonly Exchange[] {
 }
 
 /** The history of a turn in a named conversation: all of its items. */
-async function inConversation(conversations: Conversations, owner: string, id: string): Promise<TurnHistory> {
+async function inConversation(call: Call, owner: string, id: string): Promise<TurnHistory> {
+  const { conversations } = call.kernel.need(STATE)
   const { named } = conversations
-  const found = await named.find(owner, id)
+  const found = call.get(SHOWN) ?? (await named.find(owner, id))
+  call.set(SHOWN, undefined)
   const { items: count, bytes, lines } = found.head
   if (count >= conversations.bounds.items) {
     throw tooLongConversation(`has ${count} items, as many as one may have`, 'conversation_items')
@@ -136,6 +143,28 @@ async function inConversation(conversations: Conversations, owner: string, id: s
   if (bytes > conversations.bounds.bytes) throw tooLongConversation('is too large', 'conversation_bytes')
   const items = await named.itemsOf(found)
   return { by: 'gateway', conversation: { kind: 'own', items, turns: 0, bytes }, durable: true, named: { id, lines } }
+}
+
+/** The conversation as checks have seen it: what is added to it after that is no part of the turn. */
+const SHOWN: Slot<NamedConversation> = slot('shown conversation')
+
+/** Puts the items before the input that clients have added to the conversation since its last turn. */
+export async function withUnseen(call: Call, document: JsonObject): Promise<JsonObject> {
+  const { conversation } = call.get(TURN_OPTIONS) ?? {}
+  if (conversation === undefined) return document
+  const { named } = call.kernel.need(STATE).conversations
+  const found = await named.find(call.key, idIn(conversation, call.body)).catch((error: unknown) => {
+    // One that was made elsewhere, or that the turn will not find.
+    if (error instanceof GatewayError && error.code === 'not_found') return undefined
+    throw error
+  })
+  call.set(SHOWN, found)
+  const unseen = found === undefined ? [] : await named.itemsOf(found, undefined, found.head.seen)
+  return unseen.length === 0 ? document : { ...document, input: [...unseen, ...itemsOf(document.input)] }
+}
+
+function idIn(conversation: string | typeof HIDDEN, body: Body): string {
+  return conversation === HIDDEN ? conversationIn(body) : conversation
 }
 
 /** The id in `conversation: {id}`. Throws `invalid_parameter` if it is not there. */

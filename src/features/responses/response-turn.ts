@@ -9,7 +9,7 @@ import { type Slot, slot } from '../../kernel/slot.js'
 import { type InputSize, sizeOfJson } from '../../wire/input-size.js'
 import { findValue, removeMember, setValue } from '../../wire/json-edit.js'
 import type { OpenItem } from './compactions.js'
-import type { Conversation, Conversations, Found } from './conversations.js'
+import type { Conversation, Conversations, Found, NamedTurn } from './conversations.js'
 import { itemElsewhere, previousElsewhere, tooManyItems } from './faults.js'
 import { type Item, itemsOf, typeOf } from './items.js'
 import { idOf, isReference, referencesIn } from './references.js'
@@ -44,8 +44,7 @@ export type TurnHistory =
       readonly by: 'gateway'
       readonly conversation: Conversation
       readonly durable: boolean
-      /** Its id, if it has one, and its number of lines when the turn began. */
-      readonly named?: { readonly id: string; readonly lines: number }
+      readonly named?: NamedTurn
     }
   /** That upstream has it. */
   | { readonly by: 'upstream'; readonly upstream: string }
@@ -125,7 +124,8 @@ export class ResponseTurn {
     const { items, turns, bytes } = history.by === 'gateway' ? history.conversation : { items: [], turns: 0, bytes: 0 }
     const own = this.#input.length > 0 ? this.#input : itemsOf(input).flatMap(item => this.meantBy(item))
     const added = [...own, ...output]
-    return { kind: 'own', items: [...items, ...added], turns: turns + 1, bytes: bytes + sizeOf(added) }
+    const [all, size] = [[...items, ...added], bytes + sizeOf(added)]
+    return { kind: 'own', items: all, turns: turns + 1, bytes: size, found: this.#found }
   }
 
   /** Ids for this answer's objects; the first response gets the turn's own id. */
@@ -144,7 +144,8 @@ export class ResponseTurn {
     const earlier = history.by === 'gateway' ? history.conversation.items : []
     // What a connection remembers has references to items that an upstream keeps.
     const all = history.by === 'gateway' && !history.durable ? [...referencesIn(earlier), ...references] : references
-    this.#found = await this.#conversations.locate(this.owner, all, earlier, exchanges)
+    const before = history.by === 'gateway' ? history.conversation.found : undefined
+    this.#found = await this.#conversations.locate(this.owner, all, earlier, exchanges, before)
   }
 
   /**
@@ -239,7 +240,11 @@ export class ResponseTurn {
 
   /** The id of the turn's named conversation, if it has one. */
   get conversationId(): string | undefined {
-    return this.history.by === 'gateway' ? this.history.named?.id : undefined
+    return this.named?.id
+  }
+
+  private get named(): NamedTurn | undefined {
+    return this.history.by === 'gateway' ? this.history.named : undefined
   }
 
   private get stores(): boolean {
@@ -248,9 +253,9 @@ export class ResponseTurn {
 
   /** Adds the input and output to the turn's named conversation. Rejects if that fails. */
   async extend(response: JsonObject): Promise<void> {
-    const id = this.conversationId
-    if (id === undefined || !GIVEN.has(response.status)) return
-    await this.#conversations.extend(this.owner, id, [...this.storedInput, ...outputOf({ response })])
+    const { named } = this
+    if (named === undefined || !GIVEN.has(response.status)) return
+    await this.#conversations.extend(this.owner, named, [...this.storedInput, ...outputOf({ response })])
   }
 
   /**
@@ -286,7 +291,7 @@ export class ResponseTurn {
       created: this.#created,
       model: this.#model,
       previous: this.options.previous,
-      ...(this.history.by === 'gateway' && this.history.named && { conversation: this.history.named }),
+      ...(this.named && { conversation: this.named }),
       turns: turns + 1,
       bytes: bytes + this.inputBytes + sizeOf(response.output ?? []),
       items: this.inherited + input.length + (Array.isArray(response.output) ? response.output.length : 0),

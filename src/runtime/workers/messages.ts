@@ -39,6 +39,9 @@ export const END = topic<{ readonly isUrgent: boolean }>('end')
 /** A worker asks the supervisor for a reload in all workers. `counted`: keys of the store have limits. */
 export const RELOAD = topic<{ readonly counted: boolean; readonly by?: Asker }, ReloadOutcome>('reload')
 
+/** Keys of the store have limits from now on, for what a worker reads of files itself. */
+export const COUNTED = topic<null>('counted')
+
 /** A worker asks the supervisor which generations there were, what the file said then, and to return to one in all workers. */
 export const HISTORY = topic<null, ReturnType<History['list']>>('history')
 /** A file of a generation, by its place among them: all together may be larger than a message. */

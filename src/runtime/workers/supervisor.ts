@@ -13,6 +13,7 @@ import { Reloads } from '../reload.js'
 import { Crew, type Member } from './crew.js'
 import { Leases } from './leases.js'
 import {
+  COUNTED,
   DRAIN,
   HEALTH,
   HELD,
@@ -159,6 +160,7 @@ export class Supervisor {
     const { number, link } = member
     link.on(RELOAD, async ({ counted, by }) => {
       if (counted) await this.#reloads.count()
+      if (counted) for (const { link } of this.#crew.serving) link.tell(COUNTED, null)
       const { plan, problems } = counted ? this.#reloads.loaded : await this.#reloads.reload(by)
       return { isValid: plan !== undefined, problems }
     })
@@ -182,6 +184,8 @@ export class Supervisor {
       if (started.fault !== undefined) throw new StartError(started.fault)
       this.#started = started
     })
+    // It may have been so only since the worker began to start.
+    if (this.#options.overrides.counted === true) link.tell(COUNTED, null)
     link.tell(HEALTH, commonOf(this.#health))
   }
 

@@ -8,11 +8,13 @@ import { compileRead, type Running } from '../load.js'
 import { messageOf } from '../problems.js'
 import { Assembly } from '../reading/slices.js'
 import type { Seat } from '../seat.js'
+import { setCounting } from '../store-keys.js'
 import { StoreState } from '../store-state.js'
 import { openStore } from '../stores.js'
 import { type Frame, Link } from './link.js'
 import {
   COMMIT,
+  COUNTED,
   DRAIN,
   DROP,
   END,
@@ -155,6 +157,7 @@ class Worker {
       const { problems, digest } = { problems: health.problems, digest: running.plan.digest }
       const loaded = { ...running, problems, digest, sources: [], watch: [], parsed: new Map(), documents: undefined }
       const options = { file, env, overrides, seat }
+      this.#link.on(COUNTED, () => setCounting(overrides))
       const gateway = await serveHere(options, { loaded, running, store, state })
       this.#gateway = gateway
       void gateway.closed.then(this.#onEnded)

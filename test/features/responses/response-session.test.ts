@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import t from 'tap'
 import { WebSocket } from 'ws'
@@ -159,4 +159,19 @@ t.test('F-C4 a client that takes no byte for limits.stall is given up', async t 
   t.equal(ended.items.length, 0)
   session.check(start + 11 * MINUTE)
   await ended.count(1)
+})
+
+t.test('F-C3 of pings whose answers wait, the last one is answered', async t => {
+  const { client, socket } = await connected(t)
+  const PINGS = 1000
+  const pongs: string[] = []
+  client.on('pong', data => pongs.push(String(data)))
+  socket.cork()
+  const read = (socket as Socket).bytesRead
+  for (let at = 0; at < PINGS; at++) client.ping(`ping ${at}`.padEnd(125))
+  while ((socket as Socket).bytesRead < read + PINGS * 131) await new Promise(resolve => setImmediate(resolve))
+  t.ok(socket.writableLength < 1000, `${socket.writableLength} bytes wait`)
+  socket.uncork()
+  while (pongs.at(-1)?.trim() !== `ping ${PINGS - 1}`) await once(client, 'pong')
+  t.ok(pongs.length < 10, `${pongs.length} answers`)
 })
