@@ -188,7 +188,7 @@ t.test('that rule can fail: unused exports', async t => {
 /** The size of the product: docs/decisions/size.md. A new capability may raise a sum by what it needs, and says so there. */
 const CEILINGS = {
   files: 1595,
-  lines: 156_700,
+  lines: 157_300,
   median: 95,
   largestFile: 400,
   longestFunction: 60,

@@ -4,10 +4,11 @@ import type { Units } from './cost.js'
 
 /** What is spoken and what is heard are sound, though the upstream does not say so: it costs that where text has no price. */
 export function asSound(units: Units, paths: AmountPaths | undefined, price: Price | undefined): Units {
-  const { input, output, ...others } = units
-  const isSpoken = output !== undefined && speaks(paths) && isOfSound('output', units, price)
-  const isHeard = input !== undefined && paths?.audio === true && isOfSound('input', units, price)
+  const isSpoken = units.output !== undefined && speaks(paths) && isOfSound('output', units, price)
+  const isHeard = units.input !== undefined && paths?.audio === true && isOfSound('input', units, price)
   if (!isSpoken && !isHeard) return units
+  // A copy, which most requests are spared.
+  const { input, output, ...others } = units
   return {
     ...others,
     ...(input !== undefined && { [isHeard ? 'input_audio' : 'input']: input }),

@@ -156,7 +156,7 @@ export class Tasks {
 
   /** A task of that kind is due at that time; a kind that no plan has any more gets its worker here. */
   wake(kind: Task['kind'], due: number | null): void {
-    if (due !== null) this.workerOf(kind).at(due)
+    if (due !== null) (this.#isStarted ? this.workerOf(kind) : this.#workers.get(kind))?.at(due)
   }
 
   /** Keeps the process from ending before this is done. */
