@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { shippedPackages } from './shipped-packages.mjs'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
-/** As the unit names it. */
+/** Where npm puts what is installed for all users. */
 const PLACE = 'usr/lib/node_modules/model-gateway'
 const STATE = '/var/lib/gateway'
 const run = (command, ...args) =>

@@ -49,12 +49,13 @@ VALUES = {
 REFUSED = {
     "an unknown name": {"replica": 3},
     "a text for a number": {"replicas": "many"},
+    "a port that is a variable, which probes cannot follow": {"config": {"listen": {"port": "${PORT:-8080}"}}},
     "a port that is none": {"networkPolicy": {"egress": {"ports": [70000]}}},
 }
 # Helm allows 53 characters for the name of a release, Kubernetes 63 for that of a resource.
 LONG_NAME = "r" * 53
 MAX_NAME_CHARS = 63
-TOO_SHORT = [{"terminationGracePeriodSeconds": 144}, {"config": {"limits": {"drain": "2m"}}}, {"config": {"limits": {"drain_delay": "20500ms"}}}]
+TOO_SHORT = [{"terminationGracePeriodSeconds": 144}, {"config": {"limits": {"drain": "2 m"}}}, {"config": {"limits": {"drain_delay": "20500ms"}}}]
 # A resource of the Prometheus operator, which Kubernetes has no schema of.
 OPERATOR = "ServiceMonitor"
 

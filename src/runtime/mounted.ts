@@ -88,8 +88,9 @@ export function toUpgrade(gateway: Mountable, options: MountOptions = {}) {
   expectPlain(gateway)
   return (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     const { server } = request.socket as Socket & { readonly server?: Server }
-    // A listener of the app's own has it.
-    if (!isBelow(request.url ?? '/', options) && (server?.listenerCount('upgrade') ?? 0) > 1) return
+    // A listener of the app's own has a WebSocket for elsewhere.
+    const hasOthers = (server?.listenerCount('upgrade') ?? 0) > 1
+    if (hasOthers && wantsSocket(request) && !isBelow(request.url ?? '/', options)) return
     if (!wantsSocket(request)) {
       // Some clients offer HTTP/2 in every first request: the server serves it as any other.
       if (server === undefined) socket.destroy()

@@ -177,9 +177,10 @@ export class Reloads implements PlanSource {
 
   async count(): Promise<void> {
     const { overrides } = this.#options
-    if (overrides === undefined || isCounting(this.#running.plan)) return
+    if (overrides === undefined) return
+    // Also where the files count by themselves: a reload may end that.
     setCounting(overrides)
-    await this.#runOwn()
+    if (!isCounting(this.#running.plan)) await this.#runOwn()
   }
 
   rereadSecrets(upstream?: string): void {

@@ -39,6 +39,11 @@ export function isAway(error: unknown): boolean {
   return AWAY_CODES.has(codeOf(error)) || (error instanceof Error && AWAY_WORDS.test(error.message))
 }
 
+/** Whether the server's name leads nowhere: connections that are open may be well. */
+export function isUnnamed(error: unknown): boolean {
+  return ['ENOTFOUND', 'EAI_AGAIN'].includes(codeOf(error))
+}
+
 /** Such as a replica since a fail-over: another connection may find the primary. */
 export function isReadOnly(error: unknown): boolean {
   return codeOf(error) === '25006'

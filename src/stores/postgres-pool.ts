@@ -2,7 +2,15 @@ import { createHash } from 'node:crypto'
 import pg from 'pg'
 import { StoreError } from '../core/store.js'
 import type { PostgresSettings, StoreEvents } from '../core/store-config.js'
-import { isAway, isFleeting, isReadOnly, NO_CONNECTION, NONE_FREE, postgresFault } from './postgres-faults.js'
+import {
+  isAway,
+  isFleeting,
+  isReadOnly,
+  isUnnamed,
+  NO_CONNECTION,
+  NONE_FREE,
+  postgresFault,
+} from './postgres-faults.js'
 import { withTimeout } from './with-timeout.js'
 
 /** Calls that wait for a connection at once. */
@@ -198,7 +206,8 @@ export class PostgresPool {
 
   private faultOf(error: unknown): StoreError {
     const fault = postgresFault(error, this.#where, this.#settings)
-    if (isAway(error)) this.leave(fault.message)
+    const hasOthers = this.#used + this.#pool.idleCount > 0
+    if (isAway(error) && !(isUnnamed(error) && hasOthers)) this.leave(fault.message)
     return fault
   }
 

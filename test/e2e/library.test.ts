@@ -196,10 +196,10 @@ t.test('toUpgrade passes WebSockets on', async t => {
 t.test('WebSockets outside of the prefix are left to a listener of the app, where there is one', async t => {
   const nothing = createServer().on('upgrade', (request, socket) => socket.end(`HTTP/1.1 418 ${request.url}\r\n\r\n`))
   const origin = await listening(t, nothing)
-  const answerOf = async (server: Server, path: string): Promise<string> => {
+  const answerOf = async (server: Server, path: string, upgrade = 'websocket'): Promise<string> => {
     const app = new URL(await listening(t, server))
     const client = connect(Number(app.port), app.hostname).setEncoding('utf8')
-    client.write(`GET ${path} HTTP/1.1\r\nhost: app\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n`)
+    client.write(`GET ${path} HTTP/1.1\r\nhost: app\r\nupgrade: ${upgrade}\r\nconnection: upgrade\r\n\r\n`)
     let text = ''
     for await (const piece of client) text += piece
     return text
@@ -213,6 +213,8 @@ t.test('WebSockets outside of the prefix are left to a listener of the app, wher
   t.match(await answerOf(own(), '/ai/a'), /^HTTP\/1.1 418 \/a/)
   t.equal(await answerOf(own(), '/own'), 'HTTP/1.1 403 own\r\n\r\n', 'the gateway says nothing to it')
   t.match(await answerOf(mounted(), '/own'), /^HTTP\/1.1 418 \/own/, 'no socket is left without an answer')
+  const served = own().on('request', (_, response) => response.setHeader('connection', 'close').end('a page'))
+  t.match(await answerOf(served, '/page', 'h2c'), /a page/, 'HTTP/2 is declined, and the page served')
 })
 
 t.test('a gateway with TLS is not mounted: that is said before a request would find it out', async t => {

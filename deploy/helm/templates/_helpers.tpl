@@ -16,11 +16,11 @@
 {{ ternary "HTTPS" "HTTP" (hasKey (.Values.config.listen | default dict) "tls") }}
 {{- end }}
 
-{{- /* Of a duration of the configuration, such as 2m: seconds, rounded up. */}}
+{{- /* Of a duration of the configuration, such as 2m: seconds, rounded up; 0 of a variable, which is not known here. */}}
 {{- define "gateway.seconds" -}}
 {{- $units := dict "ms" 0.001 "s" 1 "m" 60 "h" 3600 "d" 86400 }}
 {{- $unit := regexFind "[a-z]+$" (toString .) }}
-{{- ceil (mulf (trimSuffix $unit (toString .) | float64) (get $units $unit | default 0)) | int }}
+{{- ceil (mulf (trimSuffix $unit (toString .) | trim | float64) (get $units $unit | default 0)) | int }}
 {{- end }}
 
 {{- /* A pod that is killed while it drains loses requests. */}}

@@ -7,6 +7,8 @@ const FULL_DEPTH = 5
 const FULL_NODES = 500
 const MAX_NODES = 2000
 const MAX_ITEMS = 200
+/** Names that are made and are there already. */
+const MAX_COLLISIONS = 16
 /** Characters that a value takes from its schema as they are: names, `const` and `enum`. */
 const MAX_COPIED_CHARS = 1_000_000
 /** Characters at the end of a description in which bounds are looked for. */
@@ -123,10 +125,16 @@ class Maker {
     const wished = Math.max(least, isMap && this.#isFull(place) ? Math.min(1, bound(schema.maxProperties, 1)) : 0)
     const names = patterned === undefined ? propertyNames : { pattern: patterned[0] }
     let size = Object.keys(object).length
-    for (let tries = 0; size < wished && tries < wished * 16; tries += 1) {
-      const seed = place.seed.fork('name', tries)
-      const name = isObject(names) ? stringFor(names, seed) : `key_${tries + 1}`
-      if (name in object) continue
+    let collisions = 0
+    for (let tries = 1; size < wished && collisions < MAX_COLLISIONS; tries += 1) {
+      const name = isObject(names)
+        ? this.make({ type: 'string', ...names }, inner(place, `name ${tries}`))
+        : `key_${tries}`
+      if (typeof name !== 'string') break
+      if (name in object) {
+        collisions += 1
+        continue
+      }
       const made = this.make(patterned?.[1] ?? additionalProperties ?? true, inner(place, name))
       if (made === IMPOSSIBLE || this.#copy(name) === IMPOSSIBLE) break
       object[name] = made

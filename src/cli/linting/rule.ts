@@ -34,13 +34,13 @@ interface Finding {
 }
 
 /** Names that one message lists. */
-const MAX_NAMED = 3
+export const MAX_NAMED = 3
 
 /** `"a", "b", "c" and 4 more` */
-export function named(names: readonly string[]): string {
+export function named(names: readonly string[], count = names.length): string {
   const shown = names
     .slice(0, MAX_NAMED)
     .map(name => JSON.stringify(name))
     .join(', ')
-  return names.length > MAX_NAMED ? `${shown} and ${names.length - MAX_NAMED} more` : shown
+  return count > MAX_NAMED ? `${shown} and ${count - MAX_NAMED} more` : shown
 }

@@ -27,7 +27,9 @@ export async function fetchMissing(ids: readonly string[], commit: string, path:
 /** Bytes of each object, in that order. Throws as {@link git}. */
 export async function gitSizes(ids: readonly string[], cwd: string): Promise<readonly number[]> {
   const listed = await gitOf(['cat-file', '--batch-check=%(objectsize)'], ids, cwd)
-  return listed.toString().split('\n').slice(0, ids.length).map(Number)
+  const sizes = listed.toString().split('\n').slice(0, ids.length).map(Number)
+  if (sizes.some(Number.isNaN)) throw Object.assign(new Error('an object is missing'), { code: 'missing' })
+  return sizes
 }
 
 /** Objects by their ids, in that order. Throws as {@link git}. */

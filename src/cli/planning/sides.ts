@@ -64,11 +64,14 @@ async function linkUntracked(sources: readonly string[], { root }: Revision, fol
   const own = await git(
     ['--literal-pathspecs', 'ls-files', '-z', '--others', '--', ...absent.map(name => withSlashes(name))],
     root,
-  )
+  ).catch(() => '')
   const linked = own.split('\0').filter(name => name !== '')
   for (const name of linked) {
-    await makeFolder(dirname(join(folder, name)))
-    await symlink(join(root, name), join(folder, name)).catch(() => undefined)
+    const place = join(folder, name)
+    // What cannot be put there is assumed.
+    await makeFolder(dirname(place))
+      .then(() => symlink(join(root, name), place))
+      .catch(() => undefined)
   }
   return linked.length > 0
 }

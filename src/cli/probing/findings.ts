@@ -206,6 +206,7 @@ function deciders(name: string, value: unknown, findings: readonly Finding[]): r
     case 'rerank':
       return found(name) === 'no' ? [] : [name, ...RERANK_MEMBERS.map(member => `${name}_${member}`)]
     case 'fetches_urls':
+      if (fetchedBy(findings) !== undefined) return []
       return fetchesBy('https', findings) === undefined ? ['https_urls', 'http_urls', 'given_url'] : ['http_urls']
     default:
       return []

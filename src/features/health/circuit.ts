@@ -52,7 +52,7 @@ export class Circuit {
     if (this.isOpen) {
       if (!this.#isNew(begun)) return
       this.#close(now)
-    }
+    } else if (this.#isOld(begun)) return
     this.#failures = 0
     this.#window.add(true, now, rule.window)
   }
@@ -64,7 +64,7 @@ export class Circuit {
       return
     }
     // What began before it was well again says nothing new, unless it asks for a pause.
-    if (asked === undefined && begun < (this.#standing?.changed ?? Number.NEGATIVE_INFINITY)) return
+    if (asked === undefined && this.#isOld(begun)) return
     this.#failures++
     this.#window.add(false, now, rule.window)
     const isOften = this.#failures >= rule.failures || this.#exceedsRate(now, rule)
@@ -128,5 +128,10 @@ export class Circuit {
 
   #isNew(begun: number): boolean {
     return begun >= (this.#standing?.changed ?? 0)
+  }
+
+  /** Of one that is closed: it began before that. */
+  #isOld(begun: number): boolean {
+    return this.#standing !== undefined && begun < this.#standing.changed
   }
 }

@@ -71,10 +71,10 @@ export class Circuits {
     }
   }
 
-  failed(target: Target, { part, reason, asked }: Fault, now: number, begun: number, rule: HealthRule): void {
+  failed(target: Target, { part, reason, asked, isUnsent }: Fault, now: number, begun: number, rule: HealthRule): void {
     const { upstream, model } = target
     // It has been reached, and has let the gateway in: what was open for that is closed.
-    if (part !== 'upstream') this.#reached(upstreamKey(upstream), now, begun, rule)
+    if (part !== 'upstream' && isUnsent !== true) this.#reached(upstreamKey(upstream), now, begun, rule)
     if (part === 'model') this.#reached(credentialKey(upstream), now, begun, rule)
     const entry = this.#entryOf(partOf(target, part), partKey(upstream, model, part))
     this.#change(entry, now, () => entry.circuit.failed(now, begun, rule, reason, Math.random(), asked))

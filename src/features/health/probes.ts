@@ -40,8 +40,8 @@ export class Probes {
   adopt({ upstreams }: Plan): void {
     if (this.#kernel.peers.number > 1 || this.#closed) return
     for (const [name, { timer, probe }] of this.#rounds) {
-      const now = upstreams.get(name)
-      if (now?.off === undefined && now?.probe?.every === probe.every) continue
+      const present = upstreams.get(name)
+      if (present?.off === undefined && present?.probe?.every === probe.every) continue
       clearTimeout(timer)
       this.#rounds.delete(name)
     }
@@ -109,7 +109,7 @@ async function faultOf(
     if (!(error instanceof NoResponseError)) throw error
     const phase = phaseOf(error.condition, error.error)
     if (phase === 'queue' || phase === 'descriptors') return 'none'
-    return fault(phase === 'credential' ? 'credential' : 'upstream', phase)
+    return phase === 'credential' ? { ...fault('credential', phase), isUnsent: true } : fault('upstream', phase)
   }
 }
 

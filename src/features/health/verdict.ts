@@ -12,6 +12,8 @@ export interface Fault {
   readonly asked: number | undefined
   /** Whether it limits the rate: what is limited may be the secret. */
   readonly isLimit: boolean
+  /** Nothing was sent, since there was no credential: it says nothing of the upstream itself. */
+  readonly isUnsent?: true
 }
 
 /** Undefined: it says nothing, since the client, its request or the gateway itself is the cause. */
@@ -32,7 +34,7 @@ export function verdictOf({ phase, status, error }: Outcome): Verdict {
   // Before the upstream is asked the gateway wants a connection, or a stage says no.
   if (phase === 'skipped' || phase === 'queue' || phase === 'descriptors' || phase === 'cancelled') return undefined
   if (phase === 'connect' || phase === 'proxy') return fault('upstream', phase)
-  if (phase === 'credential') return fault('credential', phase)
+  if (phase === 'credential') return { ...fault('credential', phase), isUnsent: true }
   if (error?.code === 'upstream_auth' || status === PAYMENT_REQUIRED) return fault('credential', `status ${status}`)
   if (error?.code === 'rate_limited') {
     return { ...fault('model', `status ${status}`, error.details.retryAfter), isLimit: true }

@@ -16,6 +16,8 @@ const MAX_HEAD_BYTES = 11 * 1024
 const MAX_NAME_CHARS = 256
 /** Most accounts of one record: with the longest names, of 660 bytes each, it stays below the largest entry. */
 const MAX_CHARGES = 32
+/** Most accounts that change with one record, so that no commit has too many. */
+const MAX_ACCOUNTS = 256
 /** UTF-8 of one character of a string. */
 export const MAX_BYTES_PER_CHAR = 3
 
@@ -38,7 +40,8 @@ export function linesOf(record: Uncharged, { parts }: Reservation): readonly Lin
   const used = parts
     .flatMap(single)
     .filter(part => part.accounts.some(({ unit }) => amountOf(part.amounts, unit) !== 0))
-  return split(record, used, lineOf)
+  const charged = used.filter(({ accounts: [account] }) => account?.unit === 'budget').length
+  return charged <= MAX_CHARGES && used.length <= MAX_ACCOUNTS ? [lineOf(record, parts)] : split(record, used, lineOf)
 }
 
 function lineOf(record: Uncharged, parts: readonly Part[]): Line {

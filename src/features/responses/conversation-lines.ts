@@ -17,7 +17,7 @@ export interface ConversationHead {
   /** Number of present items, and bytes of their lines. */
   readonly items: number
   readonly bytes: number
-  /** Number of first lines that a turn was given, or has added: what follows was added since, and no check has seen it. */
+  /** Number of first lines that a turn was given, or has added, with any model: clients have added what follows since. */
   readonly seen?: number
 }
 

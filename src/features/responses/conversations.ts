@@ -162,13 +162,14 @@ export class Conversations {
     let asked = 0
     let outside = 0
     for (const id of wanted) {
-      if (!known.has(id) && asked++ < this.bounds.references) await this.learn(owner, id, known)
       if (known.has(id)) continue
       const target = before?.get(id)
       if (target !== undefined && isTaken(target, exchanges)) {
         known.set(id, target)
         continue
       }
+      if (asked++ < this.bounds.references) await this.learn(owner, id, known)
+      if (known.has(id)) continue
       const upstream = outside++ < MAX_OUTSIDE ? await this.outsideItem(id, exchanges) : undefined
       if (upstream === undefined) throw outside > MAX_OUTSIDE ? tooManyOutside(MAX_OUTSIDE) : noItem(id)
       known.set(id, { upstream })

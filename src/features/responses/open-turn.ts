@@ -1,5 +1,6 @@
 import { type InBody, noText } from '../../core/admission.js'
 import { GatewayError } from '../../core/errors.js'
+import { jsonText } from '../../core/exact-json.js'
 import { isObject, type JsonObject, parseJson } from '../../core/json.js'
 import type { Exchange, Route } from '../../core/plan.js'
 import { keepsState, namesState } from '../../core/stateful.js'
@@ -160,7 +161,10 @@ export async function withUnseen(call: Call, document: JsonObject): Promise<Json
   })
   call.set(SHOWN, found)
   const unseen = found === undefined ? [] : await named.itemsOf(found, undefined, found.head.seen)
-  return unseen.length === 0 ? document : { ...document, input: [...unseen, ...itemsOf(document.input)] }
+  if (unseen.length === 0) return document
+  const { input } = document
+  const shown = unseen.map(item => parseJson(jsonText(item)))
+  return { ...document, input: [...shown, ...(Array.isArray(input) ? input : itemsOf(input))] }
 }
 
 function idIn(conversation: string | typeof HIDDEN, body: Body): string {

@@ -6,6 +6,7 @@ import type { Body } from '../../kernel/body.js'
 import type { Call } from '../../kernel/call.js'
 import type { GatedAttempt } from '../../kernel/gated-attempt.js'
 import type { UpstreamResponse } from '../../kernel/http-call.js'
+import { stored } from '../../kernel/stored.js'
 import { errorOfStatus } from '../../kernel/upstream-errors.js'
 import { upstreamMessage } from '../../kernel/upstream-words.js'
 import { digestOf } from './claim.js'
@@ -179,7 +180,7 @@ async function moveTo(
   const tasks = kernel.need(TASKS)
   const find = (): Promise<TaskEntry | undefined> => tasks.repository.find(kind, owner, id)
   const giveBack = async (): Promise<void> => {
-    if (notes !== undefined) await tasks.reportEnd({ ...entry.task, notes, state: 'cancelled' })
+    if (notes !== undefined) await stored(tasks.reportEnd({ ...entry.task, notes, state: 'cancelled' }))
   }
   const { hook, origin, keyed } = entry.task
   const now = Date.now()
@@ -187,14 +188,15 @@ async function moveTo(
     const { task } = parent
     const isOver = isEnded(task)
     const withKey = { ...task, ...(keyed === undefined ? {} : { keyed }) }
-    const withHook = hook === undefined ? {} : { hook: { ...hook, sequence: task.hook?.sequence ?? 0 } }
+    const withHook = hook === undefined ? {} : { hook: { ...task.hook, ...hook, sequence: task.hook?.sequence ?? 0 } }
     const more = { ...withHook, ...(origin === undefined ? {} : { origin }) }
     const from = { ...withKey, ...more, fields: {}, moved: now, deadline: now + shape.deadline }
     const next = isOver ? withKey : applyUpstreamStatus(from, reading, shape, now, false)
     const noted = notes === undefined || isOver ? next : { ...next, notes }
     const saved = await tasks.save(parent, noted, isOver ? (parent.record.due ?? null) : now + shape.poll.first)
     if (saved === undefined) continue
-    if (isOver) await giveBack()
+    // An earlier try may have written them before it ended.
+    if (isOver && task.notes?.submit !== entry.task.id) await giveBack()
     await redirectKey(order, saved.task.id)
     await withdraw(kernel, entry.task, undefined, entry)
     return { type: 'begun', entry: saved }

@@ -154,7 +154,7 @@ export class Tasks {
     return path === undefined || origin === undefined ? DIRECT : linkedView(path, await this.links.signer(), origin)
   }
 
-  /** A task of that kind is due at that time; a kind that no plan has any more gets its worker here. */
+  /** A task of that kind is due at that time; the worker of its kind may begin here. */
   wake(kind: Task['kind'], due: number | null): void {
     if (due !== null) (this.#isStarted ? this.workerOf(kind) : this.#workers.get(kind))?.at(due)
   }

@@ -1,7 +1,10 @@
 import t from 'tap'
 import type { HealthRule } from '../../../src/core/health.js'
+import type { Upstream } from '../../../src/core/plan.js'
 import { Circuit } from '../../../src/features/health/circuit.js'
+import { Circuits } from '../../../src/features/health/circuits.js'
 import { HalfWindows } from '../../../src/features/health/half-windows.js'
+import type { Fault } from '../../../src/features/health/verdict.js'
 import { fc } from '../../helpers/property.js'
 
 const RULE: HealthRule = {
@@ -27,7 +30,7 @@ class Model {
   }
 
   end(how: 'good' | 'content' | 'bad', now: number, begun: number, asked: number | undefined): void {
-    if (begun < this.changed && (this.isOpen || (how === 'bad' && asked === undefined))) return
+    if (begun < this.changed && (this.isOpen || how === 'good' || asked === undefined)) return
     if (how === 'good') {
       if (this.isOpen) this.change(now, false)
       this.row = 0
@@ -172,4 +175,16 @@ t.test('half windows count all of the last half, and nothing that is older than 
       return all >= within(1000) && all <= within(2000) && bad >= badWithin(1000) && bad <= badWithin(2000)
     }),
   )
+})
+
+t.test('an upstream that is away stays so where there is no credential for it: nothing was sent', async t => {
+  const circuits = new Circuits(() => 0)
+  const target = { upstream: { name: 'up', definition: 'd' } as Upstream, model: 'm' }
+  const fails = (now: number, more: Pick<Fault, 'part' | 'isUnsent'>): void =>
+    circuits.failed(target, { reason: 'x', asked: undefined, isLimit: false, ...more }, now, now, RULE)
+  for (let time = 0; time < 3; time++) fails(0, { part: 'upstream' })
+  fails(2000, { part: 'credential', isUnsent: true })
+  t.equal(circuits.ofUpstream(target.upstream)?.isOpen, true)
+  fails(3000, { part: 'credential' })
+  t.equal(circuits.ofUpstream(target.upstream)?.isOpen, false, 'one that refuses a secret was reached')
 })

@@ -1,6 +1,8 @@
 import t from 'tap'
 import type { LedgerRecord } from '../../../src/core/ledger.js'
-import { makeEntries, type Uncharged } from '../../../src/features/limits/ledger-entry.js'
+import { Account } from '../../../src/features/limits/account.js'
+import { linesOf, makeEntries, type Uncharged } from '../../../src/features/limits/ledger-entry.js'
+import { type Part, Reservation } from '../../../src/features/limits/reservation.js'
 
 const PLAIN: Uncharged = {
   ...{ id: '0b1c/1', at: Date.UTC(2026, 10, 23, 23, 59), key: 'alice', model: 'm', upstream: 'u', route: 'POST /v1/x' },
@@ -54,4 +56,18 @@ t.test('what one record has no room for is in further ones, which neither use no
   }
   const charges = Object.assign({}, ...[first, ...further].map(one => one?.charges))
   t.strictSame(charges, Object.fromEntries(names.map((name, at) => [name, at + 1])))
+})
+
+t.test('accounts of rates take no room in a record, so that many of them split none', async t => {
+  const span = { start: 0, end: 1, label: 'w' }
+  const used = { requests: 1, tokens: 15, budget: 48, in_flight: 0, streams: 0 }
+  const part = (unit: 'requests' | 'budget', count: number): Part => ({
+    meters: [],
+    accounts: Array.from({ length: count }, (_, at) => new Account(`group:g${at} ${unit}`, unit, span, 9, true)),
+    amounts: used,
+  })
+  const counts = (...parts: Part[]): number[] =>
+    linesOf(PLAIN, new Reservation([], parts)).map(({ text }) => Object.keys(JSON.parse(text).charges).length)
+  t.strictSame(counts(part('requests', 200), part('budget', 32)), [32])
+  t.strictSame(counts(part('budget', 33)), [32, 1])
 })

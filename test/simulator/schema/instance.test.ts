@@ -99,6 +99,7 @@ const SCHEMAS: Readonly<Record<string, Json>> = {
     minProperties: 2,
   },
   'names with a schema': { type: 'object', propertyNames: { pattern: '^[a-z]{3}$' }, minProperties: 2 },
+  'names of a list': { type: 'object', propertyNames: { enum: ['on', 'off'] }, minProperties: 2 },
   'allOf, a property of both': {
     allOf: [
       { type: 'object', properties: { a: { type: 'integer' } }, required: ['a'] },
@@ -148,6 +149,11 @@ t.test('a map has an entry', async t => {
   const schema = { type: 'object', additionalProperties: { type: 'integer' } }
   t.match(instanceOf(schema, new Seed('x')), { key_1: Number })
   t.same(instanceOf({ ...schema, maxProperties: 0 }, new Seed('x')), {})
+})
+
+t.test('names that cannot differ are not tried for long', async t => {
+  const schema = { type: 'object', patternProperties: { '^(?:aa){400}$': true }, minProperties: 200 }
+  t.equal(instanceOf(schema, new Seed('x')), null)
 })
 
 t.test('a schema that nothing fits, or nothing finite, gives null', async t => {

@@ -4,7 +4,7 @@ import type { Config } from '../../../core/config.js'
 import { isGlob } from '../../../core/glob.js'
 import type { Plan } from '../../../core/plan.js'
 import { Holders, type ModelLists } from '../callers.js'
-import { type Linted, named, type Rule } from '../rule.js'
+import { type Linted, MAX_NAMED, named, type Rule } from '../rule.js'
 
 export const budgetWithoutPrices: Rule = {
   id: 'budget-without-prices',
@@ -17,10 +17,14 @@ export const budgetWithoutPrices: Rule = {
     if (holders.length === 0) return
     const callers = new Holders(holders)
     for (const { model, by } of freeModels(config, plan))
-      for (const { unpriced = by, models } of callers.of(model)) if (unpriced === 'free') models.push(model)
-    for (const { path, models } of holders) {
-      if (models.length === 0) continue
-      const message = `this budget counts nothing for ${named(models)}: no price is known`
+      for (const holder of callers.of(model)) {
+        if ((holder.unpriced ?? by) !== 'free') continue
+        holder.count++
+        if (holder.models.length < MAX_NAMED) holder.models.push(model)
+      }
+    for (const { path, models, count } of holders) {
+      if (count === 0) continue
+      const message = `this budget counts nothing for ${named(models, count)}: no price is known`
       yield { path: [...path, 'limits', 'budget'], message }
     }
   },
@@ -30,7 +34,8 @@ interface Holder {
   readonly path: readonly string[]
   readonly lists: ModelLists
   readonly unpriced: ScopeLimits['unpriced']
-  /** Those that its budget does not count. */
+  /** How many its budget does not count, and the first of them. */
+  count: number
   readonly models: string[]
 }
 
@@ -44,7 +49,7 @@ function* budgetsOf({ keys, groups }: Config): Generator<Holder> {
       const all = [holder, ...groupsOf(holder, groups).map(([, group]) => group)]
       const lists = all.flatMap(({ models }) => (models === undefined ? [] : [models]))
       const unpriced = all.map(({ limits }) => limits?.unpriced).find(one => one !== undefined)
-      yield { path: [section, name], lists, unpriced, models: [] }
+      yield { path: [section, name], lists, unpriced, count: 0, models: [] }
     }
   }
 }
