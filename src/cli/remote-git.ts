@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 import { MAX_FILE_BYTES } from '../config/open.js'
 import { SourceFault } from '../runtime/source/fault.js'
 import { type Fetch, MAX_SIGNATURE_BYTES, type Place } from '../runtime/source/fetching.js'
-import { inTemporaryFolder } from './planning/temporary-folder.js'
+import { inTemporaryFolder } from './temporary-folder.js'
 
 const run = promisify(execFile)
 

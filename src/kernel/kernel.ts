@@ -162,6 +162,11 @@ export class Kernel extends Services {
     return this.#kept
   }
 
+  /** The generation that serves, then those that requests may go to beside it. */
+  get ready(): readonly Generation[] {
+    return [this.generation, ...(this.#trial === undefined ? [] : [this.#trial.generation]), ...this.#kept]
+  }
+
   /**
    * Calls `use` with the generation that serves a request: at once, or when it is known. If the client has left by then, its call
    * ends as it begins. Requests from inside are served as the one that they are made from.

@@ -125,12 +125,12 @@ export class GatewayMetrics {
 
 function showUpstreams(states: StateFamilies, { kernel: { generation }, pipeline }: Parts): void {
   const shown = shownBy(pipeline)
-  const restOf = ([name]: readonly [string, unknown]): number => {
+  const severityOf = ([name]: readonly [string, unknown]): number => {
     const known = shown.get(name)
     return known === undefined ? 0 : 1 + BREAKER_STATES[known.state]
   }
   // Labels have a bound: those that alerts have to name come first.
-  const worstFirst = [...generation.plan.upstreams].sort((one, other) => restOf(other) - restOf(one))
+  const worstFirst = [...generation.plan.upstreams].sort((one, other) => severityOf(other) - severityOf(one))
   for (const [name, upstream] of worstFirst) {
     if (upstream.off !== undefined) continue
     const pools = [upstream, ...upstream.others].map(one => generation.reach(one).pool)

@@ -11,8 +11,8 @@ import { adminApiOf } from '../admin-api.js'
 import { CommandError, EXIT, type Io, plainMessage, print } from '../io.js'
 import { checkGiven, type Given, givenText, invalid, printProblems, STANDARD_INPUT } from '../loading.js'
 import { servedDocuments } from '../served-documents.js'
+import { inTemporaryFolder } from '../temporary-folder.js'
 import { fetchMissing, git, gitObjects, gitSizes } from './git.js'
-import { inTemporaryFolder } from './temporary-folder.js'
 
 /** A side of a comparison, with what to call it. */
 export interface NamedSide extends Side {

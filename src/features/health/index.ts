@@ -38,11 +38,7 @@ class HealthService implements Service {
   adopt(plan: Plan): void {
     this.secrets.keep(plan.upstreams)
     this.#probes.adopt(plan)
-    this.circuits.keep(part => {
-      const { generation, trial, kept } = this.#kernel
-      const ready = [generation, ...(trial === undefined ? [] : [trial.generation]), ...kept]
-      return ready.some(one => isOf(one.plan, part))
-    })
+    this.circuits.keep(part => this.#kernel.ready.some(one => isOf(one.plan, part)))
   }
 
   /** What rests of the plan that serves, by the names of upstreams. */

@@ -124,8 +124,8 @@ export class ResponseTurn {
     const { items, turns, bytes } = history.by === 'gateway' ? history.conversation : { items: [], turns: 0, bytes: 0 }
     const own = this.#input.length > 0 ? this.#input : itemsOf(input).flatMap(item => this.meantBy(item))
     const added = [...own, ...output]
-    const [all, size] = [[...items, ...added], bytes + sizeOf(added)]
-    return { kind: 'own', items: all, turns: turns + 1, bytes: size, found: this.#found }
+    const grown = { items: [...items, ...added], turns: turns + 1, bytes: bytes + sizeOf(added) }
+    return { kind: 'own', ...grown, found: this.#found }
   }
 
   /** Ids for this answer's objects; the first response gets the turn's own id. */

@@ -152,12 +152,9 @@ async function continueParent(
   if (keeps) gated.end('accepted', undefined, undefined, 0, parent.task.id)
   else gated.end('ok')
   const notes = keeps ? withNotes(entry.task, gated).notes : undefined
-  let next: TaskEntry | undefined = parent
-  const continued = await whileStoreFails(tasks, () => {
-    const known = next
-    next = undefined
-    return moveTo(order, entry, known, parent.task, { reading, shape, notes })
-  })
+  const continued = await whileStoreFails(tasks, parent, known =>
+    moveTo(order, entry, known, parent.task, { reading, shape, notes }),
+  )
   return continued ?? { type: 'open' }
 }
 

@@ -27,30 +27,37 @@ export async function confirmSubmit(
   begun: (task: Task) => Task,
   first: number,
 ): Promise<Confirmation> {
-  let next: TaskEntry | undefined = entry
-  const confirmed = await whileStoreFails(tasks, async (): Promise<Confirmation> => {
-    for (;;) {
-      // After a store fault it is unknown whether the record was written.
-      const known = next ?? (await tasks.repository.findWithDeleted(entry.task.kind, entry.task.owner, entry.task.id))
-      next = undefined
-      if (known === undefined) return { type: 'gone' }
+  const { kind, owner, id } = entry.task
+  const find = (): Promise<TaskEntry | undefined> => tasks.repository.findWithDeleted(kind, owner, id)
+  const confirmed = await whileStoreFails(tasks, entry, async (present): Promise<Confirmation> => {
+    for (let known = present ?? (await find()); known !== undefined; known = await find()) {
       const saved = await saveOnce(tasks, known, begun, first)
       // Otherwise the record was changed in the meantime: the task was given up or deleted.
       if (saved !== undefined)
         return saved.task.phase === 'deleting' ? { type: 'gone' } : { type: 'begun', entry: saved }
     }
+    return { type: 'gone' }
   })
   return confirmed ?? { type: 'open' }
 }
 
-/** Repeats writes that may be repeated while the store is unavailable; undefined if it stays so. */
-export async function whileStoreFails<T>({ host }: TaskRecords, write: () => Promise<T>): Promise<T | undefined> {
+/**
+ * Repeats writes that may be repeated while the store is unavailable; undefined if it stays so. `write` gets the record as it is
+ * known, and nothing after a fault: whether it was written is unknown then.
+ */
+export async function whileStoreFails<T>(
+  { host }: TaskRecords,
+  entry: TaskEntry,
+  write: (known: TaskEntry | undefined) => Promise<T>,
+): Promise<T | undefined> {
+  let known: TaskEntry | undefined = entry
   const until = Date.now() + CONFIRM_RETRY_MS
   for (let pause = PAUSE_MS.first; ; pause = Math.min(2 * pause, PAUSE_MS.longest)) {
     try {
-      return await write()
+      return await write(known)
     } catch (error) {
       if (!isStoreFault(error)) throw error
+      known = undefined
       host.onStoreFault(error)
       if (Date.now() + pause > until) return undefined
     }

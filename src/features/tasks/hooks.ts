@@ -12,7 +12,6 @@ import type { TaskHost } from './host.js'
 import { decodeNotice, encodeNotice, NOTICES, type Notice } from './notices.js'
 import type { Hook, Task } from './record.js'
 import { signed } from './signature.js'
-import { readyOf } from './upstream.js'
 import { LeaseWorker } from './worker.js'
 
 /** The result of an attempt. */
@@ -147,8 +146,8 @@ export class HookQueue {
     const { webhooks } = this.#host.generation.plan
     if (webhooks?.secret === undefined) return undefined
     const { allow, ports, timeout: timeoutMs } = webhooks
-    const ready = readyOf(this.#host)
-    const generation = ready.find(({ plan }) => plan.upstreams.has(upstream)) ?? this.#host.generation
+    const { generation: current, ready } = this.#host
+    const generation = ready.find(({ plan }) => plan.upstreams.has(upstream)) ?? current
     return new GuardedHttp({ allow, ports, http: false, timeoutMs, egress: generation.egressOf(upstream) })
   }
 

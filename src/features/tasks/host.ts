@@ -1,6 +1,5 @@
 import type { Store } from '../../core/store.js'
 import type { Generation } from '../../kernel/generation.js'
-import type { Trial } from '../../kernel/kernel.js'
 import type { CallWatcher, TaskObserver } from '../../kernel/outside-call.js'
 import type { TaskEnd, TaskNotes } from '../../kernel/task-end.js'
 import type { Task } from './record.js'
@@ -9,10 +8,9 @@ import type { Results } from './results.js'
 
 /** What tasks need of their process. */
 export interface TaskHost {
-  /** The current generation, and others that requests may begin tasks in. */
   readonly generation: Generation
-  readonly trial: Trial | undefined
-  readonly kept: readonly Generation[]
+  /** The current generation, then those that requests may begin tasks in beside it. */
+  readonly ready: readonly Generation[]
   readonly store: Store
   /** The store failed. */
   onStoreFault(error: unknown): void

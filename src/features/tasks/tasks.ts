@@ -19,7 +19,7 @@ import { Results } from './results.js'
 import { RunningTasks } from './running-task.js'
 import { grace } from './submit-lease.js'
 import { applyFailedPoll, fail, nextPollAt, overdue, pastDeadline } from './transition.js'
-import { generationOf, hasOtherCredential, readyOf, targetOf } from './upstream.js'
+import { generationOf, hasOtherCredential, targetOf } from './upstream.js'
 import { DIRECT, linkedView, signedPath } from './view.js'
 import { LeaseWorker } from './worker.js'
 
@@ -102,7 +102,7 @@ export class Tasks {
 
   /** Works on tasks of the kinds of all plans in use. Those of other kinds wait until a plan has them again, or expire. */
   adopt(): void {
-    const kinds = new Set(readyOf(this.host).flatMap(({ plan }) => [...plan.taskKinds.keys()]))
+    const kinds = new Set(this.host.ready.flatMap(({ plan }) => [...plan.taskKinds.keys()]))
     for (const kind of kinds) this.workerOf(kind)
     for (const [kind, worker] of this.#workers) {
       if (kinds.has(kind)) continue

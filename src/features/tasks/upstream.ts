@@ -24,16 +24,9 @@ export function targetOf(plan: Plan, task: Task): TaskTarget | undefined {
 }
 
 /** The generation to call the task's upstream in: the current one, unless only one that is tried or kept has that upstream. */
-export function generationOf(host: Generations, task: Task): Generation {
-  return readyOf(host).find(({ plan }) => targetOf(plan, task) !== undefined) ?? host.generation
+export function generationOf({ generation, ready }: Pick<TaskHost, 'generation' | 'ready'>, task: Task): Generation {
+  return ready.find(({ plan }) => targetOf(plan, task) !== undefined) ?? generation
 }
-
-/** The current generation, then those that requests may begin tasks in beside it. */
-export function readyOf({ generation, trial, kept }: Generations): readonly Generation[] {
-  return [generation, ...(trial === undefined ? [] : [trial.generation]), ...kept]
-}
-
-type Generations = Pick<TaskHost, 'generation' | 'trial' | 'kept'>
 
 /** Whether the credential that began a task is gone, so that another one is used. */
 export function hasOtherCredential({ target: begun }: Task, { upstream }: TaskTarget): boolean {

@@ -61,15 +61,8 @@ function isOpen(model: string, callers: Holders<Caller>, { routes }: Plan): bool
   if (tariffs.length === 0) return false
   const counts = ({ price }: Tariff, bounds: readonly Bound[]): boolean =>
     bounds.some(({ unit }) => unit === 'tokens' || (unit === 'budget' && (price?.output ?? 0) > 0))
-  if (
-    tariffs.some(one =>
-      counts(
-        one,
-        one.scopes.flatMap(({ limits }) => limits.bounds),
-      ),
-    )
-  )
-    return true
+  const isCounted = tariffs.some(one => one.scopes.some(({ limits }) => counts(one, limits.bounds)))
+  if (isCounted) return true
   for (const { bounds } of callers.of(model)) if (tariffs.some(one => counts(one, bounds))) return true
   return false
 }

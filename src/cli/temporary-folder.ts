@@ -2,8 +2,8 @@ import { rmSync } from 'node:fs'
 import { mkdtemp } from 'node:fs/promises'
 import { constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { endSignals } from '../../core/platform.js'
-import { SIGNAL_STATUS } from '../signals.js'
+import { endSignals } from '../core/platform.js'
+import { SIGNAL_STATUS } from './signals.js'
 
 /** A folder while `use` runs. It is removed also where the process ends before. */
 export async function inTemporaryFolder<T>(prefix: string, use: (folder: string) => Promise<T>): Promise<T> {
